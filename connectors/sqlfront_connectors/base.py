@@ -1,0 +1,166 @@
+"""The contract of a connector: what a table is to the planner and to a job.
+
+A third party implements :class:`Table` (and :class:`WritableTable` where rows can be added). The planner reads ``schema``, ``partitioning``
+and ``statistics``; a query pins one :class:`Snapshot` of each table at its start and reads only that. ``Snapshot.scan`` turns a
+:class:`ScanRequest` into a :class:`ScanPlan`: a source processor for the DAG and the objects that it needs at run time.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
+from sqlfront_engine.expressions import Expr
+from sqlfront_engine.processor import Processor
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStatistics:
+    """What is known of one column; None = unknown. ``minimum``/``maximum`` are Python values of the logical type."""
+
+    distinct: int | None = None
+    nulls: int | None = None
+    minimum: object = None
+    maximum: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatistics:
+    """Row and byte counts (None = unknown) and per-column knowledge by column name."""
+
+    rows: int | None = None
+    size: int | None = None
+    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioning:
+    """Rows are placed by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the table's schema."""
+
+    columns: tuple[int, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """What a query wants of a table.
+
+    ``columns``: ordinals of the table's schema, in the order of the output (may be empty: only the row count matters).
+    ``filters``: conjuncts over the *table's* ordinals that the source may use to skip data. The source must apply exactly those that
+    :meth:`Snapshot.exact_filters` returned; others are only hints (row groups, partition directories). They may hold
+    :class:`~sqlfront_engine.expressions.Parameter` at planning time, never at run time.
+    ``partitions``: required partition ids, None = all.
+    ``limit``: no more than that many rows are needed, None = all.
+    """
+
+    columns: tuple[int, ...]
+    filters: tuple[Expr, ...] = ()
+    partitions: tuple[int, ...] | None = None
+    limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """A source for a vertex of the DAG, and the objects to hand to the job as ``ProcessorContext.resources``."""
+
+    source: Processor
+    resources: Mapping[str, object] = field(default_factory=dict)
+
+
+@runtime_checkable
+class Snapshot(Protocol):
+    """One version of a table; immutable; reading it is never disturbed by writers."""
+
+    @property
+    def version(self) -> int:
+        """Grows with every published change of the table."""
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """Statistics of this version, cheap to get."""
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Those of the conjuncts that a scan applies completely, so that the plan needs no filter for them."""
+
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """A source that emits the wanted columns in physical form, with exactly the rows of this version that pass the exact filters."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A named relation that queries can read."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Logical column names and types; never changes during the table's life."""
+
+    @property
+    def format(self) -> str:
+        """The connector's registered name: ``memory``, ``parquet``, ``arrow``, ..."""
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """How rows are placed, or None."""
+
+    def snapshot(self) -> Snapshot:
+        """The current version; the caller reads that for as long as it holds it."""
+
+    def drop(self) -> None:
+        """Free what the table owns (its memory; managed files). Snapshots taken before stay readable."""
+
+
+class Write(Protocol):
+    """One insert under way. Either :meth:`commit` publishes everything at once, or :meth:`abort` leaves no trace."""
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Take rows in physical form and the table's column order. May be called from several threads."""
+
+    def commit(self) -> int:
+        """Publish; returns the number of rows."""
+
+    def abort(self) -> None:
+        """Forget everything appended."""
+
+
+@runtime_checkable
+class WritableTable(Table, Protocol):
+    """A table that takes rows."""
+
+    def begin_insert(self, *, overwrite: bool = False) -> Write:
+        """Start an insert; writers of one table take turns at :meth:`Write.commit`."""
+
+
+class Connector(Protocol):
+    """Makes tables of one format (``CREATE TABLE ... USING format``)."""
+
+    @property
+    def format(self) -> str:
+        """The name after USING, lower case."""
+
+    def create(self, definition: "TableDefinition") -> Table:
+        """Make (and where it owns its files, lay out) a table; raises without leaving anything behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """What ``CREATE TABLE`` said. ``schema`` None: the connector infers it from the data at ``location``."""
+
+    name: str
+    schema: pa.Schema | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    location: str | None = None
+    partitioned_by: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+    buckets: int | None = None
+
+
+def insert_all(table: WritableTable, batches: Iterable[pa.RecordBatch], *, overwrite: bool = False) -> int:
+    """Append all batches in one insert; all or nothing. Returns the number of rows."""
+    write = table.begin_insert(overwrite=overwrite)
+    try:
+        for batch in batches:
+            write.append(batch)
+    except BaseException:
+        write.abort()
+        raise
+    return write.commit()

@@ -1,0 +1,152 @@
+"""The one error hierarchy: PEP 249's, carrying Spark's error condition and SQLSTATE.
+
+Which class means what::
+
+    Error
+    +-- InterfaceError          the driver was used wrongly (a closed cursor)
+    +-- DatabaseError
+        +-- ProgrammingError    their SQL: syntax, unknown names, wrong types, wrong parameter count
+        +-- DataError           their data: division by zero, overflow, an invalid cast
+        +-- IntegrityError      a constraint would be broken
+        +-- NotSupportedError   not built; names the construct
+        +-- OperationalError    the world: files, memory, time-outs, cancellation, lost members
+        +-- InternalError       us: a bug in sqlfront
+
+Code raises Spark's conditions through :func:`spark_error`, which knows each condition's class and SQLSTATE.
+"""
+
+from typing import Final
+
+
+class Warning(Exception):  # noqa: A001 - the name that PEP 249 asks for
+    """PEP 249's warning; an exception class that is never raised, only exported."""
+
+
+class Error(Exception):
+    """The base of all errors of sqlfront.
+
+    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` its five characters or
+    None. ``position`` is the half-open range of character offsets in the statement that the error points at, or
+    None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:`` and a caret.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        condition: str | None = None,
+        sqlstate: str | None = None,
+        position: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.condition = condition
+        self.sqlstate = sqlstate
+        self.position = position
+        self.sql: str | None = None
+
+    def locate(self, sql: str) -> None:
+        """Remember the statement's text, unless an inner caller already did."""
+        if self.sql is None:
+            self.sql = sql
+
+    def __str__(self) -> str:
+        head = f"[{self.condition}] {self.message}" if self.condition else self.message
+        if self.sqlstate:
+            head = f"{head} SQLSTATE: {self.sqlstate}"
+        if self.sql is None or self.position is None:
+            return head
+        return f"{head}\n{point_at(self.sql, self.position)}"
+
+
+class InterfaceError(Error):
+    """The driver was used wrongly, for example a closed cursor."""
+
+
+class DatabaseError(Error):
+    """The base of all errors that a statement can end with."""
+
+
+class DataError(DatabaseError):
+    """The data refuses: division by zero, overflow, an invalid cast."""
+
+
+class OperationalError(DatabaseError):
+    """The world refuses: missing files, memory, time-outs, cancellation, lost members."""
+
+
+class IntegrityError(DatabaseError):
+    """A constraint would be broken."""
+
+
+class InternalError(DatabaseError):
+    """A bug in sqlfront itself."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement is wrong: syntax, unknown names, mismatched types, wrong parameters."""
+
+
+class NotSupportedError(DatabaseError):
+    """The statement is right but uses a construct that is not built; the message names it."""
+
+
+_P, _D, _O, _N = ProgrammingError, DataError, OperationalError, NotSupportedError
+
+#: Spark's conditions that sqlfront raises: class and SQLSTATE (Spark 4.3, ``error-conditions.json``).
+CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
+    "AMBIGUOUS_REFERENCE": (_P, "42704"),
+    "ARITHMETIC_OVERFLOW": (_D, "22003"),
+    "BINARY_ARITHMETIC_OVERFLOW": (_D, "22003"),
+    "CAST_INVALID_INPUT": (_D, "22018"),
+    "CAST_OVERFLOW": (_D, "22003"),
+    "DATATYPE_MISMATCH": (_P, "42K09"),
+    "DIVIDE_BY_ZERO": (_D, "22012"),
+    "GROUP_BY_AGGREGATE": (_P, "42903"),
+    "INTERVAL_DIVIDED_BY_ZERO": (_D, "22012"),
+    "INVALID_ARRAY_INDEX": (_D, "22003"),
+    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": (_D, "22003"),
+    "MISSING_AGGREGATION": (_P, "42803"),
+    "MISSING_GROUP_BY": (_P, "42803"),
+    "NUMERIC_VALUE_OUT_OF_RANGE": (_D, "22003"),
+    "NUM_COLUMNS_MISMATCH": (_P, "42826"),
+    "PARSE_SYNTAX_ERROR": (_P, "42601"),
+    "REMAINDER_BY_ZERO": (_D, "22012"),
+    "SCALAR_SUBQUERY_TOO_MANY_ROWS": (_D, "21000"),
+    "TABLE_OR_VIEW_ALREADY_EXISTS": (_P, "42P07"),
+    "TABLE_OR_VIEW_NOT_FOUND": (_P, "42P01"),
+    "UNBOUND_SQL_PARAMETER": (_P, "42P02"),
+    "UNRESOLVED_COLUMN": (_P, "42703"),
+    "UNRESOLVED_ROUTINE": (_P, "42883"),
+    "UNSUPPORTED_FEATURE": (_N, "0A000"),
+    "WRONG_NUM_ARGS": (_P, "42605"),
+}
+
+
+def spark_error(condition: str, message: str, *, position: tuple[int, int] | None = None) -> DatabaseError:
+    """An error with one of Spark's conditions; a sub-condition (``"WRONG_NUM_ARGS.WITHOUT_SUGGESTION"``) takes the
+    class and SQLSTATE of its parent unless it has an entry of its own.
+
+    >>> error = spark_error("DIVIDE_BY_ZERO", "Division by zero.")
+    >>> type(error).__name__, str(error)
+    ('DataError', '[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012')
+    """
+    entry = CONDITIONS.get(condition) or CONDITIONS[condition.partition(".")[0]]
+    kind, sqlstate = entry
+    return kind(message, condition=condition, sqlstate=sqlstate, position=position)
+
+
+def point_at(sql: str, position: tuple[int, int]) -> str:
+    """The line of ``sql`` that holds ``position``, numbered, with carets below the range.
+
+    >>> print(point_at("select a\\nfrom t", (14, 15)))
+    LINE 2: from t
+                 ^
+    """
+    start = min(position[0], len(sql))
+    line_start = sql.rfind("\n", 0, start) + 1
+    line_end = sql.find("\n", start)
+    line = sql[line_start : line_end if line_end >= 0 else len(sql)]
+    prefix = f"LINE {sql.count(chr(10), 0, start) + 1}: "
+    width = max(1, min(position[1], line_start + len(line)) - start)
+    return f"{prefix}{line}\n{' ' * (len(prefix) + start - line_start)}{'^' * width}"

@@ -1,0 +1,185 @@
+"""The bound expression language, shared by the logical plan, the connectors' pushdown and the DAG.
+
+An expression is plain frozen data: it prints, compares, hashes and travels. Columns are ordinals of the input
+row, every node knows its (logical) type, and all of Spark's implicit casts are already written out as :class:`Cast`.
+
+The set is closed; :mod:`sqlfront_engine.evaluate` matches over it. The planner adds subquery expressions of its own
+(:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+import msgspec
+import pyarrow as pa
+
+
+class Expr(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+    """The base of all bound expressions; ``type`` is a logical Arrow type."""
+
+    type: pa.DataType
+
+    def children(self) -> tuple["Expr", ...]:
+        """The direct operands, in evaluation order."""
+        return ()
+
+    def with_children(self, children: tuple["Expr", ...]) -> "Expr":
+        """The same node over other operands; ``children`` has the length of :meth:`children`."""
+        assert not children
+        return self
+
+
+class Column(Expr, frozen=True, tag_field="kind", tag=True):
+    """The input row's column at position ``ordinal``; ``name`` is for display only and does not take part in
+    equality of plans' meaning."""
+
+    ordinal: int
+    name: str = ""
+
+
+class Literal(Expr, frozen=True, tag_field="kind", tag=True):
+    """A constant: ``value`` is the Python object that ``pa.scalar(value, type).as_py()`` gives (date, Decimal,
+    datetime, str, ...), or None for null."""
+
+    value: object
+
+
+class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
+    """A value that the run supplies: argument number ``index`` of the plan. Bound before the engine begins."""
+
+    index: int
+
+
+class RunValue(Expr, frozen=True, tag_field="kind", tag=True):
+    """A value that is fixed once per run, such as ``current_date``; ``name`` is its function's Spark name. Bound
+    before the engine begins."""
+
+    name: str
+
+
+class Call(Expr, frozen=True, tag_field="kind", tag=True):
+    """A scalar function or operator of the registry applied to operands whose types the registry entry accepts.
+
+    Operators have function names too (:data:`sqlfront_engine.functions.registry.OPERATORS`). ``and``, ``or`` and
+    ``coalesce`` evaluate an operand only for the rows that still need it, as Spark does.
+    """
+
+    function: str
+    arguments: tuple[Expr, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Call":
+        return Call(self.type, self.function, children)
+
+
+class Cast(Expr, frozen=True, tag_field="kind", tag=True):
+    """Conversion of ``operand`` to ``type``. ``safe`` gives null (``try_cast``) where it would otherwise be an error."""
+
+    operand: Expr
+    safe: bool = False
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Cast":
+        return Cast(self.type, children[0], self.safe)
+
+
+class Case(Expr, frozen=True, tag_field="kind", tag=True):
+    """``CASE WHEN condition THEN value ... ELSE otherwise END``; a branch is evaluated only for the rows that take it."""
+
+    branches: tuple[tuple[Expr, Expr], ...]
+    otherwise: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        return (*(operand for branch in self.branches for operand in branch), self.otherwise)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Case":
+        pairs = tuple(zip(children[:-1:2], children[1:-1:2], strict=True))
+        return Case(self.type, pairs, children[-1])
+
+
+class AggregateCall(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+    """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row. ``filter`` is
+    SQL's FILTER clause. ``count`` without arguments counts rows."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: pa.DataType
+    distinct: bool = False
+    filter: Expr | None = None
+
+
+class SortKey(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+    """One key of an ordering over input columns."""
+
+    ordinal: int
+    descending: bool = False
+    nulls_first: bool = True
+
+
+class FrameUnit(Enum):
+    """What a window frame's offsets count."""
+
+    ROWS = "rows"
+    """Rows before and after the current one."""
+    RANGE = "range"
+    """Peers of the current row (the only offsets are 0 and unbounded)."""
+
+
+class Frame(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+    """A window frame: offsets relative to the current row (negative before, 0 the row or its peers), None = unbounded."""
+
+    unit: FrameUnit
+    start: int | None
+    end: int | None
+
+
+class WindowCall(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+    """A ranking, offset or aggregate function over a window frame; ``arguments`` are expressions over the input row."""
+
+    function: str
+    arguments: tuple[Expr, ...]
+    type: pa.DataType
+    frame: Frame
+    ignore_nulls: bool = False
+
+
+def walk(expression: Expr) -> Iterator[Expr]:
+    """The expression and everything below it, parents first."""
+    yield expression
+    for child in expression.children():
+        yield from walk(child)
+
+
+def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
+    """Rewrite bottom-up; nodes under which nothing changed are kept as they are."""
+    children = expression.children()
+    changed = tuple(transform(child, rewrite) for child in children)
+    if any(new is not old for new, old in zip(changed, children, strict=True)):
+        expression = expression.with_children(changed)
+    return rewrite(expression)
+
+
+def columns_used(expression: Expr) -> frozenset[int]:
+    """The ordinals of all input columns that the expression reads."""
+    return frozenset(node.ordinal for node in walk(expression) if isinstance(node, Column))
+
+
+def conjuncts(expression: Expr) -> tuple[Expr, ...]:
+    """The operands of a (nested) AND, left to right; a single expression is its own only conjunct."""
+    if isinstance(expression, Call) and expression.function == "and":
+        return tuple(part for operand in expression.arguments for part in conjuncts(operand))
+    return (expression,)
+
+
+def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
+    """The parts joined by AND, or None when there are none."""
+    if not parts:
+        return None
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call(pa.bool_(), "and", (result, part))
+    return result

@@ -1,0 +1,1 @@
+"""Scalar functions: registry entries and kernels, one module per area."""

@@ -1,0 +1,153 @@
+"""The contract of a scalar function, and the registry that the planner and the evaluator share.
+
+An entry is declarative: what the arguments must be (:class:`Kind` or an exact type), what the result is, how it is
+computed over Arrow arrays. The planner casts the arguments to what the entry asks for, by Spark's coercion rules, so a
+kernel only ever sees the types that it names.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import InternalError
+
+Datum = pa.Array | pa.Scalar
+
+
+class Kind(Enum):
+    """A family of argument types; the planner coerces into it and leaves alone what belongs to it."""
+
+    ANY = "any"
+    """Any type."""
+    COMMON = "common"
+    """All COMMON arguments of a call get one type, Spark's least common type of them."""
+    NUMERIC = "numeric"
+    """Any number; strings become double."""
+    INTEGRAL = "integral"
+    """tinyint to bigint; strings become bigint."""
+    DECIMAL_OR_DOUBLE = "decimal or double"
+    """Decimals stay; other numbers and strings become double."""
+    STRING_OR_BINARY = "string or binary"
+    """Strings and binaries stay; other atomic types become string."""
+    DATE_OR_TIMESTAMP = "date or timestamp"
+    """Dates and both timestamps stay; strings become timestamp."""
+    ARRAY = "array"
+    """A list type."""
+    MAP = "map"
+    """A map type."""
+    STRUCT = "struct"
+    """A struct type."""
+
+
+ArgumentType = pa.DataType | Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the session contributes to evaluation; part of a plan's key."""
+
+    time_zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What a kernel knows beside its arguments: logical types, row count and settings."""
+
+    type: pa.DataType
+    argument_types: tuple[pa.DataType, ...]
+    length: int
+    settings: Settings
+
+
+Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
+ResultType = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.DataType]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarFunction:
+    """A registry entry.
+
+    ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form - strings always plain,
+    see ``dictionary`` - and returns an array of that length, or a scalar if all arguments were scalars.
+    ``arguments`` holds the types of all positions; the last ``optional`` of them may be missing; with ``variadic`` the
+    last one repeats (zero times too, if ``optional`` covers it). ``result`` gives the logical type, from the coerced
+    argument types if callable. ``null_propagating``: null if any argument is null (and the kernel honours that).
+    ``elementwise_values``: deterministic and free of errors per value, so that the evaluator may run it over a dictionary's values
+    instead of the rows. ``display`` overrides the name in result-column names. ``example``: ``(sql, repr of result)``.
+    """
+
+    name: str
+    arguments: tuple[ArgumentType, ...]
+    result: ResultType
+    kernel: Kernel
+    optional: int = 0
+    variadic: bool = False
+    null_propagating: bool = True
+    deterministic: bool = True
+    elementwise_values: bool = True
+    can_fail: bool = False
+    display: str | None = None
+    example: tuple[str, str] | None = None
+
+    def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
+        """The logical result type for coerced logical argument types."""
+        return self.result(argument_types) if callable(self.result) else self.result
+
+
+_FUNCTIONS: Final[dict[str, ScalarFunction]] = {}
+
+
+def register(*functions: ScalarFunction) -> None:
+    """Add entries; a name that is taken is a bug."""
+    for function in functions:
+        if function.name in _FUNCTIONS:
+            raise InternalError(f"function {function.name} is registered twice")
+        _FUNCTIONS[function.name] = function
+
+
+def lookup(name: str) -> ScalarFunction | None:
+    """The entry of a lower-case Spark name or operator name, or None."""
+    return _FUNCTIONS.get(name)
+
+
+def names() -> tuple[str, ...]:
+    """All registered names, sorted."""
+    return tuple(sorted(_FUNCTIONS))
+
+
+#: Operators by the registry name of their function, with the symbol that result-column names show.
+OPERATORS: Final[dict[str, str]] = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "div": "div",
+    "remainder": "%",
+    "equal": "=",
+    "not_equal": "<>",
+    "equal_null_safe": "<=>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "and": "AND",
+    "or": "OR",
+    "not": "NOT",
+    "negative": "-",
+    "is_null": "IS NULL",
+    "is_not_null": "IS NOT NULL",
+    "in": "IN",
+    "like": "LIKE",
+    "ilike": "ILIKE",
+    "rlike": "RLIKE",
+    "bit_and_op": "&",
+    "bit_or_op": "|",
+    "bit_xor_op": "^",
+    "bit_not": "~",
+    "concat_op": "||",
+    "get_item": "[]",
+    "get_field": ".",
+}

@@ -1,0 +1,97 @@
+"""The contract of a processor: an operator's code, as frozen data with one generator method.
+
+``run`` is called once per parallel instance, on the member that executes it. It yields
+
+* ``Take(ordinal)`` to get the next batch of input ``ordinal``; the answer is a :class:`pa.RecordBatch`, or ``None``
+  once that input has ended (and again at every later Take of it);
+* ``Take()`` to get the next batch of any live input, those of the lowest priority number first; ``None`` = all ended;
+* a :class:`pa.RecordBatch` to emit it on every output edge (empty ones are dropped).
+
+Returning ends its outputs. Only the tasklet touches queues; a processor knows no queue, thread or member. When nobody wants
+the output any more the generator is closed (``GeneratorExit`` at its yield), so ``try/finally`` frees what it holds.
+
+A filter is three lines::
+
+    def run(self, context):
+        while (batch := (yield Take(0))) is not None:
+            yield batch.filter(...)
+
+A step between two yields should handle at most about :data:`BATCH_ROWS` rows, so that no call holds a cooperative worker for more than a
+few milliseconds. A processor that can't promise that (a sort, a file read) sets ``cooperative = False`` and gets a thread of its own.
+"""
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import ClassVar, Final, Protocol
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.functions.registry import Settings
+
+#: Upper bound of rows that one step of a cooperative processor handles.
+BATCH_ROWS: Final = 65_536
+
+ANY_INPUT: Final = -1
+
+
+class Take(msgspec.Struct, frozen=True):
+    """The request for the next batch of input ``ordinal``, or of any input."""
+
+    ordinal: int = ANY_INPUT
+
+
+Steps = Generator[Take | pa.RecordBatch, pa.RecordBatch | None, None]
+
+
+class MemoryAccount(Protocol):
+    """Bytes that one processor instance holds, counted against the query's and the member's budget.
+
+    What is still charged when the instance ends is released by the tasklet.
+    """
+
+    def charge(self, size: int) -> None:
+        """Count ``size`` more bytes. Above the budget: OperationalError that names operator, use and limit."""
+
+    def release(self, size: int) -> None:
+        """Give back ``size`` bytes charged before."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessorContext:
+    """Where a processor instance runs.
+
+    ``partitions`` are the partition ids that this instance handles (sorted). ``resources`` are the objects that the
+    job brought along by key, such as the table snapshots pinned for it.
+    """
+
+    vertex: str
+    memory: MemoryAccount
+    settings: Settings = Settings()
+    local_index: int = 0
+    local_parallelism: int = 1
+    global_index: int = 0
+    total_parallelism: int = 1
+    member_index: int = 0
+    member_count: int = 1
+    partitions: tuple[int, ...] = ()
+    partition_count: int = 271
+    resources: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+
+class Processor(msgspec.Struct, frozen=True, tag_field="processor", tag=True):
+    """The base of all operators, sources and sinks."""
+
+    #: False: a step may block or take long; the instance runs on a thread of its own.
+    cooperative: ClassVar[bool] = True
+    #: Preferred number of instances per member; None: one per cooperative worker.
+    preferred_parallelism: ClassVar[int | None] = None
+
+    def run(self, context: ProcessorContext) -> Steps:
+        """The operator's work, see the module's docstring."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """One line for EXPLAIN, without children; for example ``Filter: (a > 1)``."""
+        return type(self).__name__
