@@ -1,0 +1,85 @@
+# Everything works from a fresh clone with Python >= 3.11 alone; what runs a live Spark needs Java as well.
+#
+#   make demo     set up and run the main job: SQL over the flights of New York in 2013
+#   make test     set up and run all tests          (make test ARGS="-k joins tests/engine")
+#   make check    lint, types and imports: what CI checks before the tests
+#
+# A stamp in the virtual environment carries the checksum of pyproject.toml: while neither changes, set-up does nothing.
+
+PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$name -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done)
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+KEY    := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
+SOURCES := sqlfront planner engine connectors
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+ARGS   ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint format types imports oracle bench clean
+
+help:  ## Say what there is to make
+	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
+
+# ---- set-up. An existing environment is kept if its Python is new enough, else built anew.
+
+$(VENV)/.sqlfront-venv-$(KEY): pyproject.toml
+	@if ! $(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+		if [ -z "$(PYTHON)" ]; then \
+			echo "sqlfront needs Python >= 3.11 with the venv module; none was found (set PYTHON=...)" >&2; exit 1; fi; \
+		echo "making $(VENV) with $(PYTHON)"; $(PYTHON) -m venv --clear $(VENV); fi
+	@$(PIP) install 'pip>=25.1'
+	@rm -f $(VENV)/.sqlfront-*
+	@touch $@
+
+$(VENV)/.sqlfront-demo-$(KEY): $(VENV)/.sqlfront-venv-$(KEY)
+	@echo "installing sqlfront and the demo's data into $(VENV)"
+	@$(PIP) install --editable . --group demo
+	@touch $@
+
+$(VENV)/.sqlfront-dev-$(KEY): $(VENV)/.sqlfront-venv-$(KEY)
+	@echo "installing sqlfront and its development tools into $(VENV) (some minutes the first time)"
+	@$(PIP) install --editable . --group dev
+	@touch $@
+
+DEMO_READY := $(VENV)/.sqlfront-demo-$(KEY)
+DEV_READY  := $(VENV)/.sqlfront-dev-$(KEY)
+
+# ---- the README's two commands
+
+demo: $(DEMO_READY)  ## Set up and run the main job on real data
+	@$(BIN)/python demo/prepare.py
+	@$(BIN)/sqlfront -f demo/flights.sql
+
+test: $(DEV_READY)  ## Set up and run all tests
+	$(BIN)/pytest -q -n auto --maxprocesses 4 --dist loadgroup $(ARGS)
+
+# ---- checks
+
+check: lint types imports  ## What CI checks before the tests
+
+lint: $(DEV_READY)  ## Style, by ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(DEV_READY)  ## Rewrite the sources in the house style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(DEV_READY)  ## Types, by mypy
+	$(BIN)/mypy
+
+imports: $(DEV_READY)  ## Who may import whom, by import-linter
+	$(BIN)/lint-imports
+
+# ---- by hand
+
+oracle: $(DEV_READY)  ## Compare every stored answer with a live Spark (needs Java)
+	$(BIN)/pytest -q -m spark $(ARGS)
+
+bench: $(DEV_READY)  ## The peers side by side on TPC-H
+	$(BIN)/python -m benchmarks.compare $(ARGS)
+
+clean:  ## Remove caches and the demo's files; the environment stays
+	rm -rf demo/work build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find $(SOURCES) tests benchmarks demo -name __pycache__ -type d -prune -exec rm -rf {} +

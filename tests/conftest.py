@@ -1,0 +1,72 @@
+"""What all tests share: the live Spark, and what happens to its tests on a machine without Java."""
+
+import os
+import shutil
+import warnings
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.oracle.spark import SparkOracle
+
+
+def missing_for_spark() -> str | None:
+    """What this machine lacks for a live Spark, in words; None if nothing."""
+    java_home = os.environ.get("JAVA_HOME")
+    if shutil.which("java") is None and not (java_home and (Path(java_home) / "bin" / "java").exists()):
+        return "Java is not installed"
+    if find_spec("pyspark") is None:
+        return "pyspark is not installed"
+    return None
+
+
+def on_ci() -> bool:
+    """Whether this run is a continuous-integration run, where nothing may be skipped for want of a tool."""
+    return os.environ.get("CI", "").lower() in ("true", "1", "yes")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that use the live Spark on one worker, so that only one JVM is started."""
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test of the live Spark where there is no Java; on CI that is a failure."""
+    if item.get_closest_marker("spark") is None:
+        return
+    reason = missing_for_spark()
+    if reason is None:
+        return
+    if on_ci():
+        pytest.fail(f"needs a live Spark, but {reason}, and CI skips nothing", pytrace=False)
+    pytest.skip(f"needs a live Spark: {reason}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in the last lines how many tests did not run for want of a live Spark, and why."""
+    skipped = [
+        report
+        for report in terminalreporter.stats.get("skipped", [])
+        if isinstance(report.longrepr, tuple) and "needs a live Spark" in report.longrepr[2]
+    ]
+    if skipped:
+        terminalreporter.write_line(
+            f"{len(skipped)} tests that run a live Spark were skipped: {missing_for_spark()}", yellow=True
+        )
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkOracle]":
+    """The live Spark, one for the whole run. A test that asks for it carries `@pytest.mark.spark`."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pyspark's own
+        from tests.oracle.spark import SparkOracle
+
+        with SparkOracle() as oracle:
+            yield oracle
