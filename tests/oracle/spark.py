@@ -1,0 +1,125 @@
+"""Spark as a subject: answers SQL with its defaults (ANSI on), in UTC, on two local cores."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    IntegerType,
+    MapType,
+    NullType,
+    StructField,
+    StructType,
+    YearMonthIntervalType,
+)
+
+from tests.oracle import answers
+from tests.oracle.answers import Answer, Failure, Outcome
+from tests.oracle.values import rows_of
+
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.driver.memory": "2g",
+    "spark.sql.catalogImplementation": "in-memory",
+}
+_DATABASE = "slt"
+
+
+class SparkOracle:
+    """A context manager that owns one JVM. `begin_file` gives an empty database and no temporary views.
+
+    >>> with SparkOracle() as spark:  # doctest: +SKIP
+    ...     spark.answer("SELECT 1")
+    Answer(columns=(Column(name='1', type='int'),), rows=(('1',),))
+    """
+
+    def __enter__(self) -> Self:
+        # Python workers and the driver must be one interpreter, whatever `python3` on PATH is.
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        self._warehouse = tempfile.mkdtemp(prefix="spark-warehouse-")
+        builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", self._warehouse)
+        for name, value in _SETTINGS.items():
+            builder = builder.config(name, value)
+        self._root = self._session = builder.getOrCreate()
+        self._root.sparkContext.setLogLevel("OFF")
+        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._root.stop()
+        shutil.rmtree(self._warehouse, ignore_errors=True)
+
+    def begin_file(self) -> None:
+        """Forget every table, view and setting of before."""
+        self._session = self._root.newSession()
+        self._session.sql(f"DROP DATABASE IF EXISTS {_DATABASE} CASCADE")
+        self._session.sql(f"CREATE DATABASE {_DATABASE}")
+        self._session.sql(f"USE {_DATABASE}")
+
+    def answer(self, sql: str) -> Outcome:
+        """Spark's answer: rows or error. A statement without a result has no columns and no rows."""
+        try:
+            frame = self._session.sql(sql)
+            columns = tuple(
+                answers.Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields
+            )
+            return Answer(columns, tuple(rows_of(_arrow(frame))) if columns else ())
+        except PySparkException as error:
+            return Failure(error.getCondition(), error.getSqlState(), str(error))
+
+
+def _arrow(frame: DataFrame) -> pa.Table:
+    """The rows as Arrow. Columns get neutral names (they may repeat); what Spark doesn't turn into Arrow travels as
+    something else: year-month intervals as months, void inside of arrays, maps and structs as int."""
+    fields = frame.schema.fields
+    months = [i for i, field in enumerate(fields) if isinstance(field.dataType, YearMonthIntervalType)]
+    frame = frame.toDF(*(f"c{ordinal}" for ordinal in range(len(fields))))
+    table = frame.select(
+        [_carrier(frame[f"c{i}"], field.dataType) for i, field in enumerate(fields)]
+    ).toArrow()
+    for ordinal in months:
+        intervals = [None if value is None else (value, 0, 0) for value in table.column(ordinal).to_pylist()]
+        table = table.set_column(ordinal, f"c{ordinal}", pa.array(intervals, pa.month_day_nano_interval()))
+    return table
+
+
+def _carrier(column: Column, kind: DataType) -> Column:
+    if isinstance(kind, YearMonthIntervalType):
+        interval = column.cast("interval year to month")
+        return sf.extract(sf.lit("YEAR"), interval) * 12 + sf.extract(sf.lit("MONTH"), interval)
+    carried = _without_void(kind)
+    return column if carried == kind or isinstance(kind, NullType) else column.cast(carried)
+
+
+def _without_void(kind: DataType) -> DataType:
+    match kind:
+        case NullType():
+            return IntegerType()
+        case ArrayType():
+            return ArrayType(_without_void(kind.elementType), kind.containsNull)
+        case MapType():
+            return MapType(_without_void(kind.keyType), _without_void(kind.valueType), kind.valueContainsNull)
+        case StructType():
+            return StructType(
+                [StructField(f.name, _without_void(f.dataType), f.nullable) for f in kind.fields]
+            )
+        case _:
+            return kind
