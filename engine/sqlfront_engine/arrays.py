@@ -1,0 +1,177 @@
+"""Arrow arrays from and to numpy and Python values, without pandas.
+
+pyarrow imports pandas (0.3 s, where it is installed) inside ``pa.array``, ``pa.scalar``, ``Array.to_numpy`` and at a kernel
+call with a bare Python operand. The engine therefore makes its arrays from buffers, here, and nowhere else.
+Everything is zero-copy where the layouts allow it.
+"""
+
+import datetime
+import struct
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_engine.types import DICTIONARY_STRING
+
+_EPOCH_DATE: Final = datetime.date(1970, 1, 1).toordinal()
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+
+#: struct codes of the fixed-width types whose Python values pack directly.
+_PACK: Final[dict[pa.DataType, str]] = {
+    pa.int8(): "b",
+    pa.int16(): "h",
+    pa.int32(): "i",
+    pa.int64(): "q",
+    pa.float32(): "f",
+    pa.float64(): "d",
+}
+
+
+def numpy_view(array: pa.Array) -> npt.NDArray[np.generic]:
+    """The values of a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy view.
+
+    Dates come as int32, timestamps, durations and decimal64 as int64. The values under nulls are undefined. Booleans
+    are unpacked (a copy) to ``bool``.
+    """
+    data_type = array.type
+    length, offset = len(array), array.offset
+    if pa.types.is_boolean(data_type):
+        buffer = array.buffers()[1]
+        bits = np.frombuffer(buffer, np.uint8) if buffer is not None else np.zeros(0, np.uint8)
+        start = offset // 8
+        return np.unpackbits(bits[start : (offset + length + 7) // 8], bitorder="little")[
+            offset - 8 * start : offset - 8 * start + length
+        ].view(np.bool_)
+    dtype = numpy_dtype(data_type)
+    buffer = array.buffers()[1]
+    if buffer is None or length == 0:
+        return np.zeros(length, dtype)
+    return np.frombuffer(buffer, dtype, length, offset * dtype.itemsize)
+
+
+def numpy_dtype(data_type: pa.DataType) -> np.dtype[np.generic]:
+    """The numpy type that :func:`numpy_view` gives for a fixed-width Arrow type."""
+    if pa.types.is_floating(data_type):
+        return np.dtype(f"f{data_type.bit_width // 8}")
+    if pa.types.is_boolean(data_type):
+        return np.dtype(np.bool_)
+    sign = "u" if pa.types.is_unsigned_integer(data_type) else "i"
+    return np.dtype(f"{sign}{data_type.bit_width // 8}")
+
+
+def valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+    """True where the array is not null; None if there are no nulls."""
+    if array.null_count == 0:
+        return None
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.bool_)
+    return numpy_view(array.is_valid()).astype(np.bool_, copy=False)
+
+
+def from_numpy(
+    values: npt.NDArray[np.generic],
+    data_type: pa.DataType,
+    valid: npt.NDArray[np.bool_] | None = None,
+) -> pa.Array:
+    """An array of the fixed-width ``data_type`` over the numpy values (of the layout that :func:`numpy_view` gives);
+    zero-copy except for booleans. ``valid``: False where the result is null."""
+    length = len(values)
+    if data_type == pa.bool_():
+        data = pa.py_buffer(np.packbits(values.astype(np.bool_, copy=False), bitorder="little"))
+    else:
+        data = pa.py_buffer(np.ascontiguousarray(values, numpy_dtype(data_type)))
+    return pa.Array.from_buffers(data_type, length, [bitmap(valid), data])
+
+
+def bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+    """Arrow's validity bitmap of a mask, None if all are valid."""
+    if valid is None or valid.all():
+        return None
+    return pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+
+def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
+    """An array of Python values (None = null), as ``pa.array(values, data_type)`` but without pandas for all
+    primitive types; nested ones fall back to pyarrow."""
+    if data_type == DICTIONARY_STRING:
+        return from_values(values, pa.string()).dictionary_encode()
+    if pa.types.is_null(data_type):
+        return pa.nulls(len(values))
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
+        return _from_strings(values, data_type)
+    convert = _to_storage(data_type)
+    if convert is None:
+        return pa.array(values, data_type)
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    if pa.types.is_decimal128(data_type):
+        raw = b"".join(
+            bytes(16) if value is None else convert(value).to_bytes(16, "little", signed=True)  # type: ignore[attr-defined]
+            for value in values
+        )
+        return pa.Array.from_buffers(data_type, len(values), [bitmap(valid), pa.py_buffer(raw)])
+    storage = [0 if value is None else convert(value) for value in values]
+    return from_numpy(np.array(storage, numpy_dtype(data_type)), data_type, valid)
+
+
+def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:
+    """One value (None = null) as a scalar, as ``pa.scalar(value, data_type)`` but without pandas."""
+    if value is None:
+        return pa.nulls(1, data_type)[0]
+    code = _PACK.get(data_type)
+    if code is not None:
+        buffers = [None, pa.py_buffer(struct.pack(code, value))]
+        return pa.Array.from_buffers(data_type, 1, buffers)[0]
+    return from_values((value,), data_type)[0]
+
+
+def repeat(value: object, data_type: pa.DataType, length: int) -> pa.Array:
+    """``length`` times the same value."""
+    return pa.repeat(scalar(value, data_type), length)
+
+
+def _from_strings(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
+    encoded = [
+        b"" if value is None else value.encode() if isinstance(value, str) else bytes(value)  # type: ignore[call-overload]
+        for value in values
+    ]
+    offsets = np.zeros(len(values) + 1, np.int32)
+    np.cumsum(np.fromiter(map(len, encoded), np.int32, len(encoded)), out=offsets[1:])
+    valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
+    buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(data_type, len(values), buffers)
+
+
+def _to_storage(data_type: pa.DataType):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a table of small lambdas
+    """How a Python value becomes the number that the type stores; None for nested types."""
+    if data_type in _PACK or pa.types.is_boolean(data_type):
+        return lambda value: value
+    if pa.types.is_date32(data_type):
+        return lambda value: value.toordinal() - _EPOCH_DATE
+    if pa.types.is_timestamp(data_type):
+        return _timestamp_to_micros
+    if pa.types.is_duration(data_type):
+        return lambda value: value // _MICROSECOND
+    if pa.types.is_decimal(data_type):
+        scale = data_type.scale
+        return lambda value: int(Decimal(value).scaleb(scale))
+    return None
+
+
+def _timestamp_to_micros(value: datetime.datetime) -> int:
+    return (value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)) // _MICROSECOND
+
+
+def to_python(array: pa.Array) -> list[object]:
+    """The values as Python objects, as ``array.to_pylist()`` gives them, but without pandas for timestamps. Timestamps
+    with a zone come as aware datetimes in UTC."""
+    if not pa.types.is_timestamp(array.type):
+        return array.to_pylist()  # type: ignore[no-any-return]
+    epoch = _EPOCH if array.type.tz is None else _EPOCH_UTC
+    micros: list[int | None] = array.view(pa.int64()).to_pylist()
+    return [None if value is None else epoch + datetime.timedelta(microseconds=value) for value in micros]
