@@ -68,5 +68,8 @@ def spark() -> "Iterator[SparkOracle]":
         warnings.simplefilter("ignore")  # pyspark's own
         from tests.oracle.spark import SparkOracle
 
-        with SparkOracle() as oracle:
-            yield oracle
+        oracle = SparkOracle().__enter__()
+    try:
+        yield oracle
+    finally:
+        oracle.__exit__(None, None, None)
