@@ -9,7 +9,7 @@ _COMMENT_LINE = re.compile(r"^\s*--.*\n", re.MULTILINE)
 
 
 def statements() -> list[str]:
-    """All statements in order, without the comment lines between them (the file has no `;` inside a statement)."""
+    """All statements in order, without the comment lines. The file has no `;` within a statement."""
     text = _COMMENT_LINE.sub("", (DEMO / "flights.sql").read_text(encoding="utf-8"))
     return [statement.strip() for statement in text.split(";") if statement.strip()]
 

@@ -1,0 +1,1 @@
+"""What the house promises about itself: who imports what and when, and how its sources look."""

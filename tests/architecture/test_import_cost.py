@@ -1,0 +1,73 @@
+"""What a small query costs a fresh process: which modules it loads, and how much CPU it takes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+DATAFRAMES = {"pandas", "polars", "pyspark"}
+HEAVY = DATAFRAMES | {"pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet"}
+PEERS = "import sqlglot, pyarrow"
+SELECT_1 = "import sqlfront; assert sqlfront.sql('select 1').collect()[0][0] == 1"
+ROUNDS = 5
+
+
+def loaded_by(program: str) -> set[str]:
+    """The names of the modules that a fresh interpreter has loaded when the program has run."""
+    listing = "\nimport sys, json\nprint(json.dumps(sorted(sys.modules)))"
+    answer = subprocess.run(
+        [sys.executable, "-c", program + listing], capture_output=True, text=True, check=True, timeout=120
+    )
+    return set(json.loads(answer.stdout.splitlines()[-1]))
+
+
+def cpu_seconds(program: str) -> float:
+    """User and system time of a fresh interpreter that runs the program."""
+    process = os.posix_spawn(sys.executable, [sys.executable, "-c", program], os.environ)
+    _, status, usage = os.wait4(process, 0)
+    assert status == 0, f"{program!r} failed"
+    return usage.ru_utime + usage.ru_stime
+
+
+def test_select_1_loads_no_heavy_module() -> None:
+    assert loaded_by(SELECT_1) & HEAVY == set()
+
+
+def test_a_lookup_in_a_memory_table_loads_no_heavy_module() -> None:
+    program = """
+import sqlfront
+connection = sqlfront.connect()
+cursor = connection.cursor()
+cursor.execute(
+    "CREATE TABLE t USING memory CLUSTERED BY (k) INTO 271 BUCKETS "
+    "AS SELECT * FROM VALUES (1, 'a'), (2, NULL) AS v(k, s)"
+)
+cursor.execute("SELECT s FROM t WHERE k = 1")
+assert cursor.fetchall() == [("a",)]
+"""
+    assert loaded_by(program) & HEAVY == set()
+
+
+def test_a_query_on_a_parquet_file_loads_no_data_frames(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.parquet"
+    pyarrow.parquet.write_table(pa.table({"a": [1, 2, 3]}), path)
+
+    program = f"""
+import sqlfront
+assert sqlfront.sql("SELECT sum(a) FROM parquet.`{path}` WHERE a > 1").collect()[0][0] == 5
+"""
+    assert loaded_by(program) & DATAFRAMES == set()
+
+
+@pytest.mark.slow
+def test_select_1_costs_less_than_1_3_times_its_two_big_imports() -> None:
+    """CPU seconds, the best of some alternating rounds: what else the machine does must not decide."""
+    rounds = [(cpu_seconds(SELECT_1), cpu_seconds(PEERS)) for _ in range(ROUNDS)]
+
+    ours, peers = (min(column) for column in zip(*rounds, strict=True))
+    assert ours < 1.3 * peers, f"{ours:.3f} s of CPU against {peers:.3f} s"

@@ -1,0 +1,67 @@
+"""How the sources look: what a linter of single files can't be told."""
+
+import ast
+
+import pytest
+
+from tests.architecture.sources import PACKAGES, public_functions, runtime_imports, sources
+
+# Each costs tens to hundreds of milliseconds, and some of them import pandas by themselves.
+HEAVY = ("pandas", "polars", "pyspark", "duckdb", "pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet")
+
+
+def test_there_are_sources_to_look_at() -> None:
+    assert len(sources()) > 20
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
+def test_every_package_is_typed(package) -> None:
+    assert (package / "py.typed").exists()
+
+
+def test_every_module_has_a_docstring() -> None:
+    without = [source.path for source in sources() if not ast.get_docstring(source.tree)]
+
+    assert without == []
+
+
+def test_nothing_is_imported_by_star() -> None:
+    stars = [
+        source.place(statement.lineno)
+        for source in sources()
+        for statement in ast.walk(source.tree)
+        if isinstance(statement, ast.ImportFrom) and any(alias.name == "*" for alias in statement.names)
+    ]
+
+    assert stars == []
+
+
+def test_heavy_modules_are_imported_where_they_are_needed_only() -> None:
+    at_module_level = [
+        f"{source.place(line)} {module}"
+        for source in sources()
+        for line, module in runtime_imports(source.tree.body)
+        if module.startswith(HEAVY)
+    ]
+
+    assert at_module_level == []
+
+
+def test_public_signatures_name_their_types() -> None:
+    """`Any` says nothing; `object` says that the function takes everything."""
+    vague = [
+        f"{source.place(function.lineno)} {function.name}"
+        for source in sources()
+        for function in public_functions(source.tree.body)
+        for annotation in _annotations(function)
+        if any(isinstance(part, ast.Name) and part.id == "Any" for part in ast.walk(annotation))
+    ]
+
+    assert vague == []
+
+
+def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.expr]:
+    given = function.args
+    parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    annotations = [parameter.annotation for parameter in parameters if parameter is not None]
+    return [annotation for annotation in [*annotations, function.returns] if annotation is not None]
