@@ -70,7 +70,7 @@ types: $(DEV_READY)  ## Types, by mypy
 	$(BIN)/mypy
 
 imports: $(DEV_READY)  ## Who may import whom, by import-linter
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 
 # ---- by hand
 
