@@ -1,18 +1,22 @@
 """The logical plan: bound, typed, and frozen; columns are ordinals of the input row.
 
-A join's output row is the left row followed by the right row (left only for semi and anti joins). Every node refuses to be
-built wrong: :meth:`LogicalPlan.check` is run on the whole tree after every rule in tests.
+A join's output row is the left row followed by the right row (left only for semi and anti joins). Every node
+refuses to be built wrong: :func:`sqlfront_planner.check.check` is run on the whole tree after every rule in tests.
 
-Three subquery expressions extend the engine's expression language; the optimizer removes them all before lowering.
+Three subquery expressions extend the engine's expression language; the optimizer removes them all before
+lowering.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
+from typing import Final
 
 import pyarrow as pa
+
 from sqlfront_connectors.base import Snapshot, Table
-from sqlfront_engine.expressions import AggregateCall, Expr, SortKey, WindowCall
+from sqlfront_engine.expressions import AggregateCall, Column, Expr, SortKey, WindowCall
 
 
 class JoinKind(Enum):
@@ -34,12 +38,25 @@ class JoinKind(Enum):
     """NOT IN: left rows for which the condition is false (not null) for every right row."""
 
 
+#: The joins that only filter their left side: the output row is the left row.
+FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI})
+
+
 class LogicalPlan:
     """The base of all logical nodes (frozen dataclasses)."""
 
     @property
     def schema(self) -> pa.Schema:
         """Logical names and types of the output row; names need not be unique."""
+        raise NotImplementedError
+
+    def row(self) -> tuple[Column, ...]:
+        """The output row as references to its columns: what :attr:`schema` says, at a tenth of its price."""
+        raise NotImplementedError
+
+    @property
+    def width(self) -> int:
+        """The number of output columns."""
         raise NotImplementedError
 
     def inputs(self) -> tuple["LogicalPlan", ...]:
@@ -49,6 +66,15 @@ class LogicalPlan:
     def with_inputs(self, inputs: tuple["LogicalPlan", ...]) -> "LogicalPlan":
         """The same node over other inputs of the same schemas."""
         assert not inputs
+        return self
+
+    def operands(self) -> tuple[Expr, ...]:
+        """All expressions that the node evaluates, in the order in which they are written in it."""
+        return ()
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> "LogicalPlan":
+        """The same node with other expressions of the same types; as many as :meth:`operands` gives."""
+        assert not operands
         return self
 
 
@@ -87,7 +113,8 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Scan(LogicalPlan):
-    """A table's columns. ``columns`` are table ordinals; ``filters`` are conjuncts over *table* ordinals that are to be applied."""
+    """A table's columns. ``columns`` are table ordinals; ``filters`` are conjuncts over *table* ordinals that are
+    to be applied; no more than ``limit`` of the rows that pass are needed (None = all)."""
 
     name: str
     table: Table
@@ -99,6 +126,20 @@ class Scan(LogicalPlan):
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([self.table.schema.field(ordinal) for ordinal in self.columns])
+
+    def row(self) -> tuple[Column, ...]:
+        fields = [self.table.schema.field(ordinal) for ordinal in self.columns]
+        return tuple(Column(field.type, place, field.name) for place, field in enumerate(fields))
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return self.filters
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        return replace(self, filters=operands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +153,21 @@ class Values(LogicalPlan):
     def schema(self) -> pa.Schema:
         return self.output
 
+    def row(self) -> tuple[Column, ...]:
+        return tuple(Column(field.type, place, field.name) for place, field in enumerate(self.output))
+
+    @property
+    def width(self) -> int:
+        return len(self.output)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return tuple(item for row in self.rows for item in row)
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        width = self.width
+        starts = range(0, len(operands), width) if width else range(0)
+        return replace(self, rows=tuple(operands[start : start + width] for start in starts) or self.rows)
+
 
 @dataclass(frozen=True, slots=True)
 class Filter(LogicalPlan):
@@ -124,8 +180,21 @@ class Filter(LogicalPlan):
     def schema(self) -> pa.Schema:
         return self.input.schema
 
+    def row(self) -> tuple[Column, ...]:
+        return self.input.row()
+
+    @property
+    def width(self) -> int:
+        return self.input.width
+
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.condition,)
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        return replace(self, condition=operands[0])
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
         return replace(self, input=inputs[0])
@@ -141,9 +210,21 @@ class Project(LogicalPlan):
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema(
-            [(name, item.type) for name, item in zip(self.names, self.expressions, strict=True)]
-        )
+        return pa.schema([(name, item.type) for name, item in zip(self.names, self.expressions, strict=True)])
+
+    def row(self) -> tuple[Column, ...]:
+        pairs = zip(self.names, self.expressions, strict=True)
+        return tuple(Column(item.type, place, name) for place, (name, item) in enumerate(pairs))
+
+    @property
+    def width(self) -> int:
+        return len(self.expressions)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return self.expressions
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        return replace(self, expressions=operands)
 
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
@@ -156,8 +237,9 @@ class Project(LogicalPlan):
 class Join(LogicalPlan):
     """Rows of both sides that satisfy ``keys`` and ``condition``.
 
-    ``keys`` are pairs (expression over the left row, expression over the right row) compared by ``=`` (of one type), filled by the
-    optimizer; ``condition`` is over the concatenated row, None = true. A cross join is INNER without either.
+    ``keys`` are pairs (expression over the left row, expression over the right row) compared by ``=`` (of one
+    type), filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross join is INNER
+    without either.
     """
 
     left: LogicalPlan
@@ -168,9 +250,30 @@ class Join(LogicalPlan):
 
     @property
     def schema(self) -> pa.Schema:
-        if self.kind in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI):
+        if self.kind in FILTERING_JOINS:
             return self.left.schema
         return pa.schema([*self.left.schema, *self.right.schema])
+
+    def row(self) -> tuple[Column, ...]:
+        left = self.left.row()
+        if self.kind in FILTERING_JOINS:
+            return left
+        width = len(left)
+        right = self.right.row()
+        return (*left, *(Column(item.type, width + item.ordinal, item.name) for item in right))
+
+    @property
+    def width(self) -> int:
+        return self.left.width if self.kind in FILTERING_JOINS else self.left.width + self.right.width
+
+    def operands(self) -> tuple[Expr, ...]:
+        keys = tuple(side for pair in self.keys for side in pair)
+        return keys if self.condition is None else (*keys, self.condition)
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        count = 2 * len(self.keys)
+        keys = tuple(zip(operands[0:count:2], operands[1:count:2], strict=True))
+        return replace(self, keys=keys, condition=None if self.condition is None else operands[count])
 
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.left, self.right)
@@ -181,8 +284,8 @@ class Join(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(LogicalPlan):
-    """One row per distinct key (null is a key); without keys exactly one row. Output: keys, then aggregates. DISTINCT is an
-    Aggregate without calls."""
+    """One row per distinct key (null is a key); without keys exactly one row. Output: keys, then aggregates.
+    DISTINCT is an Aggregate without calls."""
 
     input: LogicalPlan
     keys: tuple[Expr, ...]
@@ -191,8 +294,24 @@ class Aggregate(LogicalPlan):
 
     @property
     def schema(self) -> pa.Schema:
-        types = [*(key.type for key in self.keys), *(call.type for call in self.calls)]
-        return pa.schema(list(zip(self.names, types, strict=True)))
+        return pa.schema([(item.name, item.type) for item in self.row()])
+
+    def row(self) -> tuple[Column, ...]:
+        types = (*(key.type for key in self.keys), *(call.type for call in self.calls))
+        pairs = zip(self.names, types, strict=True)
+        return tuple(Column(data_type, place, name) for place, (name, data_type) in enumerate(pairs))
+
+    @property
+    def width(self) -> int:
+        return len(self.keys) + len(self.calls)
+
+    def operands(self) -> tuple[Expr, ...]:
+        return (*self.keys, *(operand for call in self.calls for operand in call_operands(call)))
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        rest = iter(operands)
+        keys = tuple(islice(rest, len(self.keys)))
+        return replace(self, keys=keys, calls=tuple(with_call_operands(call, rest) for call in self.calls))
 
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
@@ -203,8 +322,8 @@ class Aggregate(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Window(LogicalPlan):
-    """The input row followed by one column per call; all calls share partitioning and ordering, whose expressions are over the
-    input row (``order`` as (expression, descending, nulls first))."""
+    """The input row followed by one column per call; all calls share partitioning and ordering, whose expressions
+    are over the input row (``order`` as (expression, descending, nulls first))."""
 
     input: LogicalPlan
     partition: tuple[Expr, ...]
@@ -216,6 +335,35 @@ class Window(LogicalPlan):
     def schema(self) -> pa.Schema:
         added = [(name, call.type) for name, call in zip(self.names, self.calls, strict=True)]
         return pa.schema([*self.input.schema, *(pa.field(name, kind) for name, kind in added)])
+
+    def row(self) -> tuple[Column, ...]:
+        before = self.input.row()
+        added = enumerate(zip(self.names, self.calls, strict=True), len(before))
+        return (*before, *(Column(call.type, place, name) for place, (name, call) in added))
+
+    @property
+    def width(self) -> int:
+        return self.input.width + len(self.calls)
+
+    def operands(self) -> tuple[Expr, ...]:
+        order = (expression for expression, _, _ in self.order)
+        return (*self.partition, *order, *(operand for call in self.calls for operand in call.arguments))
+
+    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+        rest = iter(operands)
+        partition = tuple(islice(rest, len(self.partition)))
+        order = tuple((next(rest), descending, nulls_first) for _, descending, nulls_first in self.order)
+        calls = tuple(
+            WindowCall(
+                call.function,
+                tuple(islice(rest, len(call.arguments))),
+                call.type,
+                call.frame,
+                call.ignore_nulls,
+            )
+            for call in self.calls
+        )
+        return replace(self, partition=partition, order=order, calls=calls)
 
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
@@ -237,6 +385,13 @@ class Sort(LogicalPlan):
     def schema(self) -> pa.Schema:
         return self.input.schema
 
+    def row(self) -> tuple[Column, ...]:
+        return self.input.row()
+
+    @property
+    def width(self) -> int:
+        return self.input.width
+
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
 
@@ -256,6 +411,13 @@ class Limit(LogicalPlan):
     def schema(self) -> pa.Schema:
         return self.input.schema
 
+    def row(self) -> tuple[Column, ...]:
+        return self.input.row()
+
+    @property
+    def width(self) -> int:
+        return self.input.width
+
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return (self.input,)
 
@@ -264,7 +426,7 @@ class Limit(LogicalPlan):
 
 
 class SetKind(Enum):
-    """Which rows a set operation keeps; the binder turns UNION (distinct) into an Aggregate over UNION ALL."""
+    """Which rows a set operation keeps; UNION (distinct) is an Aggregate over UNION ALL."""
 
     UNION_ALL = "union all"
     """All rows of all branches."""
@@ -280,7 +442,8 @@ class SetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(LogicalPlan):
-    """Branches of equal types, column by column; names of the first. INTERSECT and EXCEPT have two branches; null equals null."""
+    """Branches of equal types, column by column; names of the first. INTERSECT and EXCEPT have two branches; null
+    equals null."""
 
     kind: SetKind
     branches: tuple[LogicalPlan, ...]
@@ -289,11 +452,55 @@ class SetOperation(LogicalPlan):
     def schema(self) -> pa.Schema:
         return self.branches[0].schema
 
+    def row(self) -> tuple[Column, ...]:
+        return self.branches[0].row()
+
+    @property
+    def width(self) -> int:
+        return self.branches[0].width
+
     def inputs(self) -> tuple[LogicalPlan, ...]:
         return self.branches
 
     def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
         return replace(self, branches=inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarRow(LogicalPlan):
+    """The only row of its input; a row of nulls if there is none, SCALAR_SUBQUERY_TOO_MANY_ROWS if there are more.
+    The optimizer makes it of an uncorrelated scalar subquery."""
+
+    input: LogicalPlan
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.input.schema
+
+    def row(self) -> tuple[Column, ...]:
+        return self.input.row()
+
+    @property
+    def width(self) -> int:
+        return self.input.width
+
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+
+def call_operands(call: AggregateCall) -> tuple[Expr, ...]:
+    """The expressions that an aggregate call evaluates: its arguments, then its filter if it has one."""
+    return call.arguments if call.filter is None else (*call.arguments, call.filter)
+
+
+def with_call_operands(call: AggregateCall, operands: Iterator[Expr]) -> AggregateCall:
+    """The call with its :func:`call_operands` replaced by the next ones of ``operands``."""
+    arguments = tuple(islice(operands, len(call.arguments)))
+    condition = None if call.filter is None else next(operands)
+    return AggregateCall(call.function, arguments, call.type, call.distinct, condition)
 
 
 def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
