@@ -1,7 +1,8 @@
 """The logical plan: bound, typed, and frozen; columns are ordinals of the input row.
 
 A join's output row is the left row followed by the right row (left only for semi and anti joins). Every node
-refuses to be built wrong: :func:`sqlfront_planner.check.check` is run on the whole tree after every rule in tests.
+refuses to be built wrong: :func:`sqlfront_planner.check.check` is run on the whole tree after every rule in
+tests.
 
 Three subquery expressions extend the engine's expression language; the optimizer removes them all before
 lowering.
@@ -113,8 +114,8 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
 
 @dataclass(frozen=True, slots=True)
 class Scan(LogicalPlan):
-    """A table's columns. ``columns`` are table ordinals; ``filters`` are conjuncts over *table* ordinals that are
-    to be applied; no more than ``limit`` of the rows that pass are needed (None = all)."""
+    """A table's columns. ``columns`` are table ordinals; ``filters`` are conjuncts over *table* ordinals that
+    are to be applied; no more than ``limit`` of the rows that pass are needed (None = all)."""
 
     name: str
     table: Table
@@ -238,8 +239,8 @@ class Join(LogicalPlan):
     """Rows of both sides that satisfy ``keys`` and ``condition``.
 
     ``keys`` are pairs (expression over the left row, expression over the right row) compared by ``=`` (of one
-    type), filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross join is INNER
-    without either.
+    type), filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross join is
+    INNER without either.
     """
 
     left: LogicalPlan
@@ -322,8 +323,8 @@ class Aggregate(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class Window(LogicalPlan):
-    """The input row followed by one column per call; all calls share partitioning and ordering, whose expressions
-    are over the input row (``order`` as (expression, descending, nulls first))."""
+    """The input row followed by one column per call; all calls share partitioning and ordering, whose
+    expressions are over the input row (``order`` as (expression, descending, nulls first))."""
 
     input: LogicalPlan
     partition: tuple[Expr, ...]
@@ -442,8 +443,8 @@ class SetKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SetOperation(LogicalPlan):
-    """Branches of equal types, column by column; names of the first. INTERSECT and EXCEPT have two branches; null
-    equals null."""
+    """Branches of equal types, column by column; names of the first. INTERSECT and EXCEPT have two branches;
+    null equals null."""
 
     kind: SetKind
     branches: tuple[LogicalPlan, ...]
@@ -468,8 +469,8 @@ class SetOperation(LogicalPlan):
 
 @dataclass(frozen=True, slots=True)
 class ScalarRow(LogicalPlan):
-    """The only row of its input; a row of nulls if there is none, SCALAR_SUBQUERY_TOO_MANY_ROWS if there are more.
-    The optimizer makes it of an uncorrelated scalar subquery."""
+    """The only row of its input; a row of nulls if there is none, SCALAR_SUBQUERY_TOO_MANY_ROWS if there are
+    more. The optimizer makes it of an uncorrelated scalar subquery."""
 
     input: LogicalPlan
 
