@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.base import Snapshot, Table
+from sqlfront_engine.display import describe
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, SortKey, WindowCall
 
 
@@ -84,12 +85,20 @@ class Subquery(Expr, frozen=True, tag_field="kind", tag=True):
 
     plan: LogicalPlan
 
+    def describe(self) -> str:
+        """The text that EXPLAIN shows; the plan itself is printed below the node that holds the expression."""
+        return "(scalar subquery)"
+
 
 class OuterColumn(Expr, frozen=True, tag_field="kind", tag=True):
     """A column of the row of the enclosing query, seen from within a subquery."""
 
     ordinal: int
     name: str = ""
+
+    def describe(self) -> str:
+        """The text that EXPLAIN shows."""
+        return f"outer.{self.name}#{self.ordinal}"
 
 
 class ScalarSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
@@ -98,6 +107,9 @@ class ScalarSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
 
 class Exists(Subquery, frozen=True, tag_field="kind", tag=True):
     """Whether there is a row."""
+
+    def describe(self) -> str:
+        return "EXISTS (subquery)"
 
 
 class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
@@ -110,6 +122,9 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
 
     def with_children(self, children: tuple[Expr, ...]) -> "InSubquery":
         return InSubquery(self.type, self.plan, children)
+
+    def describe(self) -> str:
+        return f"({', '.join(describe(operand) for operand in self.operands)}) IN (subquery)"
 
 
 @dataclass(frozen=True, slots=True)
