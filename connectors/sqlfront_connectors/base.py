@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
+
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import Processor
 

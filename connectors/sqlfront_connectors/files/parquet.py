@@ -1,0 +1,153 @@
+"""Parquet files: schema, row groups with their statistics, reading, writing."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sqlfront_connectors.files.prune import Bounds, may_match
+from sqlfront_connectors.forms import logical_type
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.expressions import Expr
+from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.types import TIMESTAMP, is_string
+
+#: A string column chunk of fewer bytes a value is read as a dictionary.
+_DICTIONARY_BYTES = 1.5
+
+
+def open_file(path: str, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """The file, or an OperationalError that names it."""
+    try:
+        return pq.ParquetFile(path, read_dictionary=list(dictionaries))
+    except FileNotFoundError as error:
+        raise file_missing(path) from error
+    except (pa.ArrowException, OSError) as error:
+        raise file_unreadable(path, error) from error
+
+
+def file_missing(path: str) -> OperationalError:
+    """Spark's error for a file that went away."""
+    return OperationalError(
+        f"Encountered error while reading file {path}. File does not exist. It is possible the underlying files have been updated.",
+        condition="FAILED_READ_FILE.FILE_NOT_EXIST",
+        sqlstate="KD001",
+    )
+
+
+def file_unreadable(path: str, error: Exception) -> OperationalError:
+    """Spark's error for a file that is not what it should be."""
+    return OperationalError(
+        f"Encountered error while reading file {path}. {error}",
+        condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+        sqlstate="KD001",
+    )
+
+
+def infer_schema(paths: Sequence[str], options: Mapping[str, str]) -> pa.Schema:
+    """The logical schema of the first file, as Spark takes it (``mergeSchema`` is off by default)."""
+    file = open_file(paths[0])
+    fields = []
+    for index, field in enumerate(file.schema_arrow):
+        kind = logical_type(field.type, field.name)
+        if pa.types.is_timestamp(field.type) and _is_int96(file, field.name):
+            kind = TIMESTAMP
+        fields.append(pa.field(field.name, kind))
+        assert index < len(file.schema_arrow)
+    return pa.schema(fields)
+
+
+def _is_int96(file: pq.ParquetFile, name: str) -> bool:
+    """Hive and old Spark wrote TIMESTAMP (an instant) as INT96."""
+    columns = [file.schema.column(index) for index in range(len(file.schema))]
+    return any(column.path == name and column.physical_type == "INT96" for column in columns)
+
+
+def row_count(path: str) -> int:
+    """Rows of a file, by its footer."""
+    return int(open_file(path).metadata.num_rows)
+
+
+class ParquetReader:
+    """Reads the row groups of one file that may hold matching rows."""
+
+    def __init__(
+        self, path: str, names: tuple[str, ...], schema: pa.Schema, filters: tuple[Expr, ...]
+    ) -> None:
+        """``names`` are the wanted columns; ``schema`` is the table's, over which ``filters`` are."""
+        self._path = path
+        plain = open_file(path)
+        self._metadata = plain.metadata
+        present = {name.lower(): name for name in plain.schema_arrow.names}
+        self._names = [present[name.lower()] for name in names if name.lower() in present]
+        strings = [
+            name for name in self._names if is_string(logical_type(plain.schema_arrow.field(name).type))
+        ]
+        dictionaries = [name for name in strings if self._has_few_values(name)]
+        self._file = open_file(path, dictionaries) if dictionaries else plain
+        self._schema = schema
+        self._filters = filters
+
+    def row_groups(self) -> list[int]:
+        """Numbers of the row groups that the filters leave."""
+        numbers = range(self._metadata.num_row_groups)
+        if not self._filters:
+            return list(numbers)
+        return [
+            number
+            for number in numbers
+            if all(
+                may_match(condition, lambda column, n=number: self._bounds(n, column))
+                for condition in self._filters
+            )  # type: ignore[misc]
+        ]
+
+    def read(self, row_group: int) -> Iterator[pa.RecordBatch]:
+        """Batches of the wanted columns that the file has, under their names in the file."""
+        try:
+            yield from self._file.iter_batches(
+                BATCH_ROWS, row_groups=[row_group], columns=self._names, use_threads=False
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise file_unreadable(self._path, error) from error
+
+    def _column_index(self, name: str) -> int | None:
+        group = self._metadata.row_group(0) if self._metadata.num_row_groups else None
+        if group is None:
+            return None
+        for index in range(group.num_columns):
+            if group.column(index).path_in_schema.lower() == name.lower():
+                return index
+        return None
+
+    def _has_few_values(self, name: str) -> bool:
+        index = self._column_index(name)
+        if index is None:
+            return False
+        chunk = self._metadata.row_group(0).column(index)
+        return (
+            chunk.has_dictionary_page and chunk.total_uncompressed_size < _DICTIONARY_BYTES * chunk.num_values
+        )
+
+    def _bounds(self, row_group: int, ordinal: int) -> Bounds | None:
+        if ordinal >= len(self._schema):
+            return None
+        field = self._schema.field(ordinal)
+        index = self._column_index(field.name)
+        if index is None or pa.types.is_timestamp(field.type):
+            return None
+        chunk = self._metadata.row_group(row_group).column(index)
+        statistics = chunk.statistics
+        if statistics is None:
+            return None
+        nulls = statistics.null_count if statistics.has_null_count else None
+        if not statistics.has_min_max:
+            return Bounds(nulls=nulls, rows=chunk.num_values)
+        return Bounds(statistics.min, statistics.max, nulls, chunk.num_values)
+
+
+def write(path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
+    """Write the batches (of the given schema) to a new file, snappy as Spark does."""
+    with pq.ParquetWriter(path, schema, compression="snappy", version="2.6") as writer:
+        for batch in batches:
+            writer.write_batch(batch)

@@ -1,0 +1,312 @@
+"""File tables: ``CREATE TABLE ... USING parquet|csv|json`` and ``parquet.`path` ``."""
+
+import itertools
+import os
+import tempfile
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Final
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableDefinition, TableStatistics
+from sqlfront_connectors.files import parquet, text
+from sqlfront_connectors.files.listing import NULL_DIRECTORY, DataFile, list_files
+from sqlfront_connectors.files.partition_values import partition_fields
+from sqlfront_connectors.files.scan import FileScan
+from sqlfront_connectors.files.version import FileVersion, delete_files
+from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.evaluate import evaluate
+from sqlfront_engine.expressions import Cast, Column, Expr
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import STRING, is_decimal, is_string
+
+_identities: Final = itertools.count(1)
+#: A compressed byte of a text or Parquet file is about that many in memory.
+_EXPANSION: Final = 3
+
+
+class FileSnapshot:
+    """One version of a file table."""
+
+    def __init__(self, name: str, identity: str, version: FileVersion) -> None:
+        self._name = name
+        self._resource = f"{identity}@{version.number}"
+        self._version = version
+        self._statistics: TableStatistics | None = None
+
+    @property
+    def version(self) -> int:
+        """Grows with every insert and refresh."""
+        return self._version.number
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """Rows by the footers of Parquet files; bytes by the files' sizes."""
+        if self._statistics is None:
+            size = sum(file.size for file in self._version.files)
+            self._statistics = TableStatistics(rows=self._rows(), size=size * _EXPANSION)
+        return self._statistics
+
+    def _rows(self) -> int | None:
+        if self._version.format != "parquet":
+            return None
+        return sum(parquet.row_count(file.path) for file in self._version.files)
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """None: filters only skip files and row groups."""
+        return ()
+
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """A scan of the files that the filters leave."""
+        source = FileScan(self._resource, self._name, request.columns, request.filters, request.limit)
+        return ScanPlan(source, {self._resource: self._version})
+
+
+class FileTable:
+    """A directory of files. ``managed``: the table owns the directory and removes it when dropped."""
+
+    def __init__(self, name: str, location: str, version: FileVersion, *, managed: bool = False) -> None:
+        self.name = name
+        self.location = location
+        self._identity = f"{version.format}:{next(_identities)}"
+        self._managed = managed
+        self._writer = threading.Lock()
+        # Invariant: replaced as a whole under _writer; readers take the reference once.
+        self._version = version
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Data columns, then partition columns."""
+        return self._version.schema
+
+    @property
+    def format(self) -> str:
+        """``parquet``, ``csv`` or ``json``."""
+        return self._version.format
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """None: files have no hash partitions."""
+        return None
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Names of the hive partition columns."""
+        return tuple(self._version.partition_schema.names)
+
+    def snapshot(self) -> FileSnapshot:
+        """The files as they were listed last."""
+        return FileSnapshot(self.name, self._identity, self._version)
+
+    def refresh(self) -> None:
+        """List the files anew (REFRESH TABLE)."""
+        with self._writer:
+            self._publish(list_files(self.location) if os.path.exists(self.location) else ())
+
+    def drop(self) -> None:
+        """Remove the directory of a managed table once no reader holds a version of it; others' files stay."""
+        with self._writer:
+            last = self._version
+            self._publish(())
+            if self._managed:
+                last.delete_when_unread(tuple(file.path for file in last.files))
+
+    def begin_insert(self, *, overwrite: bool = False) -> "FileWrite":
+        """An insert whose files appear together at its commit."""
+        return FileWrite(self, overwrite=overwrite)
+
+    def add_files(self, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
+        """Publish a version with the files added, or with only them."""
+        with self._writer:
+            last = self._version
+            self._publish(files if overwrite else last.files + files)
+            if overwrite:
+                last.delete_when_unread(tuple(file.path for file in last.files))
+
+    def _publish(self, files: tuple[DataFile, ...]) -> None:
+        last = self._version
+        self._version = FileVersion(
+            last.number + 1,
+            last.format,
+            files,
+            last.data_schema,
+            last.partition_schema,
+            last.schema,
+            last.options,
+        )
+
+    @property
+    def version(self) -> FileVersion:
+        """The current version."""
+        return self._version
+
+
+class FileWrite:
+    """Rows on their way into a file table, staged in a hidden directory of the table."""
+
+    def __init__(self, table: FileTable, *, overwrite: bool) -> None:
+        self._table = table
+        self._overwrite = overwrite
+        self._batches: list[pa.RecordBatch] = []
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Keep the batch until the commit."""
+        self._batches.append(batch)
+
+    def abort(self) -> None:
+        """Forget the rows."""
+        self._batches.clear()
+
+    def commit(self) -> int:
+        """Write all files under hidden names, then rename them into place and publish them together."""
+        written: list[tuple[str, DataFile]] = []
+        try:
+            os.makedirs(self._table.location, exist_ok=True)
+            for partition, batches in self._by_partition():
+                written.append(self._write(partition, batches))
+            for hidden, file in written:
+                os.rename(hidden, file.path)
+        except (OSError, pa.ArrowException) as error:
+            delete_files(tuple(path for hidden, file in written for path in (hidden, file.path)))
+            raise OperationalError(
+                f"table {self._table.name}: can't write to {self._table.location}: {error}"
+            ) from error
+        self._table.add_files(tuple(file for _, file in written), overwrite=self._overwrite)
+        return sum(batch.num_rows for batch in self._batches)
+
+    def _by_partition(self) -> Iterator[tuple[tuple[tuple[str, str | None], ...], list[pa.RecordBatch]]]:
+        """Rows by the texts of their partition directories, without the partition columns."""
+        version = self._table.version
+        width = len(version.data_schema)
+        if not len(version.partition_schema):
+            yield (), self._batches
+            return
+        groups: dict[tuple[tuple[str, str | None], ...], list[pa.RecordBatch]] = {}
+        for batch in self._batches:
+            data = batch.select(list(range(width)))
+            texts = [
+                evaluate(Cast(STRING, Column(field.type, width + index)), batch, Settings()).cast(STRING)
+                for index, field in enumerate(version.partition_schema)
+            ]
+            keys = list(zip(*(to_python(column) for column in texts), strict=True))
+            for key in dict.fromkeys(keys):
+                mask = from_values([other == key for other in keys], pa.bool_())
+                named = tuple(zip(version.partition_schema.names, key, strict=True))
+                groups.setdefault(named, []).append(data.filter(mask))
+        yield from groups.items()
+
+    def _write(
+        self, partition: tuple[tuple[str, str | None], ...], batches: list[pa.RecordBatch]
+    ) -> tuple[str, DataFile]:
+        version = self._table.version
+        directories = [
+            f"{quote(name)}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
+            for name, value in partition
+        ]
+        directory = os.path.join(self._table.location, *directories)
+        os.makedirs(directory, exist_ok=True)
+        name = f"part-{uuid.uuid4()}.{version.format}"
+        hidden = os.path.join(directory, f".{name}")
+        plain = [_plain(batch, version.data_schema) for batch in batches]
+        match version.format:
+            case "parquet":
+                parquet.write(hidden, plain, version.data_schema)
+            case "csv":
+                text.write_csv(hidden, batches, version.data_schema, version.options)
+            case _:
+                text.write_json(hidden, plain)
+        return hidden, DataFile(os.path.join(directory, name), os.path.getsize(hidden), partition)
+
+
+def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in logical types."""
+    columns = [
+        column.cast(field.type) if is_decimal(field.type) or is_string(field.type) else column
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+class FileConnector:
+    """``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
+
+    def __init__(self, format_name: str, warehouse: str | None = None) -> None:
+        self._format = format_name
+        self._warehouse = warehouse
+
+    @property
+    def format(self) -> str:
+        """``parquet``, ``csv`` or ``json``."""
+        return self._format
+
+    def create(self, definition: TableDefinition) -> FileTable:
+        """A table over the files at the location, or an empty one. Without LOCATION the table owns a new directory."""
+        if definition.clustered_by:
+            raise NotSupportedError(
+                f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
+                "use USING memory, or CACHE TABLE ... CLUSTERED BY"
+            )
+        options = {key: value for key, value in definition.options.items() if key.lower() != "path"}
+        path = next((value for key, value in definition.options.items() if key.lower() == "path"), None)
+        text.check_options(self._format, options)
+        location = definition.location or path
+        managed = location is None
+        if location is None:
+            root = self._warehouse or tempfile.gettempdir()
+            location = os.path.join(root, f"sqlfront-{definition.name}-{uuid.uuid4()}")
+        exists = not managed and (os.path.exists(location) or definition.schema is None)
+        files = list_files(location) if exists else ()
+        version = self._version(definition, options, location, files)
+        if managed:
+            os.makedirs(location)
+        return FileTable(definition.name, location, version, managed=managed)
+
+    def _version(
+        self, definition: TableDefinition, options: dict[str, str], location: str, files: tuple[DataFile, ...]
+    ) -> FileVersion:
+        found = partition_fields(files)
+        if definition.schema is None:
+            if not files:
+                raise ProgrammingError(
+                    f"Unable to infer schema for {self._format} at {location}. It must be specified manually.",
+                    condition="UNABLE_TO_INFER_SCHEMA",
+                    sqlstate="42KD9",
+                )
+            inferred = self._infer([file.path for file in files], options)
+            taken = {field.name.lower() for field in found}
+            data = pa.schema([field for field in inferred if field.name.lower() not in taken])
+            partition = pa.schema(found)
+        else:
+            data, partition = _split(definition, found)
+        schema = pa.schema([*data, *partition])
+        return FileVersion(0, self._format, files, data, partition, schema, options)
+
+    def _infer(self, paths: list[str], options: dict[str, str]) -> pa.Schema:
+        match self._format:
+            case "parquet":
+                return parquet.infer_schema(paths, options)
+            case "csv":
+                return text.infer_csv_schema(paths, options)
+            case _:
+                return text.infer_json_schema(paths, options)
+
+
+def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:
+    """Data and partition columns of a declared schema; partition columns go last, as in Spark."""
+    assert definition.schema is not None
+    wanted = [name.lower() for name in definition.partitioned_by] or [field.name.lower() for field in found]
+    declared = {field.name.lower(): field for field in definition.schema}
+    missing = [name for name in definition.partitioned_by if name.lower() not in declared]
+    if missing:
+        raise ProgrammingError(
+            f"table {definition.name}: PARTITIONED BY names no column `{missing[0]}`; "
+            f"its columns are {', '.join(definition.schema.names)}"
+        )
+    extra = [field for field in found if field.name.lower() not in declared]
+    partition = [declared[name] for name in wanted if name in declared] + extra
+    data = [field for name, field in declared.items() if name not in wanted]
+    return pa.schema(data), pa.schema(partition)

@@ -1,0 +1,93 @@
+"""Foreign Arrow types and arrays brought into Spark's logical types and the engine's physical forms."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    DICTIONARY_STRING,
+    INT,
+    PRIMITIVES,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    decimal,
+    physical,
+)
+
+#: Unsigned integers as Spark reads them from Parquet.
+_UNSIGNED: Final = {
+    pa.uint8(): SMALLINT,
+    pa.uint16(): INT,
+    pa.uint32(): BIGINT,
+    pa.uint64(): decimal(20, 0),
+}
+
+
+def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
+    """Spark's type for any Arrow type; NotSupportedError names the column whose type has no counterpart.
+
+    >>> logical_type(pa.large_string()), logical_type(pa.uint32()), logical_type(pa.timestamp("ns"))
+    (DataType(string), DataType(int64), TimestampType(timestamp[us]))
+    """
+    if data_type in PRIMITIVES:
+        return data_type
+    if data_type in _UNSIGNED:
+        return _UNSIGNED[data_type]
+    kinds = pa.types
+    if kinds.is_large_string(data_type) or kinds.is_string_view(data_type):
+        return STRING
+    if (
+        kinds.is_large_binary(data_type)
+        or kinds.is_binary_view(data_type)
+        or kinds.is_fixed_size_binary(data_type)
+    ):
+        return BINARY
+    if kinds.is_dictionary(data_type):
+        return logical_type(data_type.value_type, column)
+    if kinds.is_timestamp(data_type):
+        return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
+    if kinds.is_date(data_type):
+        return pa.date32()
+    if kinds.is_duration(data_type):
+        return pa.duration("us")
+    if (
+        kinds.is_decimal(data_type)
+        and data_type.precision <= 38
+        and 0 <= data_type.scale <= data_type.precision
+    ):
+        return decimal(data_type.precision, data_type.scale)
+    if kinds.is_list(data_type) or kinds.is_large_list(data_type) or kinds.is_fixed_size_list(data_type):
+        return pa.list_(logical_type(data_type.value_type, column))
+    if kinds.is_map(data_type):
+        return pa.map_(logical_type(data_type.key_type, column), logical_type(data_type.item_type, column))
+    if kinds.is_struct(data_type):
+        fields = [data_type.field(index) for index in range(data_type.num_fields)]
+        return pa.struct(
+            [(field.name, logical_type(field.type, f"{column}.{field.name}")) for field in fields]
+        )
+    raise NotSupportedError(f"column `{column}` has Arrow type {data_type}, for which Spark SQL has no type")
+
+
+def logical_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with Spark's types and without metadata."""
+    return pa.schema([(field.name, logical_type(field.type, field.name)) for field in schema])
+
+
+def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
+    """The array in physical form of the logical type, which is :func:`logical_type` of its own (or a wider one).
+
+    Nanoseconds are cut to microseconds, as Spark does. Dictionaries of strings with int32 indices stay.
+    """
+    form = physical(logical)
+    if array.type == form:
+        return array
+    if form == STRING and pa.types.is_dictionary(array.type):
+        return array if array.type == DICTIONARY_STRING else array.cast(DICTIONARY_STRING)
+    if pa.types.is_timestamp(array.type):
+        return array.cast(form, safe=False)
+    return array.cast(form)

@@ -1,0 +1,130 @@
+"""The source of a memory table: slices of its segments, or the rows of one key."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.segment import Segment, sortable_key
+from sqlfront_engine.arrays import from_values, numpy_view, scalar
+from sqlfront_engine.expressions import Expr, Literal
+from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.types import is_integral, is_string, physical
+
+
+class MemoryScan(Processor, frozen=True):
+    """Reads the segments found as ``context.resources[resource]``.
+
+    ``columns`` are ordinals of the table. With ``key`` (one literal per clustering column, at run time) only the rows of that key are
+    emitted, with ``partitions`` only those partitions. Parallel instances take every n-th batch.
+    """
+
+    resource: str
+    table: str
+    columns: tuple[int, ...]
+    partitioning: tuple[tuple[int, ...], int] | None = None
+    key: tuple[Expr, ...] | None = None
+    partitions: tuple[int, ...] | None = None
+    limit: int | None = None
+
+    def run(self, context: ProcessorContext) -> Steps:
+        segments = context.resources[self.resource]
+        assert isinstance(segments, tuple)
+        if self.key is not None:
+            if context.global_index == 0:
+                yield from self._probe(segments)
+            return
+        left = self.limit
+        for batch in self._share(segments, context):
+            if left is not None:
+                batch = batch.slice(0, left)
+                left -= batch.num_rows
+            yield batch
+            if left == 0:
+                return
+
+    def _share(self, segments: tuple[Segment, ...], context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+        number = 0
+        for segment in segments:
+            wanted = segment.batch.select(list(self.columns))
+            for start, end in segment.ranges(self.partitions):
+                for first in range(start, end, BATCH_ROWS):
+                    if number % context.total_parallelism == context.global_index:
+                        yield wanted.slice(first, min(BATCH_ROWS, end - first))
+                    number += 1
+
+    def _probe(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
+        assert self.key is not None
+        assert self.partitioning is not None
+        literals = [part for part in self.key if isinstance(part, Literal)]
+        assert len(literals) == len(self.key), "parameters are bound before the engine begins"
+        partitioning = Partitioning(*self.partitioning)
+        values = tuple(literal.value for literal in literals)
+        types = tuple(literal.type for literal in literals)
+        for segment in segments:
+            found = probe(segment, partitioning, values, types)
+            if found.num_rows:
+                yield found.select(list(self.columns))
+
+    def describe(self) -> str:
+        if self.key is not None:
+            return f"MemoryScan: {self.table}, one key"
+        if self.partitions is not None and self.partitioning is not None:
+            return f"MemoryScan: {self.table}, partitions {len(self.partitions)} of {self.partitioning[1]}"
+        return f"MemoryScan: {self.table}"
+
+
+def probe(
+    segment: Segment, partitioning: Partitioning, key: tuple[object, ...], types: tuple[pa.DataType, ...]
+) -> pa.RecordBatch:
+    """The rows whose clustering columns equal ``key`` (null equals nothing here); values and types are logical."""
+    if any(value is None for value in key) or segment.offsets is None:
+        return segment.batch.slice(0, 0)
+    ids = partition_ids(
+        [from_values([value], physical(kind)) for value, kind in zip(key, types, strict=True)],
+        partitioning.count,
+    )
+    start, end = int(segment.offsets[ids[0]]), int(segment.offsets[ids[0] + 1])
+    partition = segment.batch.slice(start, end - start)
+    columns = [partition.column(ordinal) for ordinal in partitioning.columns]
+    if len(key) == 1 and columns[0].null_count == 0 and is_integral(types[0]):
+        values = numpy_view(columns[0])
+        first = int(np.searchsorted(values, key[0], "left"))  # type: ignore[call-overload]
+        last = int(np.searchsorted(values, key[0], "right"))  # type: ignore[call-overload]
+        return partition.slice(first, last - first)
+    if len(key) == 1 and columns[0].type == pa.string():
+        strings = _Strings(columns[0])
+        first = bisect_left(strings, str(key[0]), columns[0].null_count)
+        last = bisect_right(strings, str(key[0]), first)
+        return partition.slice(first, last - first)
+    return partition.filter(_equal_key(columns, key, types))
+
+
+class _Strings:
+    """A sorted string array as a sequence for bisect, which is never asked for the nulls at its start."""
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, index: int) -> str:
+        return self._array[index].as_py()  # type: ignore[no-any-return]
+
+
+def _equal_key(columns: list[pa.Array], key: tuple[object, ...], types: tuple[pa.DataType, ...]) -> pa.Array:
+    mask = None
+    for column, value, kind in zip(columns, key, types, strict=True):
+        wanted = scalar(value, pa.string() if is_string(kind) else physical(kind))
+        if pa.types.is_decimal64(column.type):
+            part = pc.equal(sortable_key(column), pa.repeat(wanted, 1).view(pa.int64())[0])
+        else:
+            part = pc.equal(sortable_key(column), wanted)
+        mask = part if mask is None else pc.and_kleene(mask, part)
+    assert mask is not None
+    return mask

@@ -1,0 +1,98 @@
+"""Statistics of memory tables: exact counts and bounds, estimated distinct counts, computed on first use."""
+
+import threading
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_connectors.base import ColumnStatistics
+from sqlfront_engine.arrays import from_numpy, numpy_view, to_python
+from sqlfront_engine.types import is_decimal
+
+#: Rows looked at to estimate a distinct count.
+SAMPLE_ROWS: Final = 32_768
+
+
+class LazyStatistics(Mapping[str, ColumnStatistics]):
+    """Column statistics by name over record batches; a column is looked at when it is first asked for."""
+
+    def __init__(self, schema: pa.Schema, batches: tuple[pa.RecordBatch, ...]) -> None:
+        self._schema = schema
+        self._batches = batches
+        self._known: dict[str, ColumnStatistics] = {}
+        self._lock = threading.Lock()
+
+    def __getitem__(self, name: str) -> ColumnStatistics:
+        with self._lock:
+            known = self._known.get(name)
+            if known is None:
+                index = self._schema.names.index(name) if name in self._schema.names else -1
+                if index < 0:
+                    raise KeyError(name)
+                known = column_statistics([batch.column(index) for batch in self._batches])
+                self._known[name] = known
+            return known
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self._schema.names)
+
+    def __len__(self) -> int:
+        return len(self._schema.names)
+
+
+def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
+    """Nulls and bounds exactly, distinct values by estimate (exactly for dictionaries and sorted columns)."""
+    rows = sum(len(chunk) for chunk in chunks)
+    nulls = sum(chunk.null_count for chunk in chunks)
+    if rows == nulls:
+        return ColumnStatistics(distinct=0, nulls=nulls)
+    if pa.types.is_dictionary(chunks[0].type):
+        return ColumnStatistics(distinct=max(len(chunk.dictionary) for chunk in chunks), nulls=nulls)
+    largest = max(chunks, key=len)
+    minimum, maximum = _bounds(chunks)
+    distinct = _distinct(largest, rows)
+    if isinstance(minimum, int) and isinstance(maximum, int):
+        distinct = min(distinct, maximum - minimum + 1)
+    return ColumnStatistics(distinct, nulls, minimum, maximum)
+
+
+def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
+    """Least and greatest value as Python objects; (None, None) for types without an order here."""
+    data_type = chunks[0].type
+    if pa.types.is_nested(data_type) or pa.types.is_boolean(data_type) or pa.types.is_floating(data_type):
+        return None, None
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type) or pa.types.is_interval(data_type):
+        return None, None
+    comparable = [chunk.view(pa.int64()) if pa.types.is_decimal64(data_type) else chunk for chunk in chunks]
+    results = [pc.min_max(chunk) for chunk in comparable if chunk.null_count < len(chunk)]
+    ends = [pa.concat_arrays([pa.repeat(item["min"], 1), pa.repeat(item["max"], 1)]) for item in results]
+    if is_decimal(data_type) and pa.types.is_decimal64(data_type):
+        ends = [end.view(data_type) for end in ends]
+    values = [value for end in ends for value in to_python(end)]
+    return min(values), max(values)  # type: ignore[type-var]
+
+
+def _distinct(array: pa.Array, rows: int) -> int:
+    """Estimated distinct values among ``rows`` rows that look like the array (GEE, Charikar et al. 2000, on a strided sample)."""
+    if pa.types.is_nested(array.type) or pa.types.is_null(array.type):
+        return rows
+    if pa.types.is_integer(array.type) and array.null_count == 0 and len(array) > SAMPLE_ROWS:
+        steps = numpy_view(array)
+        changes = int(np.count_nonzero(steps[1:] != steps[:-1])) + 1
+        if changes < len(array) // 2 and bool(np.all(steps[1:] >= steps[:-1])):
+            return max(1, changes * rows // len(array))
+    stride = max(1, len(array) // SAMPLE_ROWS)
+    picks = from_numpy(np.arange(0, len(array), stride, dtype=np.int64), pa.int64())
+    sample = array.take(picks)
+    if pa.types.is_decimal64(sample.type):
+        sample = sample.view(pa.int64())
+    counts = numpy_view(pc.value_counts(sample).field(1))
+    once = int(np.count_nonzero(counts == 1))
+    if stride == 1:
+        return len(counts)
+    if once == len(counts):
+        return rows
+    return min(rows, int((rows / len(sample)) ** 0.5 * once) + len(counts) - once)

@@ -1,0 +1,237 @@
+"""The memory table: immutable versions, published at once, replaced by inserts."""
+
+import itertools
+import threading
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import (
+    Partitioning,
+    ScanPlan,
+    ScanRequest,
+    TableDefinition,
+    TableStatistics,
+)
+from sqlfront_connectors.memory.scan import MemoryScan
+from sqlfront_connectors.memory.segment import Segment, build_segments
+from sqlfront_connectors.memory.statistics import LazyStatistics
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, Parameter
+from sqlfront_engine.types import is_fractional
+
+#: Hazelcast's and our default partition count.
+DEFAULT_PARTITIONS: Final = 271
+#: Deltas are merged into one segment when there are more than that many ...
+_MAX_DELTAS: Final = 8
+#: ... or when they hold more than this share of the rows.
+_DELTA_SHARE: Final = 0.25
+
+_identities = itertools.count(1)
+
+
+class MemorySnapshot:
+    """One version of a memory table."""
+
+    def __init__(
+        self,
+        name: str,
+        schema: pa.Schema,
+        partitioning: Partitioning | None,
+        segments: tuple[Segment, ...],
+        identity: str,
+        version: int,
+    ) -> None:
+        self._name = name
+        self._schema = schema
+        self._partitioning = partitioning
+        self.segments = segments
+        self._resource = f"{identity}@{version}"
+        self._version = version
+        batches = tuple(segment.batch for segment in segments)
+        self._statistics = TableStatistics(
+            rows=sum(batch.num_rows for batch in batches),
+            size=sum(batch.nbytes for batch in batches),
+            columns=LazyStatistics(schema, batches),
+        )
+
+    @property
+    def version(self) -> int:
+        """Grows by one with every commit."""
+        return self._version
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """Exact counts and bounds; estimated distinct counts."""
+        return self._statistics
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The equalities that give the whole clustering key, or none."""
+        return self._key_filters(filters)[0]
+
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """A scan of the segments, by key where the filters give it."""
+        _, key = self._key_filters(request.filters)
+        placed = self._partitioning
+        source = MemoryScan(
+            self._resource,
+            self._name,
+            request.columns,
+            None if placed is None else (placed.columns, placed.count),
+            key,
+            request.partitions,
+            request.limit,
+        )
+        return ScanPlan(source, {self._resource: self.segments})
+
+    def _key_filters(self, filters: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], tuple[Expr, ...] | None]:
+        """The conjuncts ``column = constant`` that cover the clustering key, and the constants in key order.
+
+        Float keys are left to the filter (NaN and -0.0 have several representations).
+        """
+        if self._partitioning is None:
+            return (), None
+        found: dict[int, tuple[Expr, Expr]] = {}
+        for conjunct in filters:
+            match conjunct:
+                case (
+                    Call(
+                        function="equal",
+                        arguments=(Column() as column, (Literal() | Parameter()) as constant),
+                    )
+                    | Call(
+                        function="equal",
+                        arguments=((Literal() | Parameter()) as constant, Column() as column),
+                    )
+                ) if not is_fractional(column.type):
+                    found.setdefault(column.ordinal, (conjunct, constant))
+                case _:
+                    pass
+        try:
+            pairs = [found[ordinal] for ordinal in self._partitioning.columns]
+        except KeyError:
+            return (), None
+        return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+
+
+class MemoryTable:
+    """A table held in this process (see :mod:`sqlfront_connectors.memory`)."""
+
+    def __init__(self, name: str, schema: pa.Schema, partitioning: Partitioning | None = None) -> None:
+        self.name = name
+        self._schema = schema
+        self._partitioning = partitioning
+        self._identity = f"memory:{next(_identities)}"
+        self._writer = threading.Lock()
+        # Invariant: replaced as a whole under _writer; readers take the reference once.
+        self._current = MemorySnapshot(name, schema, partitioning, (), self._identity, 0)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Logical column names and types."""
+        return self._schema
+
+    @property
+    def format(self) -> str:
+        """``memory``."""
+        return "memory"
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """By CLUSTERED BY, or None."""
+        return self._partitioning
+
+    def snapshot(self) -> MemorySnapshot:
+        """The version that was published last."""
+        return self._current
+
+    def drop(self) -> None:
+        """Let go of the rows; snapshots keep what they hold."""
+        with self._writer:
+            self._current = self._next(())
+
+    def begin_insert(self, *, overwrite: bool = False) -> "MemoryWrite":
+        """An insert that is published by its commit."""
+        return MemoryWrite(self, overwrite=overwrite)
+
+    def publish(self, batches: list[pa.RecordBatch], *, overwrite: bool) -> int:
+        """Make the rows (after all present ones, or instead of them) the next version, at once."""
+        added = build_segments(batches, self._schema, self._partitioning)
+        with self._writer:
+            present = () if overwrite else self._current.segments
+            self._current = self._next(self._merged(present + added))
+        return sum(segment.batch.num_rows for segment in added)
+
+    def _next(self, segments: tuple[Segment, ...]) -> MemorySnapshot:
+        version = self._current.version + 1
+        return MemorySnapshot(self.name, self._schema, self._partitioning, segments, self._identity, version)
+
+    def _merged(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        deltas = sum(segment.batch.num_rows for segment in segments[1:])
+        rows = sum(segment.batch.num_rows for segment in segments)
+        if len(segments) <= _MAX_DELTAS and deltas <= _DELTA_SHARE * rows:
+            return segments
+        return build_segments([segment.batch for segment in segments], self._schema, self._partitioning)
+
+
+class MemoryWrite:
+    """Rows on their way into a memory table."""
+
+    def __init__(self, table: MemoryTable, *, overwrite: bool) -> None:
+        self._table = table
+        self._overwrite = overwrite
+        self._batches: list[pa.RecordBatch] = []
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Keep the batch until the commit."""
+        self._batches.append(batch)
+
+    def commit(self) -> int:
+        """Publish all rows as one new version."""
+        return self._table.publish(self._batches, overwrite=self._overwrite)
+
+    def abort(self) -> None:
+        """Forget the rows."""
+        self._batches.clear()
+
+
+class MemoryConnector:
+    """``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``."""
+
+    @property
+    def format(self) -> str:
+        """``memory``."""
+        return "memory"
+
+    def create(self, definition: TableDefinition) -> MemoryTable:
+        """An empty table; refuses what a memory table has no use for."""
+        if definition.schema is None:
+            raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
+        if definition.location is not None or definition.options:
+            raise ProgrammingError(f"table {definition.name}: USING memory takes no LOCATION and no OPTIONS")
+        if definition.partitioned_by:
+            raise ProgrammingError(
+                f"table {definition.name}: memory tables are placed by CLUSTERED BY, not PARTITIONED BY"
+            )
+        return MemoryTable(definition.name, definition.schema, partitioning_of(definition))
+
+
+def partitioning_of(definition: TableDefinition) -> Partitioning | None:
+    """The partitioning that CLUSTERED BY asks for."""
+    if not definition.clustered_by:
+        return None
+    assert definition.schema is not None
+    names = [name.lower() for name in definition.schema.names]
+    missing = [name for name in definition.clustered_by if name.lower() not in names]
+    if missing:
+        raise ProgrammingError(
+            f"table {definition.name}: CLUSTERED BY names no column `{missing[0]}`; "
+            f"its columns are {', '.join(definition.schema.names)}"
+        )
+    columns = tuple(names.index(name.lower()) for name in definition.clustered_by)
+    nested = [column for column in columns if pa.types.is_nested(definition.schema.field(column).type)]
+    if nested:
+        raise ProgrammingError(
+            f"table {definition.name}: `{definition.schema.field(nested[0]).name}` can't be a clustering key"
+        )
+    return Partitioning(columns, definition.buckets or DEFAULT_PARTITIONS)
