@@ -1,9 +1,9 @@
 """What tests of processors and of the engine are made with; shipped, for authors of connectors too.
 
-:func:`verify_processor` runs one processor instance under a hostile harness: the same rows arrive in one-row
-batches, with empty batches in between, cut at random, with strings plain or dictionary-encoded batch by batch,
-the inputs in random order, and the output is refused or closed at any time. The answer has to be the same each
-time.
+:func:`verify_processor` runs one processor instance under a hostile harness: the same rows arrive in
+one-row batches, with empty batches in between, cut at random, with strings plain or dictionary-encoded
+batch by batch, the inputs in random order, and the output is refused or closed at any time. The answer has
+to be the same each time.
 """
 
 import random
@@ -59,9 +59,10 @@ def verify_processor(
     """Run one instance of ``processor`` over ``inputs`` (one sequence of batches per ordinal, in logical or
     physical form) in ``orders`` hostile ways and compare the rows of its output with ``expected`` each time.
 
-    ``expected`` as a table also fixes column names and (logical) types. Without ``ordered`` rows compare as a
-    multiset. Floats compare with a relative tolerance of :data:`FLOAT_TOLERANCE` (NaN equals NaN, 0.0 differs
-    from -0.0), all else exactly. The context is made anew for each run. AssertionError names the order that failed.
+    ``expected`` as a table also fixes column names and (logical) types. Without ``ordered`` rows compare as
+    a multiset. Floats compare with a relative tolerance of :data:`FLOAT_TOLERANCE` (NaN equals NaN, 0.0
+    differs from -0.0), all else exactly. The context is made anew for each run. AssertionError names the
+    order that failed.
     """
     for seed in range(orders):
         order = _HostileOrder(seed)
