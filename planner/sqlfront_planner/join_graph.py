@@ -1,0 +1,303 @@
+"""A tree of inner joins as a graph: relations, and the predicates between them, in no order.
+
+What the rules on joins share: :func:`flatten` takes a tree apart, :func:`build` puts one together in a wanted
+shape. All expressions of a graph are over the *graph's row*: the rows of all relations one after another,
+where each relation's columns begin at its ``start``.
+
+Semi and anti joins belong to the graph as *filtering* relations: they give no columns and may be applied to
+any part that has the columns that they compare.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_engine.types import BOOLEAN
+from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKind, LogicalPlan, Project
+from sqlfront_planner.rewriting import filtered, is_deterministic, remap, selected
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """One input of the joins. ``kind`` other than INNER: it filters, by ``predicates`` over the graph's
+    row."""
+
+    plan: LogicalPlan
+    start: int
+    kind: JoinKind = JoinKind.INNER
+    predicates: tuple[Expr, ...] = ()
+
+    @property
+    def filters(self) -> bool:
+        """True for the right side of a semi or anti join."""
+        return self.kind in FILTERING_JOINS
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGraph:
+    """``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` gives for each output
+    column its place in the graph's row."""
+
+    relations: tuple[Relation, ...]
+    predicates: tuple[Expr, ...]
+    row: tuple[int, ...]
+
+    def owners(self) -> tuple[int, ...]:
+        """For each place of the graph's row the index of its relation."""
+        return tuple(
+            index for index, relation in enumerate(self.relations) for _ in range(relation.plan.width)
+        )
+
+
+#: The shape of a join tree: a relation's index, or a pair (left, right).
+Shape = int | tuple["Shape", "Shape"]
+
+
+def is_join_tree(plan: LogicalPlan) -> bool:
+    """True if :func:`flatten` finds more than one relation in it."""
+    while True:
+        match plan:
+            case Join(kind=kind):
+                return (kind is JoinKind.INNER or kind in FILTERING_JOINS) and _movable(plan)
+            case Filter(input=child) if is_deterministic(plan.condition):
+                plan = child
+            case Project(input=child, expressions=items) if all(isinstance(item, Column) for item in items):
+                plan = child
+            case _:
+                return False
+
+
+def _movable(plan: LogicalPlan) -> bool:
+    return all(is_deterministic(operand) for operand in plan.operands())
+
+
+def flatten(plan: LogicalPlan) -> JoinGraph:
+    """The graph of the inner, semi and anti joins at the top of ``plan``, through filters and projections of
+    columns."""
+    builder = _Flattening()
+    row = builder.add(plan)
+    return JoinGraph(tuple(builder.relations), tuple(builder.predicates), tuple(row))
+
+
+class _Flattening:
+    """The graph under construction."""
+
+    def __init__(self) -> None:
+        self.relations: list[Relation] = []
+        self.predicates: list[Expr] = []
+        self.width = 0
+
+    def add(self, plan: LogicalPlan) -> list[int]:
+        """Add a subtree; returns the places of its output columns."""
+        if not is_join_tree(plan):
+            return self._add_relation(Relation(plan, self.width))
+        match plan:
+            case Filter():
+                places = self.add(plan.input)
+                self.predicates.extend(remap(part, places) for part in conjuncts(plan.condition))
+                return places
+            case Project():
+                places = self.add(plan.input)
+                return [places[item.ordinal] for item in plan.expressions if isinstance(item, Column)]
+            case Join():
+                return self._add_join(plan)
+            case _:
+                raise AssertionError("is_join_tree() and add() disagree")
+
+    def _add_join(self, join: Join) -> list[int]:
+        left = self.add(join.left)
+        if join.kind is JoinKind.INNER:
+            right = self.add(join.right)
+            self.predicates.extend(_predicates(join, left, right))
+            return [*left, *right]
+        right = list(range(self.width, self.width + join.right.width))
+        self._add_relation(Relation(join.right, self.width, join.kind, _predicates(join, left, right)))
+        return left
+
+    def _add_relation(self, relation: Relation) -> list[int]:
+        self.relations.append(relation)
+        self.width += relation.plan.width
+        return list(range(relation.start, self.width))
+
+
+def _predicates(join: Join, left: Sequence[int], right: Sequence[int]) -> tuple[Expr, ...]:
+    keys = tuple(
+        Call(BOOLEAN, "equal", (remap(mine, left), remap(other, right))) for mine, other in join.keys
+    )
+    if join.condition is None:
+        return keys
+    condition = remap(join.condition, [*left, *right])
+    return (*keys, condition) if join.kind is JoinKind.NULL_AWARE_ANTI else (*keys, *conjuncts(condition))
+
+
+class EqualityClasses:
+    """The places of a graph's row that its predicates make equal, as ``frozenset``s of at least two
+    places."""
+
+    def __init__(self, predicates: Iterable[Expr]) -> None:
+        self._class: dict[int, frozenset[int]] = {}
+        #: The predicates that no class stands for.
+        self.others: tuple[Expr, ...] = tuple(item for item in predicates if not self._learn(item))
+
+    def _learn(self, predicate: Expr) -> bool:
+        pair = column_equality(predicate)
+        if pair is None:
+            return False
+        merged = self.of(pair[0]) | self.of(pair[1])
+        for place in merged:
+            self._class[place] = merged
+        return True
+
+    def of(self, place: int) -> frozenset[int]:
+        """All places that are equal to ``place``, itself included."""
+        return self._class.get(place) or frozenset((place,))
+
+    def all(self) -> tuple[frozenset[int], ...]:
+        """All classes, in the order of their first places."""
+        return tuple(dict.fromkeys(self._class[place] for place in sorted(self._class)))
+
+
+def column_equality(predicate: Expr) -> tuple[int, int] | None:
+    """The two places, if the predicate says no more than that two columns are equal."""
+    if isinstance(predicate, Call) and predicate.function == "equal":
+        left, right = predicate.arguments
+        if isinstance(left, Column) and isinstance(right, Column) and left.ordinal != right.ordinal:
+            return left.ordinal, right.ordinal
+    return None
+
+
+def split_keys(
+    parts: Iterable[Expr], left_width: int
+) -> tuple[tuple[tuple[Expr, Expr], ...], tuple[Expr, ...]]:
+    """Conjuncts over a concatenated row as join keys and what is no key.
+
+    A key is an equality of an expression over the left row only with one over the right row only.
+    """
+    keys: list[tuple[Expr, Expr]] = []
+    rest: list[Expr] = []
+    for part in parts:
+        key = _key(part, left_width)
+        if key is None:
+            rest.append(part)
+        else:
+            keys.append(key)
+    return tuple(keys), tuple(rest)
+
+
+def _key(part: Expr, left_width: int) -> tuple[Expr, Expr] | None:
+    if not (isinstance(part, Call) and part.function == "equal" and is_deterministic(part)):
+        return None
+    first, second = part.arguments
+    sides = [columns_used(first), columns_used(second)]
+    if not sides[0] or not sides[1]:
+        return None
+    if min(sides[0]) >= left_width and max(sides[1]) < left_width:
+        first, second, sides = second, first, [sides[1], sides[0]]
+    if max(sides[0]) >= left_width or min(sides[1]) < left_width:
+        return None
+    places = {ordinal: ordinal - left_width for ordinal in sides[1]}
+    return first, remap(second, places)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A piece of the tree under construction: its plan and the places of the graph's row that it gives."""
+
+    plan: LogicalPlan
+    places: list[int]
+
+
+class _Building:
+    """The tree under construction: every predicate is applied as soon as its columns are there."""
+
+    def __init__(self, graph: JoinGraph) -> None:
+        self.graph = graph
+        equalities = EqualityClasses(graph.predicates)
+        self.classes = equalities.all()
+        self.pending: list[Expr] = list(equalities.others)
+
+    def part(self, shape: Shape) -> _Part:
+        if isinstance(shape, int):
+            return self.leaf(self.graph.relations[shape])
+        left = self.part(shape[0])
+        if isinstance(shape[1], int) and self.graph.relations[shape[1]].filters:
+            return self.filter(left, self.graph.relations[shape[1]])
+        return self.join(left, self.part(shape[1]))
+
+    def leaf(self, relation: Relation) -> _Part:
+        places = list(range(relation.start, relation.start + relation.plan.width))
+        row = relation.plan.row()
+        equalities: list[Expr] = []
+        for members in self.classes:
+            columns = [row[place - relation.start] for place in sorted(members.intersection(places))]
+            equalities += [Call(BOOLEAN, "equal", pair) for pair in pairwise(columns)]
+        local = [remap(item, self.where(places)) for item in self.take(places)]
+        return _Part(filtered(relation.plan, (*equalities, *local)), places)
+
+    def join(self, left: _Part, right: _Part) -> _Part:
+        places = [*left.places, *right.places]
+        condition = self.take(places)
+        mine, other = left.plan.row(), right.plan.row()
+        keys: list[tuple[Expr, Expr]] = []
+        for members in self.classes:
+            on_left = members.intersection(left.places)
+            on_right = members.intersection(right.places)
+            if on_left and on_right:
+                keys.append((mine[left.places.index(min(on_left))], other[right.places.index(min(on_right))]))
+        where = self.where(places)
+        more, rest = split_keys((remap(item, where) for item in condition), len(left.places))
+        plan = Join(left.plan, right.plan, JoinKind.INNER, conjunction(rest), (*keys, *more))
+        return _Part(plan, places)
+
+    def filter(self, left: _Part, relation: Relation) -> _Part:
+        own = range(relation.start, relation.start + relation.plan.width)
+        where = self.where([*left.places, *own])
+        predicates = (remap(item, where) for item in relation.predicates)
+        keys, rest = split_keys(predicates, len(left.places))
+        plan = Join(left.plan, relation.plan, relation.kind, conjunction(rest), keys)
+        return _Part(plan, left.places)
+
+    def where(self, places: Sequence[int]) -> dict[int, int]:
+        """For every place that is there, or that something equal to it stands for, its position in the
+        row."""
+        positions = {place: position for position, place in enumerate(places)}
+        for members in self.classes:
+            there = members.intersection(places)
+            if there:
+                stand_in = positions[min(there)]
+                positions.update((member, stand_in) for member in members if member not in positions)
+        return positions
+
+    def take(self, places: Sequence[int]) -> list[Expr]:
+        """The pending predicates whose columns are all there; they are pending no more."""
+        there = self.where(places)
+        ready = [item for item in self.pending if all(column in there for column in columns_used(item))]
+        self.pending = [item for item in self.pending if item not in ready]
+        return ready
+
+
+def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
+    """The tree of joins of that shape, giving the graph's output row. A filtering relation is a right
+    child."""
+    building = _Building(graph)
+    part = building.part(shape)
+    assert not building.pending, "a shape must hold all relations"
+    where = {place: position for position, place in enumerate(part.places)}
+    return selected(part.plan, [where[place] for place in graph.row])
+
+
+def left_deep(graph: JoinGraph) -> Shape:
+    """The relations from left to right, as they were written."""
+    shape: Shape = 0
+    for index in range(1, len(graph.relations)):
+        shape = (shape, index)
+    return shape
+
+
+def with_relations(graph: JoinGraph, plans: Sequence[LogicalPlan]) -> JoinGraph:
+    """The same graph over other plans of the same rows."""
+    relations = tuple(
+        replace(relation, plan=plan) for relation, plan in zip(graph.relations, plans, strict=True)
+    )
+    return replace(graph, relations=relations)

@@ -1,0 +1,185 @@
+"""Small tools that the rules are made of: moving expressions between rows, questions about expressions."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjunction, transform, walk
+from sqlfront_engine.functions.registry import lookup
+from sqlfront_engine.types import BOOLEAN
+from sqlfront_planner.logical import Filter, LogicalPlan, OuterColumn, Project, Subquery
+
+TRUE: Final = Literal(BOOLEAN, True)
+FALSE: Final = Literal(BOOLEAN, False)
+UNKNOWN: Final = Literal(BOOLEAN, None)
+
+COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+
+#: The comparison that holds when the operands change places.
+MIRRORED: Final = {
+    "equal": "equal",
+    "not_equal": "not_equal",
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+    "equal_null_safe": "equal_null_safe",
+}
+
+
+def shift(expression: Expr, by: int) -> Expr:
+    """The expression over a row that has ``by`` more columns in front."""
+    if by == 0:
+        return expression
+    return transform(
+        expression,
+        lambda item: Column(item.type, item.ordinal + by, item.name) if isinstance(item, Column) else item,
+    )
+
+
+def remap(expression: Expr, places: Mapping[int, int] | Sequence[int]) -> Expr:
+    """The expression over a row in which the column ``i`` stands at ``places[i]``."""
+
+    def move(item: Expr) -> Expr:
+        if isinstance(item, Column) and places[item.ordinal] != item.ordinal:
+            return Column(item.type, places[item.ordinal], item.name)
+        return item
+
+    return transform(expression, move)
+
+
+def substitute(expression: Expr, values: Sequence[Expr] | Mapping[int, Expr]) -> Expr:
+    """The expression with every column ``i`` replaced by ``values[i]``: what it says of a projection's
+    input."""
+    return transform(expression, lambda item: values[item.ordinal] if isinstance(item, Column) else item)
+
+
+def nameless(expression: Expr) -> Expr:
+    """The expression without the columns' names, so that ``==`` compares what it computes.
+
+    >>> import pyarrow as pa
+    >>> nameless(Column(pa.int32(), 1, "a")) == nameless(Column(pa.int32(), 1, "b"))
+    True
+    """
+    return transform(
+        expression,
+        lambda item: Column(item.type, item.ordinal) if isinstance(item, Column) and item.name else item,
+    )
+
+
+def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
+    """The expressions in their order, each meaning once."""
+    kept: list[Expr] = []
+    seen: list[Expr] = []
+    for expression in expressions:
+        meaning = nameless(expression)
+        if meaning not in seen:
+            seen.append(meaning)
+            kept.append(expression)
+    return tuple(kept)
+
+
+def is_deterministic(expression: Expr) -> bool:
+    """True if the value depends on the row only, so that it may be computed elsewhere, again, or not at
+    all."""
+    return all(
+        (entry := lookup(item.function)) is None or entry.deterministic
+        for item in walk(expression)
+        if isinstance(item, Call)
+    )
+
+
+def is_null_propagating(call: Call) -> bool:
+    """True if the call is null as soon as one of its operands is."""
+    if call.function in ("and", "or"):
+        return False
+    entry = lookup(call.function)
+    return entry is not None and entry.null_propagating
+
+
+def is_trivial(expression: Expr) -> bool:
+    """True for what costs nothing to compute twice."""
+    return isinstance(expression, Column | Literal)
+
+
+def holds_subquery(expression: Expr) -> bool:
+    """True if there is a subquery anywhere in the expression."""
+    return any(isinstance(item, Subquery) for item in walk(expression))
+
+
+def holds_outer_column(expression: Expr) -> bool:
+    """True if the expression reads the enclosing query's row."""
+    return any(isinstance(item, OuterColumn) for item in walk(expression))
+
+
+def disjuncts(expression: Expr) -> tuple[Expr, ...]:
+    """The operands of a (nested) OR, left to right; a single expression is its own only disjunct."""
+    if isinstance(expression, Call) and expression.function == "or":
+        return tuple(part for operand in expression.arguments for part in disjuncts(operand))
+    return (expression,)
+
+
+def disjunction(parts: tuple[Expr, ...]) -> Expr:
+    """The parts joined by OR; FALSE when there are none."""
+    if not parts:
+        return FALSE
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call(BOOLEAN, "or", (result, part))
+    return result
+
+
+def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
+    """The node with every expression rewritten; the node itself if that changes nothing."""
+    operands = plan.operands()
+    changed = tuple(rewrite(operand) for operand in operands)
+    if all(new is old for new, old in zip(changed, operands, strict=True)):
+        return plan
+    return plan.with_operands(changed)
+
+
+def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:
+    """The rows of ``plan`` that satisfy all of ``parts``; no Filter if there are none."""
+    condition = conjunction(parts)
+    return plan if condition is None else Filter(plan, condition)
+
+
+def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
+    """The columns ``ordinals`` of ``plan``, in that order; no Project if these are all of them as they
+    stand."""
+    if len(ordinals) == plan.width and all(ordinal == place for place, ordinal in enumerate(ordinals)):
+        return plan
+    row = plan.row()
+    columns = tuple(row[ordinal] for ordinal in ordinals)
+    return Project(plan, columns, tuple(column.name for column in columns))
+
+
+def null_rejected_columns(condition: Expr) -> frozenset[int]:
+    """The columns whose being null keeps the condition from being true.
+
+    >>> import pyarrow as pa
+    >>> a, b = Column(pa.int32(), 0, "a"), Column(pa.int32(), 1, "b")
+    >>> null_rejected_columns(Call(BOOLEAN, "or", (Call(BOOLEAN, "is_not_null", (a,)), b)))
+    frozenset()
+    """
+    match condition:
+        case Call(function="and", arguments=parts):
+            return frozenset().union(*(null_rejected_columns(part) for part in parts))
+        case Call(function="or", arguments=(first, *rest)):
+            return null_rejected_columns(first).intersection(*(null_rejected_columns(part) for part in rest))
+        case Call(function="is_not_null" | "in", arguments=(operand, *_)):
+            return strict_columns(operand)
+        case _:
+            return strict_columns(condition)
+
+
+def strict_columns(expression: Expr) -> frozenset[int]:
+    """The columns whose being null makes the expression null."""
+    match expression:
+        case Column(ordinal=ordinal):
+            return frozenset((ordinal,))
+        case Cast(operand=operand):
+            return strict_columns(operand)
+        case Call() if is_null_propagating(expression):
+            return frozenset().union(*(strict_columns(operand) for operand in expression.arguments))
+        case _:
+            return frozenset()

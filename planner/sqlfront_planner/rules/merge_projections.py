@@ -1,0 +1,38 @@
+"""One projection instead of two."""
+
+from collections import Counter
+
+from sqlfront_engine.expressions import Column, Expr, walk
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import LogicalPlan, Project, transform_plan
+from sqlfront_planner.rewriting import is_deterministic, is_trivial, substitute
+
+
+def merge_projections(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """A projection of a projection is one projection, unless that would compute something twice.
+
+    Allowed where the inner expressions are deterministic and each one that costs anything is read once.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(merge_projections, "select x * 2 as y from (select a + 1 as x from t)"))
+    Project: ((a#0 + 1) * 2) AS y
+      Scan: t [a, b]
+    """
+    return transform_plan(plan, _merge)
+
+
+def _merge(plan: LogicalPlan) -> LogicalPlan:
+    if not (isinstance(plan, Project) and isinstance(plan.input, Project)):
+        return plan
+    inner = plan.input.expressions
+    reads = Counter(
+        item.ordinal for outer in plan.expressions for item in walk(outer) if isinstance(item, Column)
+    )
+    if not all(_may_move(inner[place], count) for place, count in reads.items()):
+        return plan
+    merged = tuple(substitute(outer, inner) for outer in plan.expressions)
+    return _merge(Project(plan.input.input, merged, plan.names))
+
+
+def _may_move(expression: Expr, reads: int) -> bool:
+    return is_trivial(expression) or (reads == 1 and is_deterministic(expression))

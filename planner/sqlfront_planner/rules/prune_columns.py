@@ -1,0 +1,208 @@
+"""Only the columns that somebody reads."""
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from sqlfront_engine.expressions import Column, SortKey, columns_used
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import (
+    FILTERING_JOINS,
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    ScalarRow,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+    call_operands,
+)
+from sqlfront_planner.rewriting import map_operands, remap, selected
+
+Needed = frozenset[int]
+#: A plan, and where in its row the needed columns of the former row stand.
+Pruned = tuple[LogicalPlan, dict[int, int]]
+
+
+def prune_columns(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Every node gives only what the nodes above read; scans read no other columns, unused aggregates are not
+    computed.
+
+    A projection of mere columns disappears; one is put above a filter or a join whose own columns nobody else
+    reads, so that rows are narrow wherever they are copied.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(prune_columns, "select a from (select a, b, a + b as c from t)"))
+    Scan: t [a]
+    """
+    pruned, places = _prune(plan, frozenset(range(plan.width)))
+    return selected(pruned, [places[place] for place in range(plan.width)])
+
+
+def _prune(plan: LogicalPlan, needed: Needed) -> Pruned:
+    match plan:
+        case Scan():
+            return _prune_scan(plan, needed)
+        case Values():
+            return _prune_values(plan, needed)
+        case Project():
+            return _prune_project(plan, needed)
+        case Filter():
+            child, places = _prune(plan.input, needed | columns_used(plan.condition))
+            return _narrow(Filter(child, remap(plan.condition, places)), places, needed)
+        case Join():
+            return _prune_join(plan, needed)
+        case Aggregate():
+            return _prune_aggregate(plan, needed)
+        case Window():
+            return _prune_window(plan, needed)
+        case Sort():
+            child, places = _prune(plan.input, needed | {key.ordinal for key in plan.keys})
+            keys = tuple(SortKey(places[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
+            return _narrow(replace(plan, input=child, keys=keys), places, needed)
+        case Limit():
+            child, places = _prune(plan.input, needed)
+            return plan.with_inputs((child,)), places
+        case ScalarRow():
+            child, places = _prune(plan.input, needed or frozenset((0,)))
+            return ScalarRow(child), places
+        case SetOperation():
+            return _prune_set_operation(plan, needed)
+        case _:
+            return _keep_all(plan)
+
+
+def _keep_all(plan: LogicalPlan) -> Pruned:
+    inputs = tuple(_select(child, range(child.width)) for child in plan.inputs())
+    return plan.with_inputs(inputs), {place: place for place in range(plan.width)}
+
+
+def _select(plan: LogicalPlan, ordinals: range | list[int]) -> LogicalPlan:
+    """Exactly the columns ``ordinals``, with everything else pruned away below."""
+    pruned, places = _prune(plan, frozenset(ordinals))
+    return selected(pruned, [places[ordinal] for ordinal in ordinals])
+
+
+def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned:
+    """Leave out what only the node itself has read."""
+    kept = sorted({places[place] for place in needed} or {narrowest(plan)})
+    if len(kept) == plan.width:
+        return plan, places
+    order = {place: position for position, place in enumerate(kept)}
+    return selected(plan, kept), {place: order[places[place]] for place in needed}
+
+
+def narrowest(plan: LogicalPlan) -> int:
+    """The column that is the cheapest to carry along where rows are needed but no values."""
+
+    def size(column: Column) -> int:
+        try:
+            return int(column.type.bit_width)
+        except ValueError:
+            return 1 << 20
+
+    return min(plan.row(), key=size).ordinal
+
+
+def _some(plan: LogicalPlan, needed: Needed) -> Needed:
+    """At least one column: rows without columns don't go through joins and unions."""
+    return needed or frozenset((narrowest(plan),) if plan.width else ())
+
+
+def _prune_scan(plan: Scan, needed: Needed) -> Pruned:
+    kept = sorted(needed)
+    places = {place: position for position, place in enumerate(kept)}
+    if len(kept) == len(plan.columns):
+        return plan, places
+    return replace(plan, columns=tuple(plan.columns[place] for place in kept)), places
+
+
+def _prune_values(plan: Values, needed: Needed) -> Pruned:
+    kept = sorted(needed)
+    places = {place: position for position, place in enumerate(kept)}
+    if len(kept) == plan.width:
+        return plan, places
+    schema = pa.schema([plan.output.field(place) for place in kept])
+    return Values(schema, tuple(tuple(row[place] for place in kept) for row in plan.rows)), places
+
+
+def _prune_project(plan: Project, needed: Needed) -> Pruned:
+    kept = sorted(needed)
+    items = [plan.expressions[place] for place in kept]
+    child, places = _prune(plan.input, frozenset().union(*(columns_used(item) for item in items)))
+    if all(isinstance(item, Column) for item in items):
+        return child, {
+            place: places[item.ordinal]
+            for place, item in zip(kept, items, strict=True)
+            if isinstance(item, Column)
+        }
+    expressions = tuple(remap(item, places) for item in items)
+    names = tuple(plan.names[place] for place in kept)
+    return Project(child, expressions, names), {place: position for position, place in enumerate(kept)}
+
+
+def _prune_join(plan: Join, needed: Needed) -> Pruned:
+    width = plan.left.width
+    on = columns_used(plan.condition) if plan.condition is not None else frozenset()
+    used = needed | on
+    left_used = frozenset(place for place in used if place < width).union(
+        *(columns_used(mine) for mine, _ in plan.keys)
+    )
+    right_used = frozenset(place - width for place in used if place >= width).union(
+        *(columns_used(other) for _, other in plan.keys)
+    )
+    left, left_places = _prune(plan.left, _some(plan.left, left_used))
+    right, right_places = _prune(plan.right, _some(plan.right, right_used))
+    places = left_places | {width + place: left.width + to for place, to in right_places.items()}
+    keys = tuple((remap(mine, left_places), remap(other, right_places)) for mine, other in plan.keys)
+    condition = None if plan.condition is None else remap(plan.condition, places)
+    join = Join(left, right, plan.kind, condition, keys)
+    return _narrow(join, left_places if plan.kind in FILTERING_JOINS else places, needed)
+
+
+def _prune_aggregate(plan: Aggregate, needed: Needed) -> Pruned:
+    count = len(plan.keys)
+    kept = [place for place in range(len(plan.calls)) if count + place in needed]
+    calls = [plan.calls[place] for place in kept]
+    if not plan.keys and not calls:
+        return Values(pa.schema([]), ((),)), {}
+    read = frozenset[int]().union(
+        *(columns_used(key) for key in plan.keys),
+        *(columns_used(operand) for call in calls for operand in call_operands(call)),
+    )
+    child, places = _prune(plan.input, read)
+    names = (*plan.names[:count], *(plan.names[count + place] for place in kept))
+    smaller = Aggregate(plan.input, plan.keys, tuple(calls), names)
+    node = map_operands(smaller, lambda operand: remap(operand, places)).with_inputs((child,))
+    order = {place: place for place in range(count)}
+    return node, order | {count + place: count + position for position, place in enumerate(kept)}
+
+
+def _prune_window(plan: Window, needed: Needed) -> Pruned:
+    width = plan.input.width
+    kept = [place for place in range(len(plan.calls)) if width + place in needed]
+    through = frozenset(place for place in needed if place < width)
+    if not kept:
+        return _prune(plan.input, through)
+    calls = tuple(plan.calls[place] for place in kept)
+    names = tuple(plan.names[place] for place in kept)
+    smaller = replace(plan, calls=calls, names=names)
+    read = through.union(*(columns_used(operand) for operand in smaller.operands()))
+    child, places = _prune(plan.input, _some(plan.input, read))
+    node = map_operands(smaller, lambda operand: remap(operand, places)).with_inputs((child,))
+    added = {width + place: child.width + position for position, place in enumerate(kept)}
+    return _narrow(node, places | added, needed)
+
+
+def _prune_set_operation(plan: SetOperation, needed: Needed) -> Pruned:
+    if plan.kind is not SetKind.UNION_ALL:
+        return _keep_all(plan)
+    kept = sorted(_some(plan, needed))
+    branches = tuple(_select(branch, kept) for branch in plan.branches)
+    return plan.with_inputs(branches), {place: position for position, place in enumerate(kept)}

@@ -1,0 +1,236 @@
+"""Filters go as near to the tables as they may."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import BOOLEAN
+from sqlfront_planner.inference import implied, transferred, unknown_yet
+from sqlfront_planner.join_graph import (
+    EqualityClasses,
+    JoinGraph,
+    Relation,
+    build,
+    flatten,
+    is_join_tree,
+    left_deep,
+)
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    SetOperation,
+    Sort,
+    Window,
+)
+from sqlfront_planner.rewriting import (
+    filtered,
+    is_deterministic,
+    remap,
+    shift,
+    substitute,
+    without_repeats,
+)
+
+Parts = tuple[Expr, ...]
+
+
+def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Move every deterministic conjunct below projections, joins, aggregates, windows and set operations,
+    into the scan where it can.
+
+    Allowed where dropping a row early drops exactly the output rows made from it: below an Aggregate or
+    Window for conditions on the keys only (they drop whole groups), below an outer join for the preserved
+    side, below a semi or anti join for the left. Along the way cross joins get their conditions, constants
+    spread over join equalities, and an OR over several relations gives each of them its own share.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(push_down_filters, "select * from (select a + 1 as x from t) where x > 1"))
+    Project: (a#0 + 1) AS x
+      Scan: t [a, b] where ((a#0 + 1) > 1)
+    """
+    return _push(plan, ())
+
+
+def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
+    """``plan`` with the rows for which all ``parts`` (deterministic, over its output row) are true."""
+    match plan:
+        case Filter():
+            own = conjuncts(plan.condition)
+            movable = tuple(part for part in own if is_deterministic(part))
+            fixed = tuple(part for part in own if not is_deterministic(part))
+            return filtered(_push(plan.input, (*movable, *parts)), fixed)
+        case Join() if is_join_tree(plan):
+            return _push_join_tree(plan, parts)
+        case Join():
+            return _push_outer_join(plan, parts)
+        case Project():
+            return _push_project(plan, parts)
+        case Aggregate():
+            return _push_aggregate(plan, parts)
+        case Window():
+            return _push_window(plan, parts)
+        case Sort(limit=None, offset=0):
+            return _over(plan, parts)
+        case SetOperation():
+            return plan.with_inputs(tuple(_push(branch, parts) for branch in plan.branches))
+        case Scan(limit=None):
+            return _push_scan(plan, parts)
+        case _:
+            return filtered(_over(plan, ()), parts)
+
+
+def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
+    """The node over its inputs, each of which takes all ``parts``."""
+    inputs = plan.inputs()
+    pushed = tuple(_push(child, parts) for child in inputs)
+    if all(new is old for new, old in zip(pushed, inputs, strict=True)):
+        return plan
+    return plan.with_inputs(pushed)
+
+
+def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:
+    if not parts:
+        return scan
+    moved = (remap(part, scan.columns) for part in parts)
+    return scan.with_operands(without_repeats((*scan.filters, *moved)))
+
+
+def _push_project(plan: Project, parts: Parts) -> LogicalPlan:
+    fixed = tuple(part for part in parts if not _reads_deterministic(part, plan.expressions))
+    movable = (part for part in parts if part not in fixed)
+    return filtered(_over(plan, tuple(substitute(part, plan.expressions) for part in movable)), fixed)
+
+
+def _reads_deterministic(part: Expr, items: Sequence[Expr]) -> bool:
+    return all(is_deterministic(items[place]) for place in columns_used(part))
+
+
+def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
+    """A condition on keys only keeps or drops whole groups. Without keys there is one row, whatever comes
+    in."""
+    movable = tuple(
+        part
+        for part in parts
+        if max(columns_used(part), default=len(plan.keys)) < len(plan.keys)
+        and _reads_deterministic(part, plan.keys)
+    )
+    fixed = tuple(part for part in parts if part not in movable)
+    return filtered(_over(plan, tuple(substitute(part, plan.keys) for part in movable)), fixed)
+
+
+def _push_window(plan: Window, parts: Parts) -> LogicalPlan:
+    """A condition on partitioning columns only keeps or drops whole partitions."""
+    keys = {item.ordinal for item in plan.partition if isinstance(item, Column)}
+    movable = tuple(part for part in parts if (used := columns_used(part)) and used <= keys)
+    fixed = tuple(part for part in parts if part not in movable)
+    return filtered(_over(plan, movable), fixed)
+
+
+def _push_join_tree(plan: Join, parts: Parts) -> LogicalPlan:
+    spreading = _Spreading(flatten(plan), parts)
+    graph = spreading.graph
+    relations = tuple(
+        replace(
+            relation,
+            plan=_push(relation.plan, tuple(shift(part, -relation.start) for part in own)),
+            predicates=predicates,
+        )
+        for relation, own, predicates in zip(graph.relations, spreading.own, spreading.filtering, strict=True)
+    )
+    graph = JoinGraph(relations, tuple(spreading.joint), graph.row)
+    return build(graph, left_deep(graph))
+
+
+class _Spreading:
+    """The predicates of a join graph, spread over its relations: ``own`` are those that read one relation
+    only, ``filtering`` those by which a filtering relation filters, ``joint`` all others."""
+
+    def __init__(self, graph: JoinGraph, parts: Parts) -> None:
+        self.graph = graph
+        self.owners = graph.owners()
+        self.own: list[list[Expr]] = [[] for _ in graph.relations]
+        self.joint: list[Expr] = []
+        predicates = [*graph.predicates, *(remap(part, graph.row) for part in parts)]
+        for relation in graph.relations:
+            if relation.kind is JoinKind.SEMI:
+                predicates += (item for item in relation.predicates if self.is_left_only(item, relation))
+        predicates = list(without_repeats(predicates))
+        self.classes = EqualityClasses(predicates)
+        self.comparisons = [*predicates, *unknown_yet(transferred(predicates, self.classes), predicates)]
+        for predicate in self.comparisons:
+            self.place(predicate)
+        for predicate in self.joint:
+            self.share(predicate)
+        self.filtering = [self.split(index) for index in range(len(graph.relations))]
+
+    def owner(self, used: frozenset[int]) -> int | None:
+        """The only relation that the columns belong to; the first if there are no columns."""
+        owners = {self.owners[place] for place in used} or {0}
+        return owners.pop() if len(owners) == 1 else None
+
+    def is_owned(self, index: int, used: frozenset[int]) -> bool:
+        return self.owner(used) == index
+
+    def is_left_only(self, predicate: Expr, relation: Relation) -> bool:
+        return all(
+            place < relation.start or place >= relation.start + relation.plan.width
+            for place in columns_used(predicate)
+        )
+
+    def place(self, predicate: Expr) -> None:
+        owner = self.owner(columns_used(predicate))
+        (self.joint if owner is None else self.own[owner]).append(predicate)
+
+    def share(self, predicate: Expr) -> None:
+        """Give each relation what an OR over several says of it alone."""
+        for index, relation in enumerate(self.graph.relations):
+            if not relation.filters:
+                share = implied(predicate, partial(self.is_owned, index))
+                if share is not None:
+                    self.own[index].append(share)
+
+    def split(self, index: int) -> Parts:
+        """What stays of a filtering relation's predicates when its own part is pushed into it."""
+        relation = self.graph.relations[index]
+        if relation.kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            return relation.predicates
+        kept = []
+        for predicate in relation.predicates:
+            if self.owner(columns_used(predicate)) == index:
+                self.own[index].append(predicate)
+            elif not (relation.kind is JoinKind.SEMI and self.is_left_only(predicate, relation)):
+                kept.append(predicate)
+        classes = EqualityClasses([*self.graph.predicates, *kept])
+        derived = unknown_yet(transferred(self.comparisons, classes), self.own[index])
+        self.own[index] += (item for item in derived if self.owner(columns_used(item)) == index)
+        return tuple(kept)
+
+
+def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
+    """Of a LEFT join the left side takes conditions from above, the right side those of ON; others take
+    none."""
+    if plan.kind is not JoinKind.LEFT:
+        return filtered(_over(plan, ()), parts)
+    width = plan.left.width
+    left = [part for part in parts if all(place < width for place in columns_used(part))]
+    above = tuple(part for part in parts if part not in left)
+    on = () if plan.condition is None else conjuncts(plan.condition)
+    right = [part for part in on if is_deterministic(part) and min(columns_used(part), default=0) >= width]
+    rest = tuple(part for part in on if part not in right)
+    keys = [Call(BOOLEAN, "equal", (mine, shift(other, width))) for mine, other in plan.keys]
+    derived = transferred(left, EqualityClasses([*on, *keys]))
+    right += unknown_yet((item for item in derived if min(columns_used(item)) >= width), right)
+    join = replace(
+        plan,
+        left=_push(plan.left, tuple(left)),
+        right=_push(plan.right, tuple(shift(part, -width) for part in right)),
+        condition=conjunction(rest),
+    )
+    return filtered(join, above)

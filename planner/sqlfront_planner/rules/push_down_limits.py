@@ -1,0 +1,109 @@
+"""Rows that nobody will see are not made."""
+
+from dataclasses import replace
+
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import (
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+)
+
+
+def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """A limit goes below projections, into the branches of a UNION ALL, to the left of a LEFT join and into
+    the scan; over a Sort it makes a top-n.
+
+    Every one of these gives at least as many rows as the input that is cut, in its order. Where the limit
+    can't be exact (a union's branches, a join that multiplies rows) it stays above as well.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(push_down_limits, "select a + 1 as x from t order by a limit 3"))
+    Project: (a#0 + 1) AS x
+      Sort: a#0 limit 3
+        Scan: t [a, b]
+    """
+    return _top_down(plan)
+
+
+def _top_down(plan: LogicalPlan) -> LogicalPlan:
+    if isinstance(plan, Limit):
+        moved = _push(plan)
+        if moved is not plan:
+            return _top_down(moved)
+        # What the limit left behind above itself is done; what it put below is looked at next.
+    inputs = plan.inputs()
+    changed = tuple(_top_down(child) for child in inputs)
+    if all(new is old for new, old in zip(changed, inputs, strict=True)):
+        return plan
+    return plan.with_inputs(changed)
+
+
+def _push(limit: Limit) -> LogicalPlan:
+    """The limit one step further down; the node itself if it can't go there."""
+    child = limit.input
+    match child:
+        case Limit():
+            return _merge_limits(limit, child)
+        case Project():
+            return child.with_inputs((replace(limit, input=child.input),))
+        case Sort(limit=None, offset=0) if limit.count is not None:
+            return replace(child, limit=limit.count, offset=limit.offset)
+        case _:
+            return _cut_below(limit)
+
+
+def _merge_limits(outer: Limit, inner: Limit) -> Limit:
+    """Rows [a, a+n) of rows [b, b+m) are rows [a+b, ...) of the input."""
+    counts = []
+    if outer.count is not None:
+        counts.append(outer.count)
+    if inner.count is not None:
+        counts.append(max(0, inner.count - outer.offset))
+    return Limit(inner.input, min(counts, default=None), outer.offset + inner.offset)
+
+
+def _cut_below(limit: Limit) -> LogicalPlan:
+    """Leave the limit and let its input give no more rows than it can use."""
+    if limit.count is None:
+        return limit
+    wanted = limit.count + limit.offset
+    cut = _cut(limit.input, wanted)
+    return limit if cut is limit.input else replace(limit, input=cut)
+
+
+def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
+    """A plan that may stop after ``wanted`` rows: any of its rows will do."""
+    match plan:
+        case Scan(limit=limit) if limit is None or limit > wanted:
+            return replace(plan, limit=wanted)
+        case Limit(count=count) if count is not None and count <= wanted:
+            return plan
+        case Project():
+            cut = _cut(plan.input, wanted)
+            return plan if cut is plan.input else plan.with_inputs((cut,))
+        case SetOperation(kind=SetKind.UNION_ALL):
+            branches = tuple(_limited(branch, wanted) for branch in plan.branches)
+            changed = any(new is not old for new, old in zip(branches, plan.branches, strict=True))
+            return plan.with_inputs(branches) if changed else plan
+        case Join(kind=JoinKind.LEFT):
+            left = _limited(plan.left, wanted)
+            return plan if left is plan.left else replace(plan, left=left)
+        case _:
+            return plan
+
+
+def _limited(plan: LogicalPlan, wanted: int) -> LogicalPlan:
+    match plan:
+        case Limit(count=count) if count is not None and count <= wanted:
+            return plan
+        case Sort(limit=count) if count is not None and count <= wanted:
+            return plan
+        case _:
+            return Limit(plan, wanted)
