@@ -1,0 +1,4 @@
+"""How many rows a plan will give: estimates for choosing, never for answering.
+
+``selectivity`` says which share of rows passes a condition, ``cardinality`` how many rows a plan gives.
+"""

@@ -1,0 +1,260 @@
+"""How many rows a plan gives, from the statistics of its tables."""
+
+from dataclasses import replace
+
+from sqlfront_connectors.base import ColumnStatistics
+from sqlfront_engine.expressions import Cast, Column, Expr, conjunction
+from sqlfront_planner.logical import (
+    FILTERING_JOINS,
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    ScalarRow,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+)
+from sqlfront_planner.statistics.selectivity import selectivity
+
+#: Rows of a table that doesn't tell how many it has.
+UNKNOWN_ROWS = 10_000.0
+#: Bytes of a row, where only a table's size is known.
+ROW_BYTES = 64
+
+
+class Cardinality:
+    """Estimates for the plans of one query; each plan is estimated once.
+
+    Assumes what textbooks do: values are spread evenly, columns and conditions are independent, and of two
+    joined columns the one with fewer values has only values of the other.
+    """
+
+    def __init__(self) -> None:
+        # Invariant: the plan is held beside its estimate, so that no other plan gets its id.
+        self._rows: dict[int, tuple[LogicalPlan, float]] = {}
+
+    def rows(self, plan: LogicalPlan) -> float:
+        """The estimated number of rows, at least 0."""
+        known = self._rows.get(id(plan))
+        if known is None:
+            known = (plan, self._estimate(plan))
+            self._rows[id(plan)] = known
+        return known[1]
+
+    def size(self, plan: LogicalPlan) -> float:
+        """The estimated number of bytes of all rows."""
+        return self.rows(plan) * sum(column_bytes(column) for column in plan.row())
+
+    def column(self, plan: LogicalPlan, ordinal: int) -> ColumnStatistics | None:
+        """What is known of an output column; ``distinct`` never exceeds the number of rows before filters."""
+        match plan:
+            case Scan():
+                return scan_column(plan, plan.columns[ordinal])
+            case Project():
+                return self._expression(plan.input, plan.expressions[ordinal])
+            case Aggregate():
+                if ordinal < len(plan.keys):
+                    return self._expression(plan.input, plan.keys[ordinal])
+                return None
+            case Join():
+                width = plan.left.width
+                if ordinal < width:
+                    return self.column(plan.left, ordinal)
+                return self.column(plan.right, ordinal - width)
+            case Window() if ordinal >= plan.input.width:
+                return None
+            case Filter() | Sort() | Limit() | Window() | ScalarRow():
+                return self.column(plan.input, ordinal)
+            case SetOperation():
+                return None if plan.kind is SetKind.UNION_ALL else self.column(plan.branches[0], ordinal)
+            case _:
+                return None
+
+    def distinct(self, plan: LogicalPlan, expression: Expr) -> float:
+        """The estimated number of different values of an expression over the plan's rows."""
+        rows = self.rows(plan)
+        known = self._expression(plan, expression)
+        if known is None or known.distinct is None:
+            return max(1.0, rows if isinstance(expression, Column) else rows / 10)
+        return max(1.0, min(float(known.distinct), rows))
+
+    def groups(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> float:
+        """The estimated number of different combinations of the keys' values."""
+        rows = self.rows(plan)
+        product = 1.0
+        for key in keys:
+            product *= self.distinct(plan, key)
+            if product >= rows:
+                return max(1.0, rows)
+        return product
+
+    def _expression(self, plan: LogicalPlan, expression: Expr) -> ColumnStatistics | None:
+        match expression:
+            case Column(ordinal=ordinal):
+                return self.column(plan, ordinal)
+            case Cast(operand=operand):
+                known = self._expression(plan, operand)
+                return None if known is None else ColumnStatistics(known.distinct, known.nulls)
+            case _:
+                return None
+
+    def _estimate(self, plan: LogicalPlan) -> float:
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Values():
+                return float(len(plan.rows))
+            case Filter():
+                share = selectivity(plan.condition, lambda ordinal: self.column(plan.input, ordinal))
+                return self.rows(plan.input) * share
+            case Join():
+                return self.join(plan)
+            case Aggregate():
+                return self.groups(plan.input, plan.keys) if plan.keys else 1.0
+            case Limit(count=count):
+                rows = max(0.0, self.rows(plan.input) - plan.offset)
+                return rows if count is None else min(rows, float(count))
+            case Sort(limit=count):
+                rows = self.rows(plan.input)
+                return rows if count is None else min(rows, float(count))
+            case SetOperation(kind=SetKind.UNION_ALL):
+                return sum(self.rows(branch) for branch in plan.branches)
+            case SetOperation():
+                return self.rows(plan.branches[0])
+            case ScalarRow():
+                return 1.0
+            case _:
+                return self.rows(plan.inputs()[0])
+
+    def _scan(self, scan: Scan) -> float:
+        rows = table_rows(scan)
+        condition = conjunction(scan.filters)
+        if condition is not None:
+            rows *= selectivity(condition, lambda ordinal: scan_column(scan, ordinal))
+        return rows if scan.limit is None else min(rows, float(scan.limit))
+
+    def join(self, plan: Join) -> float:
+        """Rows of a join of any kind."""
+        left, right = self.rows(plan.left), self.rows(plan.right)
+        matches = self.matches(plan)
+        if plan.kind in FILTERING_JOINS:
+            share = self._matched_share(plan)
+            return left * (share if plan.kind is JoinKind.SEMI else max(0.1, 1.0 - share))
+        match plan.kind:
+            case JoinKind.LEFT:
+                return max(left, matches)
+            case JoinKind.RIGHT:
+                return max(right, matches)
+            case JoinKind.FULL:
+                return max(left, right, matches)
+            case _:
+                return matches
+
+    def matches(self, plan: Join) -> float:
+        """Pairs of rows that satisfy keys and condition."""
+        pairs = self.rows(plan.left) * self.rows(plan.right) / self._key_values(plan)
+        if plan.condition is not None:
+            width = plan.left.width
+            pairs *= selectivity(
+                plan.condition,
+                lambda place: (
+                    self.column(plan.left, place) if place < width else self.column(plan.right, place - width)
+                ),
+            )
+        return pairs
+
+    def _key_values(self, plan: Join) -> float:
+        """The number of key combinations that a row may match one of."""
+        sides = []
+        for side, keys in zip((plan.left, plan.right), zip(*plan.keys, strict=True), strict=False):
+            sides.append(self.key_side(side, keys))
+        return joined_values(sides[0], sides[1]) if sides else 1.0
+
+    def key_side(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> "KeySide":
+        """What one side of a join says about its keys, filters disregarded."""
+        rows = max(1.0, self.unfiltered_rows(plan))
+        values = 1.0
+        for key in keys:
+            known = self._expression(plan, key)
+            values *= rows if known is None or known.distinct is None else max(1, known.distinct)
+        return KeySide(min(values, rows), values >= rows)
+
+    def unfiltered_rows(self, plan: LogicalPlan) -> float:
+        """Rows that there would be without the filters and filtering joins at the top of the plan."""
+        while True:
+            match plan:
+                case Filter() | Project() | Sort(limit=None) | Window():
+                    plan = plan.input
+                case Join(kind=kind) if kind in FILTERING_JOINS:
+                    plan = plan.left
+                case Scan():
+                    return table_rows(plan)
+                case _:
+                    return self.rows(plan)
+
+    def _matched_share(self, plan: Join) -> float:
+        """The share of left rows that find a match, in a semi or anti join."""
+        if not plan.keys:
+            return 0.5
+        share = 1.0
+        mine, other = zip(*plan.keys, strict=True)
+        there = self.groups(plan.right, other)
+        values = self.key_side(plan.left, mine).values
+        share = min(1.0, there / values)
+        return share * (0.7 if plan.condition is not None else 1.0)
+
+
+class KeySide:
+    """The number of key combinations of one side, and whether they seem to be unique there."""
+
+    __slots__ = ("unique", "values")
+
+    def __init__(self, values: float, unique: bool) -> None:
+        self.values = values
+        self.unique = unique
+
+
+def joined_values(left: KeySide, right: KeySide) -> float:
+    """The number of key combinations on the side that has them all.
+
+    Usually the larger number is right. Where a side looks unique only because distinct counts were multiplied
+    or are unknown, the side with fewer rows is taken for the one that is a key indeed.
+    """
+    if left.unique and right.unique:
+        return min(left.values, right.values)
+    return max(left.values, right.values)
+
+
+def table_rows(scan: Scan) -> float:
+    """Rows of the scanned version of the table."""
+    known = scan.snapshot.statistics
+    if known.rows is not None:
+        return float(known.rows)
+    return UNKNOWN_ROWS if known.size is None else max(1.0, known.size / ROW_BYTES)
+
+
+def scan_column(scan: Scan, ordinal: int) -> ColumnStatistics | None:
+    """What is known of a table's column; where the distinct count is unknown, a guess from minimum and
+    maximum."""
+    known = scan.snapshot.statistics.columns.get(scan.table.schema.field(ordinal).name)
+    if known is None or known.distinct is not None:
+        return known
+    low, high = known.minimum, known.maximum
+    if isinstance(low, int) and isinstance(high, int):
+        return replace(known, distinct=int(min(float(high - low + 1), table_rows(scan))))
+    return known
+
+
+def column_bytes(column: Column) -> int:
+    """A column's bytes per row, guessed for what has no fixed width."""
+    try:
+        return max(1, int(column.type.bit_width) // 8)
+    except ValueError:
+        return 20

@@ -1,0 +1,154 @@
+"""Which share of the rows passes a condition."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Final
+
+from sqlfront_connectors.base import ColumnStatistics
+from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjuncts
+from sqlfront_planner.rewriting import MIRRORED
+
+#: Shares of conditions of which nothing is known, from the habits of benchmarks and textbooks.
+EQUALITY: Final = 0.1
+INEQUALITY: Final = 0.33
+PATTERN: Final = 0.1
+PREFIX: Final = 0.05
+OTHER: Final = 0.33
+
+#: The statistics of the input's column at an ordinal, or None.
+Lookup = Callable[[int], ColumnStatistics | None]
+
+
+def selectivity(condition: Expr, column: Lookup) -> float:
+    """The estimated share (0 to 1) of rows for which ``condition`` is true."""
+    ranges: dict[int, _Range] = {}
+    share = 1.0
+    for part in conjuncts(condition):
+        bound = _bound(part)
+        if bound is None:
+            share *= _part(part, column)
+        else:
+            place, function, value = bound
+            ranges.setdefault(place, _Range()).narrow(function, value)
+    for place, wanted in ranges.items():
+        share *= wanted.share(column(place))
+    return share
+
+
+@dataclass(slots=True)
+class _Range:
+    """The bounds that a conjunction puts on one column; an unknown one (a parameter) is counted only."""
+
+    low: float | None = None
+    high: float | None = None
+    unknown: int = 0
+
+    def narrow(self, function: str, value: float | None) -> None:
+        if value is None:
+            self.unknown += 1
+        elif function.startswith("greater"):
+            self.low = value if self.low is None else max(self.low, value)
+        else:
+            self.high = value if self.high is None else min(self.high, value)
+
+    def share(self, known: ColumnStatistics | None) -> float:
+        least = _number(known.minimum) if known else None
+        most = _number(known.maximum) if known else None
+        share = INEQUALITY**self.unknown
+        if least is None or most is None:
+            bounds = (self.low is not None) + (self.high is not None)
+            return share * (INEQUALITY if bounds == 1 else 0.1 if bounds == 2 else 1.0)
+        low = least if self.low is None else max(self.low, least)
+        high = most if self.high is None else min(self.high, most)
+        if high < low:
+            return 0.0
+        spread = most - least
+        return share * (max((high - low) / spread, 1e-4) if spread > 0 else 1.0)
+
+
+def _bound(part: Expr) -> tuple[int, str, float | None] | None:
+    """(column, comparison, number) of an order comparison of a column with a constant; None as number = not
+    known."""
+    if not (isinstance(part, Call) and part.function in ("less", "less_equal", "greater", "greater_equal")):
+        return None
+    function = part.function
+    left, right = part.arguments
+    if not isinstance(left, Column):
+        left, right, function = right, left, MIRRORED[function]
+    if not isinstance(left, Column) or not _is_constant(right):
+        return None
+    return left.ordinal, function, _number(right.value) if isinstance(right, Literal) else None
+
+
+def _is_constant(expression: Expr) -> bool:
+    return not isinstance(expression, Column) and all(_is_constant(item) for item in expression.children())
+
+
+def _number(value: object) -> float | None:
+    """A value's place on its type's number line, or None for what has none."""
+    match value:
+        case bool() | int() | float() | Decimal():
+            return float(value)
+        case datetime():
+            return value.timestamp()
+        case date():
+            return float(value.toordinal())
+        case _:
+            return None
+
+
+def _part(part: Expr, column: Lookup) -> float:
+    match part:
+        case Literal(value=value):
+            return 1.0 if value is True else 0.0
+        case Call(function="and"):
+            return selectivity(part, column)
+        case Call(function="or", arguments=parts):
+            return _any(selectivity(item, column) for item in parts)
+        case Call(function="not", arguments=(inner,)):
+            return 1.0 - selectivity(inner, column)
+        case Call(function="in", arguments=(tested, *values)):
+            return min(1.0, len(values) * _equality(tested, column))
+        case Call(function="equal" | "equal_null_safe", arguments=(left, right)):
+            return min(_equality(left, column), _equality(right, column))
+        case Call(function="not_equal", arguments=(left, right)):
+            return 1.0 - min(_equality(left, column), _equality(right, column))
+        case Call(function="is_null" | "is_not_null" as function, arguments=(tested,)):
+            nulls = _null_share(tested, column)
+            return nulls if function == "is_null" else 1.0 - nulls
+        case Call(function="like" | "ilike" | "rlike" | "contains" | "startswith" | "endswith"):
+            return _pattern(part)
+        case _:
+            return OTHER
+
+
+def _any(shares: Iterable[float]) -> float:
+    none = 1.0
+    for share in shares:
+        none *= 1.0 - share
+    return 1.0 - none
+
+
+def _equality(expression: Expr, column: Lookup) -> float:
+    """The share of one value among the expression's; 1 for constants, whose share the other side tells."""
+    if isinstance(expression, Cast):
+        return _equality(expression.operand, column)
+    if not isinstance(expression, Column):
+        return 1.0 if _is_constant(expression) else EQUALITY
+    known = column(expression.ordinal)
+    return 1.0 / max(known.distinct, 1) if known and known.distinct is not None else EQUALITY
+
+
+def _null_share(expression: Expr, column: Lookup) -> float:
+    known = column(expression.ordinal) if isinstance(expression, Column) else None
+    return 0.0 if known is not None and known.nulls == 0 else 0.05
+
+
+def _pattern(call: Call) -> float:
+    pattern = call.arguments[1]
+    text = pattern.value if isinstance(pattern, Literal) else None
+    if call.function == "like" and isinstance(text, str) and text[:1] not in ("%", "_"):
+        return PREFIX
+    return PATTERN
