@@ -1,0 +1,113 @@
+"""Logical plans as text: one line per node, inputs indented below."""
+
+from collections.abc import Iterator
+
+from sqlfront_engine.display import describe, describe_call, describe_key
+from sqlfront_engine.expressions import Column, Expr, walk
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    SetOperation,
+    Sort,
+    Subquery,
+    Values,
+    Window,
+)
+
+
+def plan_text(plan: LogicalPlan) -> str:
+    """The whole tree, two spaces per level; the plans of subquery expressions stand below the node that holds
+    them."""
+    return "\n".join(_lines(plan, 0))
+
+
+def _lines(plan: LogicalPlan, depth: int) -> Iterator[str]:
+    yield "  " * depth + node_text(plan)
+    for operand in plan.operands():
+        for item in walk(operand):
+            if isinstance(item, Subquery):
+                yield "  " * (depth + 1) + f"{type(item).__name__}:"
+                yield from _lines(item.plan, depth + 2)
+    for child in plan.inputs():
+        yield from _lines(child, depth + 1)
+
+
+def node_text(plan: LogicalPlan) -> str:
+    """One node without its inputs.
+
+    >>> import pyarrow as pa
+    >>> node_text(Limit(Values(pa.schema([]), ((),)), 10, 5))
+    'Limit: 10 offset 5'
+    """
+    match plan:
+        case Scan():
+            return _scan(plan)
+        case Values():
+            rows = ", ".join(f"({_list(row)})" for row in plan.rows[:5])
+            return f"Values: {rows}{', ...' if len(plan.rows) > 5 else ''}".rstrip()
+        case Filter(condition=condition):
+            return f"Filter: {describe(condition)}"
+        case Project():
+            items = zip(plan.expressions, plan.names, strict=True)
+            return f"Project: {', '.join(_named(expression, name) for expression, name in items)}"
+        case Join():
+            return _join(plan)
+        case Aggregate():
+            calls = ", ".join(describe_call(call) for call in plan.calls)
+            return f"Aggregate: by [{_list(plan.keys)}]" + (f" {calls}" if calls else "")
+        case Window():
+            return _window(plan)
+        case Sort():
+            row = plan.input.row()
+            keys = ", ".join(describe_key(key, row[key.ordinal].name) for key in plan.keys)
+            return f"Sort: {keys}{_limit(plan.limit, plan.offset)}"
+        case Limit(count=count):
+            return f"Limit: {'all' if count is None else count}{_limit(None, plan.offset)}"
+        case SetOperation(kind=kind):
+            return f"SetOperation: {kind.value}"
+        case _:
+            return type(plan).__name__
+
+
+def _list(expressions: tuple[Expr, ...]) -> str:
+    return ", ".join(describe(expression) for expression in expressions)
+
+
+def _named(expression: Expr, name: str) -> str:
+    text = describe(expression)
+    return text if isinstance(expression, Column) and expression.name == name else f"{text} AS {name}"
+
+
+def _limit(count: int | None, offset: int) -> str:
+    return (f" limit {count}" if count is not None else "") + (f" offset {offset}" if offset else "")
+
+
+def _scan(scan: Scan) -> str:
+    columns = ", ".join(scan.table.schema.field(ordinal).name for ordinal in scan.columns)
+    where = f" where {' AND '.join(describe(item) for item in scan.filters)}" if scan.filters else ""
+    return f"Scan: {scan.name} [{columns}]{where}{_limit(scan.limit, 0)}"
+
+
+def _join(join: Join) -> str:
+    on = [f"{describe(mine)} = right.{describe(other)}" for mine, other in join.keys]
+    if join.condition is not None:
+        on.append(describe(join.condition))
+    return f"Join: {join.kind.value}{' on ' if on else ''}{' AND '.join(on)}"
+
+
+def _window(window: Window) -> str:
+    calls = ", ".join(
+        f"{describe_call(call)} AS {name}" for call, name in zip(window.calls, window.names, strict=True)
+    )
+    order = ", ".join(
+        describe(item)
+        + (" DESC" if descending else "")
+        + (" NULLS FIRST" if nulls_first == descending else "")
+        for item, descending, nulls_first in window.order
+    )
+    return f"Window: {calls} by [{_list(window.partition)}]{f' order by {order}' if order else ''}"
