@@ -1,0 +1,436 @@
+"""The physical plan: a directed acyclic graph of vertices (processors) and edges (how batches are routed).
+
+Made by the planner, by the Pipeline API or by hand::
+
+    dag = DAG()
+    scan = dag.vertex("scan", Values(...))
+    count = dag.vertex("count", Aggregate(...), local_parallelism=1)
+    dag.edge(Edge.between(scan, count).to_one())
+
+Vertices and edges are frozen; the DAG itself grows until it is submitted or locked, and refuses any change
+from then on.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Self, TypeVar
+
+from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.processor import Processor
+
+#: Batches that a queue holds at most unless the edge says otherwise.
+DEFAULT_QUEUE_SIZE: Final = 1024
+#: Suffix of the first vertex of a two-stage aggregation; DOT output draws the pair as a group.
+PREPARE_SUFFIX: Final = "-prepare"
+
+T = TypeVar("T")
+
+
+class Routing(Enum):
+    """Which of the consumer's instances gets a batch."""
+
+    UNICAST = "unicast"
+    """Each batch goes to one instance, round robin; a full one is skipped."""
+    ISOLATED = "isolated"
+    """Each producer has instances of its own: p feeds i exactly if ``i mod U == p mod D``. Keeps the
+    order."""
+    PARTITIONED = "partitioned"
+    """Rows with equal keys go to the same instance; without key columns all go to the instance of one
+    partition."""
+    BROADCAST = "broadcast"
+    """Each batch goes to every instance."""
+    FANOUT = "fanout"
+    """One copy for each member, there unicast. On a local edge the same as unicast."""
+
+
+class Distribution(Enum):
+    """Whether batches may leave the member."""
+
+    LOCAL = "local"
+    """They stay on their member."""
+    TO_ALL = "to all"
+    """They go to all members that take part."""
+    TO_ONE = "to one"
+    """They go to the edge's target member."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vertex:
+    """A processor with a name. ``local_parallelism`` None: the processor's preferred one, else one per
+    worker."""
+
+    name: str
+    processor: Processor
+    local_parallelism: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.local_parallelism is not None and self.local_parallelism < 1:
+            raise InterfaceError(
+                f"vertex {self.name!r}: local parallelism must be positive, not {self.local_parallelism}"
+            )
+
+    def parallelism(self, default: int) -> int:
+        """Instances on each member: explicit, else preferred but not above ``default``, else ``default``."""
+        if self.local_parallelism is not None:
+            return self.local_parallelism
+        preferred = self.processor.preferred_parallelism
+        return default if preferred is None else min(preferred, default)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeConfig:
+    """Sizes of an edge's buffers, all positive."""
+
+    #: Batches per queue, that is per pair of producer and consumer instance.
+    queue_size: int = DEFAULT_QUEUE_SIZE
+    #: Bytes of a packet between members; a batch is never split.
+    packet_size_limit: int = 16_384
+    #: How many times what it handles in one flow-control period a receiver lets its sender run ahead.
+    receive_window_multiplier: int = 3
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            if getattr(self, name) < 1:
+                raise InterfaceError(f"an edge's {name} must be positive, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A connection from an output of one vertex to an input of another.
+
+    Begin with :meth:`between` or :meth:`from_`; every other method gives a changed copy, and the last call
+    of a kind wins. The default is unicast, local, priority 0. Edges are equal if they connect the same
+    ordinals of the same names.
+    """
+
+    source: Vertex
+    source_ordinal: int = 0
+    destination: Vertex | None = None
+    destination_ordinal: int = 0
+    routing: Routing = Routing.UNICAST
+    #: Ordinals of the key of a partitioned edge; empty: everything goes to the instance of ``partition``.
+    key_columns: tuple[int, ...] = ()
+    partition: int = 1
+    #: The order that all producers' batches have, and that the consumer gets merged; empty: none.
+    sort_keys: tuple[SortKey, ...] = ()
+    distribution: Distribution = Distribution.LOCAL
+    target_member: str | None = None
+    #: ``Take()`` serves the input of the lowest number first and completely.
+    input_priority: int = 0
+    config: EdgeConfig | None = None
+
+    @classmethod
+    def between(cls, source: Vertex, destination: Vertex) -> Self:
+        """From output 0 of ``source`` to input 0 of ``destination``."""
+        return cls(source, destination=destination)
+
+    @classmethod
+    def from_(cls, source: Vertex, ordinal: int = 0) -> Self:
+        """From output ``ordinal`` of ``source``; :meth:`to` has to follow."""
+        return cls(source, ordinal)
+
+    def to(self, destination: Vertex, ordinal: int = 0) -> Self:
+        """To input ``ordinal`` of ``destination``."""
+        if self.destination is not None:
+            raise InterfaceError(f"the edge from {self.source.name!r} has a destination already")
+        return replace(self, destination=destination, destination_ordinal=ordinal)
+
+    def unicast(self) -> Self:
+        """Each batch to one instance."""
+        return replace(self, routing=Routing.UNICAST)
+
+    def isolated(self) -> Self:
+        """Fixed subsets of instances, in order."""
+        return replace(self, routing=Routing.ISOLATED)
+
+    def partitioned(self, key_columns: Sequence[int]) -> Self:
+        """By the hash of the columns at these ordinals; nulls equal each other, -0.0 equals 0.0."""
+        if not key_columns:
+            raise InterfaceError("a partitioned edge needs key columns; to_one() sends all to one instance")
+        return replace(self, routing=Routing.PARTITIONED, key_columns=tuple(key_columns))
+
+    def to_one(self, partition: int = 1) -> Self:
+        """Everything to the one instance that handles ``partition``."""
+        return replace(self, routing=Routing.PARTITIONED, key_columns=(), partition=partition)
+
+    def broadcast(self) -> Self:
+        """Each batch to every instance."""
+        return replace(self, routing=Routing.BROADCAST)
+
+    def fanout(self) -> Self:
+        """One copy for each member."""
+        return replace(self, routing=Routing.FANOUT)
+
+    def ordered(self, sort_keys: Sequence[SortKey]) -> Self:
+        """Every producer instance emits its rows in this order; the consumer gets them merged."""
+        return replace(self, sort_keys=tuple(sort_keys))
+
+    def distributed(self) -> Self:
+        """Batches may go to all members."""
+        return replace(self, distribution=Distribution.TO_ALL, target_member=None)
+
+    def distribute_to(self, member: str) -> Self:
+        """Every batch goes to ``member``; for partitioned edges only."""
+        return replace(self, distribution=Distribution.TO_ONE, target_member=member)
+
+    def priority(self, number: int) -> Self:
+        """Lower numbers are consumed first. Inputs that wait may block a producer that also feeds the first
+        one."""
+        return replace(self, input_priority=number)
+
+    def queue_size(self, batches: int) -> Self:
+        """How many batches a queue of this edge holds."""
+        return replace(self, config=replace(self.config or EdgeConfig(), queue_size=batches))
+
+    def __eq__(self, other: object) -> bool:
+        return self._identity() == other._identity() if isinstance(other, Edge) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._identity())
+
+    def _identity(self) -> tuple[str, int, str | None, int]:
+        destination = None if self.destination is None else self.destination.name
+        return self.source.name, self.source_ordinal, destination, self.destination_ordinal
+
+    def __str__(self) -> str:
+        destination = "nowhere" if self.destination is None else repr(self.destination.name)
+        return f"{self.source.name!r} -> {destination}"
+
+
+class DAG:
+    """See the module's docstring. Iteration validates and gives the vertices in topological order."""
+
+    def __init__(self) -> None:
+        self._vertices: dict[str, Vertex] = {}
+        self._edges: list[Edge] = []
+        self._locked = False
+        self._rebound = False
+        self._order: tuple[Vertex, ...] | None = None
+        # Invariant: everything in it depends on nothing but names, edges, parallelism and the classes of the
+        # processors, so that rebound copies share it.
+        self._derived: dict[object, object] = {}
+
+    # ---- growing
+
+    def vertex(self, name: str, processor: Processor, local_parallelism: int | None = None) -> Vertex:
+        """Add a vertex; its name must be new (see :meth:`unique_name`)."""
+        return self.add(Vertex(name, processor, local_parallelism))
+
+    def add(self, vertex: Vertex) -> Vertex:
+        """Add a vertex made elsewhere; its name must be new."""
+        self._check_unlocked()
+        if vertex.name in self._vertices:
+            raise InterfaceError(f"the DAG has a vertex {vertex.name!r} already")
+        self._vertices[vertex.name] = vertex
+        return vertex
+
+    def unique_name(self, name: str) -> str:
+        """``name``, or if that is taken the first free one of ``name-2``, ``name-3``, ..."""
+        candidate, number = name, 1
+        while candidate in self._vertices:
+            number += 1
+            candidate = f"{name}-{number}"
+        return candidate
+
+    def edge(self, edge: Edge) -> Self:
+        """Add an edge between two of the DAG's vertices over ordinals that are free."""
+        self._check_unlocked()
+        source, destination = edge.source, edge.destination
+        if destination is None:
+            raise InterfaceError(f"the edge from {source.name!r} has no destination")
+        self._check_known(source, "source")
+        self._check_known(destination, "destination")
+        if source is destination:
+            raise InterfaceError(f"an edge from {source.name!r} to itself would be a cycle")
+        hint = ""
+        if edge.source_ordinal == 0 == edge.destination_ordinal:
+            hint = "; use Edge.from_(source, ordinal).to(destination, ordinal) to name other ordinals"
+        for other in self._edges:
+            if other.source is source and other.source_ordinal == edge.source_ordinal:
+                raise InterfaceError(f"output {edge.source_ordinal} of {source.name!r} is used already{hint}")
+            if other.destination is destination and other.destination_ordinal == edge.destination_ordinal:
+                raise InterfaceError(
+                    f"input {edge.destination_ordinal} of {destination.name!r} is used already{hint}"
+                )
+        self._edges.append(edge)
+        return self
+
+    def _check_known(self, vertex: Vertex, end: str) -> None:
+        known = self._vertices.get(vertex.name)
+        if known is None:
+            raise InterfaceError(f"the {end} {vertex.name!r} is not a vertex of this DAG")
+        if known is not vertex:
+            raise InterfaceError(f"the {end} {vertex.name!r} is another vertex than the DAG's of that name")
+
+    def _check_unlocked(self) -> None:
+        if self._locked:
+            raise InterfaceError("the DAG was submitted and can't be changed any more")
+        self._order = None
+
+    def lock(self) -> None:
+        """Validate, and refuse any change from now on."""
+        if not self._locked:
+            self.validate()
+            self._locked = True
+
+    @property
+    def locked(self) -> bool:
+        """Whether the DAG refuses changes."""
+        return self._locked
+
+    # ---- looking
+
+    def __iter__(self) -> Iterator[Vertex]:
+        return iter(self.validate())
+
+    def __len__(self) -> int:
+        return len(self._vertices)
+
+    def __getitem__(self, name: str) -> Vertex:
+        return self._vertices[name]
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """All edges, in the order in which they were added."""
+        return tuple(map(self._resolve, self._edges))
+
+    def inbound(self, vertex: Vertex) -> tuple[Edge, ...]:
+        """The edges into ``vertex``, by ordinal."""
+        edges = (edge for edge in self._edges if edge.destination and edge.destination.name == vertex.name)
+        return tuple(sorted(map(self._resolve, edges), key=lambda edge: edge.destination_ordinal))
+
+    def outbound(self, vertex: Vertex) -> tuple[Edge, ...]:
+        """The edges out of ``vertex``, by ordinal."""
+        edges = (edge for edge in self._edges if edge.source.name == vertex.name)
+        return tuple(sorted(map(self._resolve, edges), key=lambda edge: edge.source_ordinal))
+
+    def _resolve(self, edge: Edge) -> Edge:
+        """The edge between this DAG's vertices; a rebound DAG keeps the edges of its template."""
+        if not self._rebound:
+            return edge
+        assert edge.destination is not None
+        destination = self._vertices[edge.destination.name]
+        return replace(edge, source=self._vertices[edge.source.name], destination=destination)
+
+    def validate(self) -> tuple[Vertex, ...]:
+        """The vertices in topological order. InterfaceError if the DAG is empty, has a gap in a vertex's
+        ordinals or a cycle."""
+        if self._order is None:
+            if not self._vertices:
+                raise InterfaceError("the DAG has no vertices")
+            for vertex in self._vertices.values():
+                _check_gaps(vertex, "input", [edge.destination_ordinal for edge in self.inbound(vertex)])
+                _check_gaps(vertex, "output", [edge.source_ordinal for edge in self.outbound(vertex)])
+            self._order = self._topological_order()
+        return self._order
+
+    def _topological_order(self) -> tuple[Vertex, ...]:
+        """Sources first, otherwise in the order in which the vertices were added (Kahn's algorithm)."""
+        waiting = {vertex.name: len(self.inbound(vertex)) for vertex in self._vertices.values()}
+        ready = [vertex for vertex in self._vertices.values() if not waiting[vertex.name]]
+        order: list[Vertex] = []
+        while ready:
+            vertex = ready.pop(0)
+            order.append(vertex)
+            for edge in self.outbound(vertex):
+                assert edge.destination is not None
+                waiting[edge.destination.name] -= 1
+                if not waiting[edge.destination.name]:
+                    ready.append(edge.destination)
+        if len(order) < len(self._vertices):
+            cyclic = sorted(name for name, count in waiting.items() if count)
+            raise InterfaceError(f"the DAG has a cycle: through some of {', '.join(map(repr, cyclic))}")
+        return tuple(order)
+
+    def derive(self, key: object, compute: Callable[[Self], T]) -> T:
+        """``compute(self)``, remembered under ``key`` for this locked DAG and all rebound copies of it; it
+        may depend only on names, edges, parallelism and the processors' classes."""
+        try:
+            return self._derived[key]  # type: ignore[return-value]
+        except KeyError:
+            value = self._derived[key] = compute(self)
+            return value
+
+    def with_processors(self, processors: Mapping[str, Processor]) -> "DAG":
+        """A locked DAG of the same shape with other processors of the same classes, by vertex name: the
+        cheap way from a cached plan to one run of it."""
+        self.lock()
+        fresh: dict[str, Vertex] = {}
+        for name, processor in processors.items():
+            replaced = self._vertices[name]
+            if type(processor) is not type(replaced.processor):
+                raise InterfaceError(f"vertex {name!r} can only be rebound to a processor of the same class")
+            fresh[name] = Vertex(name, processor, replaced.local_parallelism)
+        bound = DAG()
+        bound._vertices = {**self._vertices, **fresh}
+        bound._edges = self._edges
+        bound._order = tuple([fresh.get(vertex.name, vertex) for vertex in self.validate()])
+        bound._derived = self._derived
+        bound._locked = bound._rebound = True
+        return bound
+
+    def to_dot(self, default_parallelism: int | None = None) -> str:
+        """The DAG in Graphviz' language; ``default_parallelism`` stands in where a vertex has none of its
+        own."""
+        return "\n".join(["digraph DAG {", *_dot_vertices(self, default_parallelism), *_dot_edges(self), "}"])
+
+
+def _check_gaps(vertex: Vertex, what: str, ordinals: list[int]) -> None:
+    if ordinals != list(range(len(ordinals))):
+        raise InterfaceError(f"the {what} ordinals of {vertex.name!r} have a gap: {ordinals}")
+
+
+# ---- DOT
+
+
+def _dot_vertices(dag: DAG, default_parallelism: int | None) -> Iterator[str]:
+    for vertex in dag:
+        preferred = vertex.processor.preferred_parallelism
+        if default_parallelism is not None or vertex.local_parallelism is not None:
+            parallelism: int | None = vertex.parallelism(default_parallelism or 1)
+        else:
+            parallelism = preferred
+        shown = "default" if parallelism is None else parallelism
+        yield f"\t{_quoted(vertex.name)} [localParallelism={shown}];"
+
+
+def _dot_edges(dag: DAG, default_queue_size: int) -> Iterator[str]:
+    clusters = 0
+    for vertex in dag:
+        for edge in dag.outbound(vertex):
+            assert edge.destination is not None
+            attributes = ", ".join(_dot_attributes(dag, edge, default_queue_size))
+            line = f"\t{_quoted(vertex.name)} -> {_quoted(edge.destination.name)} [{attributes}];"
+            if vertex.name == edge.destination.name + PREPARE_SUFFIX:
+                yield f"\tsubgraph cluster_{clusters} {{"
+                yield f"\t{line}"
+                yield "\t}"
+                clusters += 1
+            else:
+                yield line
+
+
+def _dot_attributes(dag: DAG, edge: Edge, default_queue_size: int) -> Iterator[str]:
+    labels = []
+    if edge.distribution is Distribution.TO_ALL:
+        labels.append("distributed")
+    elif edge.distribution is Distribution.TO_ONE:
+        labels.append(f"distributed to {edge.target_member}")
+    if edge.routing is not Routing.UNICAST:
+        labels.append(edge.routing.value)
+    if edge.sort_keys:
+        labels.append("ordered")
+    if labels:
+        yield f"label={_quoted('-'.join(labels))}"
+    if edge.destination is not None and len(dag.inbound(edge.destination)) > 1:
+        yield f"headlabel={edge.destination_ordinal}"
+    if len(dag.outbound(edge.source)) > 1:
+        yield f"taillabel={edge.source_ordinal}"
+    yield f"queueSize={edge.config.queue_size if edge.config else default_queue_size}"
+
+
+def _quoted(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
