@@ -371,10 +371,12 @@ class DAG:
         bound._locked = bound._rebound = True
         return bound
 
-    def to_dot(self, default_parallelism: int | None = None) -> str:
-        """The DAG in Graphviz' language; ``default_parallelism`` stands in where a vertex has none of its
-        own."""
-        return "\n".join(["digraph DAG {", *_dot_vertices(self, default_parallelism), *_dot_edges(self), "}"])
+    def to_dot(
+        self, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
+    ) -> str:
+        """The DAG in Graphviz' language; the defaults stand in for what a vertex or an edge leaves open."""
+        vertices = _dot_vertices(self, default_parallelism)
+        return "\n".join(["digraph DAG {", *vertices, *_dot_edges(self, default_queue_size), "}"])
 
 
 def _check_gaps(vertex: Vertex, what: str, ordinals: list[int]) -> None:
