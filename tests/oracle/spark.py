@@ -11,6 +11,8 @@ from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
+from py4j.java_gateway import is_instance_of
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -84,6 +86,17 @@ class SparkOracle:
             return Answer(columns, tuple(rows_of(_arrow(frame))) if columns else ())
         except PySparkException as error:
             return Failure(error.getCondition(), error.getSqlState(), str(error))
+        except Py4JJavaError as error:
+            return self._cause(error)
+
+    def _cause(self, error: Py4JJavaError) -> Failure:
+        """The failure behind an error of the thread that sends Arrow batches, which pyspark doesn't translate."""
+        gateway, cause = self._root.sparkContext._gateway, error.java_exception
+        while cause is not None:
+            if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getCondition():
+                return Failure(cause.getCondition(), cause.getSqlState(), cause.getMessage())
+            cause = cause.getCause()
+        raise error
 
 
 def _arrow(frame: DataFrame) -> pa.Table:
