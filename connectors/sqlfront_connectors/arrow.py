@@ -1,5 +1,6 @@
-"""Arrow data as named tables: ``pa.Table``, record batches, readers, and anything with ``__arrow_c_stream__`` (pandas,
-polars, DuckDB relations). The data is taken over by reference where its types are the engine's, and converted once otherwise."""
+"""Arrow data as named tables: ``pa.Table``, record batches, readers, and anything with ``__arrow_c_stream__``
+(pandas, polars, DuckDB relations). The data is taken over by reference where its types are the engine's, and
+converted once otherwise."""
 
 from typing import Protocol, runtime_checkable
 
@@ -63,8 +64,8 @@ class ArrowTable:
         """``data``: see the module. A reader is read to its end, once."""
         if not isinstance(data, ArrowStream):
             raise ProgrammingError(
-                f"{name}: a {type(data).__name__} is no Arrow data; expected a pyarrow Table, RecordBatch or reader, "
-                "or an object with __arrow_c_stream__ (pandas, polars, DuckDB)"
+                f"{name}: a {type(data).__name__} is no Arrow data; expected a pyarrow Table, RecordBatch or "
+                "reader, or an object with __arrow_c_stream__ (pandas, polars, DuckDB)"
             )
         source = data if isinstance(data, pa.Table) else pa.RecordBatchReader.from_stream(data).read_all()
         self.name = name

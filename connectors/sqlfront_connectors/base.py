@@ -1,8 +1,9 @@
 """The contract of a connector: what a table is to the planner and to a job.
 
-A third party implements :class:`Table` (and :class:`WritableTable` where rows can be added). The planner reads ``schema``, ``partitioning``
-and ``statistics``; a query pins one :class:`Snapshot` of each table at its start and reads only that. ``Snapshot.scan`` turns a
-:class:`ScanRequest` into a :class:`ScanPlan`: a source processor for the DAG and the objects that it needs at run time.
+A third party implements :class:`Table` (and :class:`WritableTable` where rows can be added). The planner
+reads ``schema``, ``partitioning`` and ``statistics``; a query pins one :class:`Snapshot` of each table at its
+start and reads only that. ``Snapshot.scan`` turns a :class:`ScanRequest` into a :class:`ScanPlan`: a source
+processor for the DAG and the objects that it needs at run time.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,8 @@ from sqlfront_engine.processor import Processor
 
 @dataclass(frozen=True, slots=True)
 class ColumnStatistics:
-    """What is known of one column; None = unknown. ``minimum``/``maximum`` are Python values of the logical type."""
+    """What is known of one column; None = unknown. ``minimum``/``maximum`` are Python values of the logical
+    type."""
 
     distinct: int | None = None
     nulls: int | None = None
@@ -36,7 +38,8 @@ class TableStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Partitioning:
-    """Rows are placed by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the table's schema."""
+    """Rows are placed by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the table's
+    schema."""
 
     columns: tuple[int, ...]
     count: int
@@ -46,11 +49,11 @@ class Partitioning:
 class ScanRequest:
     """What a query wants of a table.
 
-    ``columns``: ordinals of the table's schema, in the order of the output (may be empty: only the row count matters).
-    ``filters``: conjuncts over the *table's* ordinals that the source may use to skip data. The source must apply exactly those that
-    :meth:`Snapshot.exact_filters` returned; others are only hints (row groups, partition directories). They may hold
-    :class:`~sqlfront_engine.expressions.Parameter` at planning time, never at run time.
-    ``partitions``: required partition ids, None = all.
+    ``columns``: ordinals of the table's schema, in the order of the output (may be empty: only the row count
+    matters). ``filters``: conjuncts over the *table's* ordinals that the source may use to skip data. The
+    source must apply exactly those that :meth:`Snapshot.exact_filters` returned; others are only hints (row
+    groups, partition directories). They may hold :class:`~sqlfront_engine.expressions.Parameter` at planning
+    time, never at run time. ``partitions``: required partition ids, None = all.
     ``limit``: no more than that many rows are needed, None = all.
     """
 
@@ -62,7 +65,8 @@ class ScanRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScanPlan:
-    """A source for a vertex of the DAG, and the objects to hand to the job as ``ProcessorContext.resources``."""
+    """A source for a vertex of the DAG, and the objects to hand to the job as
+    ``ProcessorContext.resources``."""
 
     source: Processor
     resources: Mapping[str, object] = field(default_factory=dict)
@@ -81,10 +85,12 @@ class Snapshot(Protocol):
         """Statistics of this version, cheap to get."""
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Those of the conjuncts that a scan applies completely, so that the plan needs no filter for them."""
+        """Those of the conjuncts that a scan applies completely, so that the plan needs no filter for
+        them."""
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A source that emits the wanted columns in physical form, with exactly the rows of this version that pass the exact filters."""
+        """A source that emits the wanted columns in physical form, with exactly the rows of this version that
+        pass the exact filters."""
 
 
 @runtime_checkable
@@ -111,7 +117,8 @@ class Table(Protocol):
 
 
 class Write(Protocol):
-    """One insert under way. Either :meth:`commit` publishes everything at once, or :meth:`abort` leaves no trace."""
+    """One insert under way. Either :meth:`commit` publishes everything at once, or :meth:`abort` leaves no
+    trace."""
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Take rows in physical form and the table's column order. May be called from several threads."""
@@ -144,12 +151,16 @@ class Connector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableDefinition:
-    """What ``CREATE TABLE`` said. ``schema`` None: the connector infers it from the data at ``location``."""
+    """What ``CREATE TABLE`` said. ``schema`` None: the connector infers it from the data at ``location``.
+
+    ``home`` is the directory in which a table without ``location`` may make one of its own.
+    """
 
     name: str
     schema: pa.Schema | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
+    home: str | None = None
     partitioned_by: tuple[str, ...] = ()
     clustered_by: tuple[str, ...] = ()
     buckets: int | None = None

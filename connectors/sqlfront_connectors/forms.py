@@ -79,7 +79,8 @@ def logical_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
-    """The array in physical form of the logical type, which is :func:`logical_type` of its own (or a wider one).
+    """The array in physical form of the logical type, which is :func:`logical_type` of its own (or a wider
+    one).
 
     Nanoseconds are cut to microseconds, as Spark does. Dictionaries of strings with int32 indices stay.
     """

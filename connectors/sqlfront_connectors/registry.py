@@ -30,14 +30,14 @@ def create(format_name: str, definition: TableDefinition) -> Table:
 
 
 def _memory() -> Connector:
-    from sqlfront_connectors.memory import MemoryConnector
+    from sqlfront_connectors.memory import MemoryConnector  # noqa: PLC0415 - loaded when first used
 
     return MemoryConnector()
 
 
 def _files(format_name: str) -> Callable[[], Connector]:
     def make() -> Connector:
-        from sqlfront_connectors.files import FileConnector
+        from sqlfront_connectors.files import FileConnector  # noqa: PLC0415 - loaded when first used
 
         return FileConnector(format_name)
 
@@ -45,5 +45,5 @@ def _files(format_name: str) -> Callable[[], Connector]:
 
 
 register("memory", _memory)
-for _format in ("parquet", "csv", "json", "orc"):
+for _format in ("parquet", "csv", "json"):
     register(_format, _files(_format))

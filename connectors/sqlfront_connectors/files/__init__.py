@@ -1,10 +1,12 @@
 """File tables: Parquet, CSV and JSON lines, in directories partitioned the Hive way.
 
-In: a location and options, or rows to insert. Out: batches of the wanted columns in physical form; directories and Parquet row groups that the
-filters rule out are not read. A version of a table is a list of files; inserts add files and publish the next version at once.
+In: a location and options, or rows to insert. Out: batches of the wanted columns in physical form;
+directories and Parquet row groups that the filters rule out are not read. A version of a table is a list of
+files; inserts add files and publish the next version at once.
 
-Reading order: ``listing`` (which files), ``partition_values`` (what their directories say), ``parquet`` and ``text`` (the formats), ``prune``
-(what can be skipped), ``scan`` (the source), ``version`` and ``table``.
+Reading order: ``listing`` (which files), ``partition_values`` (what their directories say), ``parquet``,
+``csv_format`` and ``json_format`` (the formats), ``prune`` (what can be skipped), ``scan`` (the source),
+``version`` and ``table``.
 """
 
 from sqlfront_connectors.files.table import FileConnector, FileTable

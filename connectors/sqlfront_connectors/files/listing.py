@@ -1,6 +1,7 @@
 """Which files a location holds, and what their directories say (``key=value``, Hive style).
 
-As in Spark, names that begin with ``_`` or ``.`` are ignored, at every level, except directories such as ``_part=1``.
+As in Spark, names that begin with ``_`` or ``.`` are ignored, at every level, except directories such as
+``_part=1``.
 """
 
 import glob
@@ -25,8 +26,8 @@ class DataFile:
 
 
 def list_files(location: str) -> tuple[DataFile, ...]:
-    """All data files below a file, directory or glob, sorted by path. A location that doesn't exist is Spark's
-    PATH_NOT_FOUND."""
+    """All data files below a file, directory or glob, sorted by path. A location that doesn't exist is
+    Spark's PATH_NOT_FOUND."""
     location = location.removeprefix("file://").removeprefix("file:")
     roots = sorted(glob.glob(location)) if glob.has_magic(location) else [location]
     roots = [root for root in roots if os.path.exists(root)]

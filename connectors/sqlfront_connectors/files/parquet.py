@@ -1,13 +1,14 @@
 """Parquet files: schema, row groups with their statistics, reading, writing."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sqlfront_connectors.files.failures import file_missing, file_unreadable
 from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_connectors.forms import logical_type
-from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_engine.types import TIMESTAMP, is_string
@@ -26,34 +27,15 @@ def open_file(path: str, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
         raise file_unreadable(path, error) from error
 
 
-def file_missing(path: str) -> OperationalError:
-    """Spark's error for a file that went away."""
-    return OperationalError(
-        f"Encountered error while reading file {path}. File does not exist. It is possible the underlying files have been updated.",
-        condition="FAILED_READ_FILE.FILE_NOT_EXIST",
-        sqlstate="KD001",
-    )
-
-
-def file_unreadable(path: str, error: Exception) -> OperationalError:
-    """Spark's error for a file that is not what it should be."""
-    return OperationalError(
-        f"Encountered error while reading file {path}. {error}",
-        condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
-        sqlstate="KD001",
-    )
-
-
 def infer_schema(paths: Sequence[str], options: Mapping[str, str]) -> pa.Schema:
     """The logical schema of the first file, as Spark takes it (``mergeSchema`` is off by default)."""
     file = open_file(paths[0])
     fields = []
-    for index, field in enumerate(file.schema_arrow):
+    for field in file.schema_arrow:
         kind = logical_type(field.type, field.name)
         if pa.types.is_timestamp(field.type) and _is_int96(file, field.name):
             kind = TIMESTAMP
         fields.append(pa.field(field.name, kind))
-        assert index < len(file.schema_arrow)
     return pa.schema(fields)
 
 
@@ -90,17 +72,10 @@ class ParquetReader:
 
     def row_groups(self) -> list[int]:
         """Numbers of the row groups that the filters leave."""
-        numbers = range(self._metadata.num_row_groups)
-        if not self._filters:
-            return list(numbers)
-        return [
-            number
-            for number in numbers
-            if all(
-                may_match(condition, lambda column, n=number: self._bounds(n, column))
-                for condition in self._filters
-            )  # type: ignore[misc]
-        ]
+        return [number for number in range(self._metadata.num_row_groups) if self._may_match(number)]
+
+    def _may_match(self, row_group: int) -> bool:
+        return all(may_match(condition, partial(self._bounds, row_group)) for condition in self._filters)
 
     def read(self, row_group: int) -> Iterator[pa.RecordBatch]:
         """Batches of the wanted columns that the file has, under their names in the file."""

@@ -1,8 +1,8 @@
 """Types and values of partition columns, inferred from directory names as Spark does.
 
-Spark's rule (``spark.sql.sources.partitionColumnTypeInference.enabled``, default true): each value is tried as int, bigint,
-decimal without fraction, double, date, timestamp, and is a string otherwise; a column's type is the widest of its values, and string if they
-don't agree.
+Spark's rule (``spark.sql.sources.partitionColumnTypeInference.enabled``, default true): each value is tried
+as int, bigint, decimal without fraction, double, date, timestamp, and is a string otherwise; a column's type
+is the widest of its values, and string if they don't agree.
 """
 
 import datetime
@@ -70,7 +70,8 @@ def infer(text: str) -> pa.DataType:
 
 
 def partition_value(text: str | None, data_type: pa.DataType) -> object:
-    """The Python value of a directory's text in the column's type; text that doesn't fit a declared type is an error."""
+    """The Python value of a directory's text in the column's type; text that doesn't fit a declared type is
+    an error."""
     if text is None:
         return None
     try:
@@ -96,8 +97,9 @@ def _parse(text: str, data_type: pa.DataType) -> object:
         return datetime.date(*(int(part) for part in text.split("-")))
     if pa.types.is_timestamp(data_type):
         day, _, clock = text.replace("T", " ").partition(" ")
-        hours, minutes, seconds = (clock.split(":") + ["0", "0", "0"])[:3]
-        moment = datetime.datetime(*(int(part) for part in day.split("-")), tzinfo=datetime.UTC)
+        hours, minutes, seconds = [*clock.split(":"), "0", "0", "0"][:3]
+        year, month, date = (int(part) for part in day.split("-"))
+        moment = datetime.datetime(year, month, date, tzinfo=datetime.UTC)
         moment += datetime.timedelta(
             hours=int(hours or 0), minutes=int(minutes), microseconds=round(float(seconds) * 1_000_000)
         )

@@ -1,4 +1,5 @@
-"""Whether data can be skipped: conjuncts against the bounds of a row group, or the values of a partition directory."""
+"""Whether data can be skipped: conjuncts against the bounds of a row group, or the values of a partition
+directory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ from sqlfront_engine.types import is_fractional
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known of a column in a piece of data: values lie between ``minimum`` and ``maximum`` (None = unknown);
-    ``nulls`` and ``rows`` are counts, None = unknown."""
+    """What is known of a column in a piece of data: values lie between ``minimum`` and ``maximum`` (None =
+    unknown); ``nulls`` and ``rows`` are counts, None = unknown."""
 
     minimum: object = None
     maximum: object = None
@@ -36,7 +37,8 @@ _FLIPPED = {
 
 
 def may_match(condition: Expr, bounds_of: BoundsOf) -> bool:
-    """False only if no row can make ``condition`` true. ``bounds_of`` gives what is known of a column ordinal.
+    """False only if no row can make ``condition`` true. ``bounds_of`` gives what is known of a column
+    ordinal.
 
     Floating columns are never judged: bounds leave NaN out, which Spark orders above all.
     """

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from sqlfront_connectors.files import parquet, text
+from sqlfront_connectors.files import csv_format, json_format, parquet
+from sqlfront_connectors.files.failures import file_unreadable
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_connectors.files.version import FileVersion
@@ -20,8 +21,9 @@ from sqlfront_engine.types import physical
 class FileScan(Processor, frozen=True):
     """Reads the files of the :class:`FileVersion` found as ``context.resources[resource]``.
 
-    ``columns`` are ordinals of the table (data columns, then partition columns). ``filters`` only skip: directories by their
-    values and Parquet row groups by their statistics. Parallel instances take every n-th row group (file for CSV and JSON).
+    ``columns`` are ordinals of the table (data columns, then partition columns). ``filters`` only skip:
+    directories by their values and Parquet row groups by their statistics. Parallel instances take every n-th
+    row group (file for CSV and JSON).
     """
 
     cooperative: ClassVar[bool] = False
@@ -73,7 +75,7 @@ class FileScan(Processor, frozen=True):
         return number
 
     def _read_text(self, file: DataFile, version: FileVersion) -> Iterator[pa.RecordBatch]:
-        read = text.read_csv if version.format == "csv" else text.read_json
+        read = csv_format.read if version.format == "csv" else json_format.read
         return read(file.path, self._data_names(version), version.data_schema, version.options)
 
     def _data_names(self, version: FileVersion) -> tuple[str, ...]:
@@ -121,7 +123,7 @@ class FileScan(Processor, frozen=True):
         try:
             return to_physical(array, field.type)
         except pa.ArrowException as error:
-            raise parquet.file_unreadable(file.path, error) from error
+            raise file_unreadable(file.path, error) from error
 
     def describe(self) -> str:
         return f"FileScan: {self.table}"

@@ -12,8 +12,9 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableDefinition, TableStatistics
-from sqlfront_connectors.files import parquet, text
+from sqlfront_connectors.files import csv_format, json_format, parquet
 from sqlfront_connectors.files.listing import NULL_DIRECTORY, DataFile, list_files
+from sqlfront_connectors.files.options import check_options
 from sqlfront_connectors.files.partition_values import partition_fields
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.version import FileVersion, delete_files
@@ -108,7 +109,8 @@ class FileTable:
             self._publish(list_files(self.location) if os.path.exists(self.location) else ())
 
     def drop(self) -> None:
-        """Remove the directory of a managed table once no reader holds a version of it; others' files stay."""
+        """Remove the directory of a managed table once no reader holds a version of it; others' files
+        stay."""
         with self._writer:
             last = self._version
             self._publish(())
@@ -216,9 +218,9 @@ class FileWrite:
             case "parquet":
                 parquet.write(hidden, plain, version.data_schema)
             case "csv":
-                text.write_csv(hidden, batches, version.data_schema, version.options)
+                csv_format.write(hidden, batches, version.data_schema, version.options)
             case _:
-                text.write_json(hidden, plain)
+                json_format.write(hidden, plain)
         return hidden, DataFile(os.path.join(directory, name), os.path.getsize(hidden), partition)
 
 
@@ -234,9 +236,8 @@ def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 class FileConnector:
     """``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
 
-    def __init__(self, format_name: str, warehouse: str | None = None) -> None:
+    def __init__(self, format_name: str) -> None:
         self._format = format_name
-        self._warehouse = warehouse
 
     @property
     def format(self) -> str:
@@ -244,7 +245,8 @@ class FileConnector:
         return self._format
 
     def create(self, definition: TableDefinition) -> FileTable:
-        """A table over the files at the location, or an empty one. Without LOCATION the table owns a new directory."""
+        """A table over the files at the location, or an empty one. Without LOCATION the table owns a new
+        directory."""
         if definition.clustered_by:
             raise NotSupportedError(
                 f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
@@ -252,12 +254,12 @@ class FileConnector:
             )
         options = {key: value for key, value in definition.options.items() if key.lower() != "path"}
         path = next((value for key, value in definition.options.items() if key.lower() == "path"), None)
-        text.check_options(self._format, options)
+        check_options(self._format, options)
         location = definition.location or path
         managed = location is None
         if location is None:
-            root = self._warehouse or tempfile.gettempdir()
-            location = os.path.join(root, f"sqlfront-{definition.name}-{uuid.uuid4()}")
+            home = definition.home or tempfile.gettempdir()
+            location = os.path.join(home, f"{definition.name}-{uuid.uuid4()}")
         exists = not managed and (os.path.exists(location) or definition.schema is None)
         files = list_files(location) if exists else ()
         version = self._version(definition, options, location, files)
@@ -272,7 +274,8 @@ class FileConnector:
         if definition.schema is None:
             if not files:
                 raise ProgrammingError(
-                    f"Unable to infer schema for {self._format} at {location}. It must be specified manually.",
+                    f"Unable to infer schema for {self._format} at {location}. "
+                    "It must be specified manually.",
                     condition="UNABLE_TO_INFER_SCHEMA",
                     sqlstate="42KD9",
                 )
@@ -290,9 +293,9 @@ class FileConnector:
             case "parquet":
                 return parquet.infer_schema(paths, options)
             case "csv":
-                return text.infer_csv_schema(paths, options)
+                return csv_format.infer_schema(paths, options)
             case _:
-                return text.infer_json_schema(paths, options)
+                return json_format.infer_schema(paths, options)
 
 
 def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:

@@ -1,5 +1,5 @@
-"""One version of a file table: which files, with which schema. Files that a later version no longer has are deleted when nobody
-holds a version with them any more."""
+"""One version of a file table: which files, with which schema. Files that a later version no longer has are
+deleted when nobody holds a version with them any more."""
 
 import contextlib
 import os

@@ -1,12 +1,14 @@
 """Partitioned tables in memory.
 
-In: record batches in any form. Out: zero-copy slices in physical form. A table is a sequence of immutable versions, each a tuple of
-segments: the first holds nearly all rows, ordered by (partition id, key); inserts add small delta segments, which are merged in when they have
-become many. A reader takes one version and keeps it; a writer publishes the next one at once.
+In: record batches in any form. Out: zero-copy slices in physical form. A table is a sequence of immutable
+versions, each a tuple of segments: the first holds nearly all rows, ordered by (partition id, key); inserts
+add small delta segments, which are merged in when they have become many. A reader takes one version and keeps
+it; a writer publishes the next one at once.
 
-Reading order: ``segment`` (how rows lie), ``scan`` (how they are read), ``table`` (versions and inserts), ``statistics``.
+Reading order: ``segment`` (how rows lie), ``scan`` (how they are read), ``table`` (versions and inserts),
+``statistics``.
 """
 
-from sqlfront_connectors.memory.table import DEFAULT_PARTITIONS, MemoryConnector, MemoryTable
+from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable
 
-__all__ = ["DEFAULT_PARTITIONS", "MemoryConnector", "MemoryTable"]
+__all__ = ["MemoryConnector", "MemoryTable"]

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segment import Segment, sortable_key
-from sqlfront_engine.arrays import from_values, numpy_view, scalar
+from sqlfront_engine.arrays import numpy_view, scalar
 from sqlfront_engine.expressions import Expr, Literal
-from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.partitions import key_hasher
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.types import is_integral, is_string, physical
 
@@ -19,8 +19,9 @@ from sqlfront_engine.types import is_integral, is_string, physical
 class MemoryScan(Processor, frozen=True):
     """Reads the segments found as ``context.resources[resource]``.
 
-    ``columns`` are ordinals of the table. With ``key`` (one literal per clustering column, at run time) only the rows of that key are
-    emitted, with ``partitions`` only those partitions. Parallel instances take every n-th batch.
+    ``columns`` are ordinals of the table. With ``key`` (one literal per clustering column, at run time) only
+    the rows of that key are emitted, with ``partitions`` only those partitions. Parallel instances take every
+    n-th batch.
     """
 
     resource: str
@@ -81,14 +82,12 @@ class MemoryScan(Processor, frozen=True):
 def probe(
     segment: Segment, partitioning: Partitioning, key: tuple[object, ...], types: tuple[pa.DataType, ...]
 ) -> pa.RecordBatch:
-    """The rows whose clustering columns equal ``key`` (null equals nothing here); values and types are logical."""
+    """The rows whose clustering columns equal ``key`` (null equals nothing here); values and types are
+    logical."""
     if any(value is None for value in key) or segment.offsets is None:
         return segment.batch.slice(0, 0)
-    ids = partition_ids(
-        [from_values([value], physical(kind)) for value, kind in zip(key, types, strict=True)],
-        partitioning.count,
-    )
-    start, end = int(segment.offsets[ids[0]]), int(segment.offsets[ids[0] + 1])
+    number = key_hasher(types)(key) % partitioning.count
+    start, end = int(segment.offsets[number]), int(segment.offsets[number + 1])
     partition = segment.batch.slice(start, end - start)
     columns = [partition.column(ordinal) for ordinal in partitioning.columns]
     if len(key) == 1 and columns[0].null_count == 0 and is_integral(types[0]):
@@ -114,7 +113,7 @@ class _Strings:
         return len(self._array)
 
     def __getitem__(self, index: int) -> str:
-        return self._array[index].as_py()  # type: ignore[no-any-return]
+        return self._array[index].as_py()
 
 
 def _equal_key(columns: list[pa.Array], key: tuple[object, ...], types: tuple[pa.DataType, ...]) -> pa.Array:

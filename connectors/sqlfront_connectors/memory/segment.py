@@ -1,8 +1,9 @@
-"""A segment: rows that lie contiguously, ordered by (partition id, key), in the forms that Arrow's kernels like.
+"""A segment: rows that lie contiguously, ordered by (partition id, key), in the forms that Arrow's kernels
+like.
 
-Decimals of up to 18 digits are stored as decimal64, strings of few values dictionary-encoded (design of the storage: one
-big chunk per column, so that a full scan is a row of zero-copy slices, a partition is one slice, and a key is found by
-binary search).
+Decimals of up to 18 digits are stored as decimal64, strings of few values dictionary-encoded (design of the
+storage: one big chunk per column, so that a full scan is a row of zero-copy slices, a partition is one slice,
+and a key is found by binary search).
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,8 +32,8 @@ _MAX_COLUMN_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p`` (int64 of
-    length count + 1), None for a table without partitioning."""
+    """One record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p``
+    (int64 of length count + 1), None for a table without partitioning."""
 
     batch: pa.RecordBatch
     offsets: npt.NDArray[np.int64] | None = None
@@ -57,7 +58,8 @@ class Segment:
 def build_segments(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, partitioning: Partitioning | None
 ) -> tuple[Segment, ...]:
-    """Segments of all rows (usually one; more where a column would outgrow 1 GiB). ``schema`` is the logical one; the batches may have any form."""
+    """Segments of all rows (usually one; more where a column would outgrow 1 GiB). ``schema`` is the logical
+    one; the batches may have any form."""
     return tuple(
         _order(_combine(run, schema), partitioning)
         for run in _runs([batch for batch in batches if batch.num_rows])
@@ -121,7 +123,7 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
     if partitioning is None:
         return Segment(batch)
     keys = [batch.column(ordinal) for ordinal in partitioning.columns]
-    ids = partition_ids(keys, partitioning.count)
+    ids = partition_ids(keys, batch.num_rows, partitioning.count)
     order = _key_order(keys)
     if order is not None:
         ids = ids[order]
@@ -139,16 +141,19 @@ def _key_order(keys: list[pa.Array]) -> npt.NDArray[np.int64] | None:
     """Row numbers in key order (nulls first), or None if the rows already are."""
     if len(keys) == 1 and keys[0].null_count == 0 and pa.types.is_integer(keys[0].type):
         values = numpy_view(keys[0])
-        if bool(np.all(values[1:] >= values[:-1])):
+        if is_sorted(values):
             return None
         return np.argsort(values, kind="stable").astype(np.int64, copy=False)
     sortable = pa.RecordBatch.from_arrays(
         [sortable_key(key) for key in keys], names=[str(number) for number in range(len(keys))]
     )
-    options = pc.SortOptions(
-        sort_keys=[(name, "ascending") for name in sortable.schema.names], null_placement="at_start"
-    )
+    options = pc.SortOptions([(name, "ascending", "at_start") for name in sortable.schema.names])
     return numpy_view(pc.sort_indices(sortable, options=options)).astype(np.int64, copy=False)
+
+
+def is_sorted(values: npt.NDArray[np.generic]) -> bool:
+    """Whether the values don't decrease."""
+    return bool(np.all(np.greater_equal(values[1:], values[:-1])))
 
 
 def sortable_key(array: pa.Array) -> pa.Array:

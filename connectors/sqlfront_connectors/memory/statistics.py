@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sqlfront_connectors.base import ColumnStatistics
+from sqlfront_connectors.memory.segment import is_sorted
 from sqlfront_engine.arrays import from_numpy, numpy_view, to_python
 from sqlfront_engine.types import is_decimal
 
@@ -76,13 +77,14 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
 
 
 def _distinct(array: pa.Array, rows: int) -> int:
-    """Estimated distinct values among ``rows`` rows that look like the array (GEE, Charikar et al. 2000, on a strided sample)."""
+    """Estimated distinct values among ``rows`` rows that look like the array (GEE, Charikar et al. 2000, on a
+    strided sample)."""
     if pa.types.is_nested(array.type) or pa.types.is_null(array.type):
         return rows
     if pa.types.is_integer(array.type) and array.null_count == 0 and len(array) > SAMPLE_ROWS:
         steps = numpy_view(array)
         changes = int(np.count_nonzero(steps[1:] != steps[:-1])) + 1
-        if changes < len(array) // 2 and bool(np.all(steps[1:] >= steps[:-1])):
+        if changes < len(array) // 2 and is_sorted(steps):
             return max(1, changes * rows // len(array))
     stride = max(1, len(array) // SAMPLE_ROWS)
     picks = from_numpy(np.arange(0, len(array), stride, dtype=np.int64), pa.int64())

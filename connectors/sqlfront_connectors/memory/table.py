@@ -18,10 +18,9 @@ from sqlfront_connectors.memory.segment import Segment, build_segments
 from sqlfront_connectors.memory.statistics import LazyStatistics
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, Parameter
+from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 from sqlfront_engine.types import is_fractional
 
-#: Hazelcast's and our default partition count.
-DEFAULT_PARTITIONS: Final = 271
 #: Deltas are merged into one segment when there are more than that many ...
 _MAX_DELTAS: Final = 8
 #: ... or when they hold more than this share of the rows.

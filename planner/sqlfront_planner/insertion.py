@@ -1,0 +1,105 @@
+"""What INSERT puts before the table: a projection to the table's columns, by Spark's store assignment.
+
+Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
+"""
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import DatabaseError, ProgrammingError, spark_error
+from sqlfront_engine.expressions import Cast, Column, Expr, Literal
+from sqlfront_engine.types import VOID, is_numeric, is_string, sql_name
+from sqlfront_planner.logical import LogicalPlan, Project
+
+
+def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
+    """The plan's rows as rows of the table: by position, to the named ``columns`` if there are any; the others get null.
+
+    Raises ProgrammingError: INSERT_COLUMN_ARITY_MISMATCH, UNRESOLVED_COLUMN, COLUMN_ALREADY_EXISTS, or
+    INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that store assignment doesn't convert.
+    """
+    targets = _targets(table, schema, columns)
+    given = plan.schema
+    if len(given) != len(targets):
+        raise _arity_error(table, [schema.field(index).name for index in targets], given.names)
+    expressions: list[Expr] = [Literal(field.type, None) for field in schema]
+    for ordinal, (target, field) in enumerate(zip(targets, given, strict=True)):
+        value = Column(field.type, ordinal, field.name)
+        expressions[target] = _store(value, schema.field(target), table)
+    return Project(plan, tuple(expressions), tuple(schema.names))
+
+
+def _targets(table: str, schema: pa.Schema, columns: tuple[str, ...]) -> list[int]:
+    """The schema's ordinals that receive the plan's columns."""
+    if not columns:
+        return list(range(len(schema)))
+    names = [name.lower() for name in schema.names]
+    targets: list[int] = []
+    for column in columns:
+        if column.lower() not in names:
+            known = ", ".join(f"`{name}`" for name in schema.names)
+            raise spark_error(
+                "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+                f"A column with name `{column}` cannot be resolved in table `{table}`. Its columns are {known}.",
+            )
+        target = names.index(column.lower())
+        if target in targets:
+            raise ProgrammingError(
+                f"The column `{column}` already exists. Choose another name or rename the existing column.",
+                condition="COLUMN_ALREADY_EXISTS",
+                sqlstate="42711",
+            )
+        targets.append(target)
+    return targets
+
+
+def _store(value: Column, field: pa.Field, table: str) -> Expr:
+    """The value as the column's type."""
+    if value.type == field.type:
+        return value
+    if not is_storable(value.type, field.type):
+        raise ProgrammingError(
+            f"Cannot write incompatible data for the table `{table}`: Cannot safely cast `{field.name}` "
+            f'"{sql_name(value.type)}" to "{sql_name(field.type)}".',
+            condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
+            sqlstate="KD000",
+        )
+    return Cast(field.type, value)
+
+
+def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether store assignment converts: numbers to numbers, dates and timestamps to each other, anything atomic to string, null
+    to anything; nested types element by element.
+
+    >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
+    (True, False)
+    """
+    kinds = pa.types
+    if source == target or source == VOID:
+        return True
+    if is_string(target):
+        return not kinds.is_nested(source)
+    if is_numeric(source) and is_numeric(target):
+        return True
+    if (kinds.is_date(source) or kinds.is_timestamp(source)) and (
+        kinds.is_date(target) or kinds.is_timestamp(target)
+    ):
+        return True
+    if kinds.is_list(source) and kinds.is_list(target):
+        return is_storable(source.value_type, target.value_type)
+    if kinds.is_map(source) and kinds.is_map(target):
+        return is_storable(source.key_type, target.key_type) and is_storable(source.item_type, target.item_type)
+    if kinds.is_struct(source) and kinds.is_struct(target) and source.num_fields == target.num_fields:
+        pairs = [(source.field(index).type, target.field(index).type) for index in range(source.num_fields)]
+        return all(is_storable(left, right) for left, right in pairs)
+    return False
+
+
+def _arity_error(table: str, wanted: list[str], given: list[str]) -> DatabaseError:
+    many = len(given) > len(wanted)
+    return ProgrammingError(
+        f"Cannot write to `{table}`, the reason is {'too many' if many else 'not enough'} data columns:\n"
+        f"Table columns: {', '.join(f'`{name}`' for name in wanted)}.\n"
+        f"Data columns: {', '.join(f'`{name}`' for name in given)}.",
+        condition=f"INSERT_COLUMN_ARITY_MISMATCH.{'TOO_MANY' if many else 'NOT_ENOUGH'}_DATA_COLUMNS",
+        sqlstate="21S01",
+    )

@@ -1,0 +1,93 @@
+"""Cached tables: a copy in memory in front of a table or view (CACHE TABLE)."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning, Snapshot, Table, WritableTable, Write
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_planner.catalog import Entry, TableEntry
+
+
+@dataclass(frozen=True, slots=True)
+class CachedTable:
+    """``copy`` answers for ``origin``, the catalog's entry before CACHE TABLE. Inserts go to both: first to
+    the origin, so that the copy never has what the origin lacks."""
+
+    origin: Entry
+    copy: MemoryTable
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The origin's columns."""
+        return self.copy.schema
+
+    @property
+    def format(self) -> str:
+        """``memory``: what a query reads."""
+        return "memory"
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """By CACHE TABLE's CLUSTERED BY."""
+        return self.copy.partitioning
+
+    def snapshot(self) -> Snapshot:
+        """The copy's current version."""
+        return self.copy.snapshot()
+
+    def drop(self) -> None:
+        """Free the copy and drop the origin."""
+        self.copy.drop()
+        if isinstance(self.origin, TableEntry):
+            self.origin.table.drop()
+
+    def begin_insert(self, *, overwrite: bool = False) -> "CachedWrite":
+        """An insert into origin and copy."""
+        return CachedWrite(
+            writable(self.origin).begin_insert(overwrite=overwrite),
+            self.copy.begin_insert(overwrite=overwrite),
+        )
+
+
+class CachedWrite:
+    """Rows on their way into a table and its copy."""
+
+    def __init__(self, origin: Write, copy: Write) -> None:
+        self._origin = origin
+        self._copy = copy
+
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Hand the batch to both."""
+        self._origin.append(batch)
+        self._copy.append(batch)
+
+    def commit(self) -> int:
+        """Publish the origin's rows, then the copy's."""
+        try:
+            written = self._origin.commit()
+        except BaseException:
+            self._copy.abort()
+            raise
+        self._copy.commit()
+        return written
+
+    def abort(self) -> None:
+        """Forget the rows in both."""
+        self._origin.abort()
+        self._copy.abort()
+
+
+def writable(entry: Entry) -> WritableTable:
+    """The entry's table if rows can be inserted into it; a ProgrammingError that says why not."""
+    if not isinstance(entry, TableEntry):
+        raise ProgrammingError(
+            f"`{entry.name}` is a view; INSERT needs a table",
+            condition="EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
+            sqlstate="42809",
+        )
+    table: Table = entry.table
+    if not isinstance(table, WritableTable):
+        raise ProgrammingError(f"`{entry.name}` (format {table.format}) takes no rows")
+    return table

@@ -1,0 +1,54 @@
+"""What a session can be told."""
+
+from dataclasses import dataclass
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlfront_engine.errors import ProgrammingError
+
+MEBIBYTE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A session's configuration.
+
+    ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
+    statements may hold together, None = half of the machine's memory. ``query_memory_limit``: bytes that one
+    statement may hold, None = the same. ``timeout``: seconds that a statement may take, None = no limit.
+    ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file format
+    without LOCATION, None = a temporary one that goes with the session.
+    """
+
+    workers: int | None = None
+    memory_limit: int | None = None
+    query_memory_limit: int | None = None
+    timeout: float | None = None
+    time_zone: str = "UTC"
+    warehouse: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
+        for name, value in (
+            ("memory_limit", self.memory_limit),
+            ("query_memory_limit", self.query_memory_limit),
+        ):
+            if value is not None and value < MEBIBYTE:
+                raise ProgrammingError(f"{name} must be at least {MEBIBYTE} bytes (1 MiB), not {value}")
+        if self.timeout is not None and self.timeout <= 0:
+            raise ProgrammingError(f"timeout must be positive, not {self.timeout}")
+        check_time_zone(self.time_zone)
+
+
+def check_time_zone(name: str) -> str:
+    """The name, if it is an IANA time zone; a ProgrammingError otherwise."""
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ProgrammingError(
+            f"{name!r} is no time zone; use an IANA name such as 'UTC' or 'Europe/Berlin'",
+            condition="INVALID_TIMEZONE",
+            sqlstate="22009",
+        ) from error
+    return name

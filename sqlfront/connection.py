@@ -1,0 +1,90 @@
+"""PEP 249's connection."""
+
+from collections.abc import Sequence
+
+from sqlfront.cursor import Cursor
+from sqlfront.result import Parameters
+from sqlfront.session import Session
+from sqlfront_connectors.arrow import ArrowStream
+from sqlfront_engine import errors
+from sqlfront_engine.errors import InterfaceError, NotSupportedError
+
+
+class Connection:
+    """A session as PEP 249 sees it; may be shared between threads. Every statement is its own transaction."""
+
+    Warning = errors.Warning
+    Error = errors.Error
+    InterfaceError = errors.InterfaceError
+    DatabaseError = errors.DatabaseError
+    DataError = errors.DataError
+    OperationalError = errors.OperationalError
+    IntegrityError = errors.IntegrityError
+    InternalError = errors.InternalError
+    ProgrammingError = errors.ProgrammingError
+    NotSupportedError = errors.NotSupportedError
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._closed = False
+
+    @property
+    def session(self) -> Session:
+        """The session behind the connection."""
+        self._check_open()
+        return self._session
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
+
+    def cursor(self) -> Cursor:
+        """A new cursor."""
+        self._check_open()
+        return Cursor(self)
+
+    def execute(
+        self, operation: str, parameters: Parameters | None = None, *, timeout: float | None = None
+    ) -> Cursor:
+        """Run one statement on a new cursor."""
+        return self.cursor().execute(operation, parameters, timeout=timeout)
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Cursor:
+        """Run a statement once per set of parameters on a new cursor."""
+        return self.cursor().executemany(operation, seq_of_parameters)
+
+    def register(self, name: str, frame: ArrowStream) -> None:
+        """Make Arrow data (a pyarrow table or reader, a pandas, polars or DuckDB frame) a temporary view
+        ``name``."""
+        self.session.register(name, frame)
+
+    def unregister(self, name: str) -> None:
+        """Drop the temporary view ``name``."""
+        self.session.unregister(name)
+
+    def commit(self) -> None:
+        """Nothing: every statement is its own transaction."""
+        self._check_open()
+
+    def rollback(self) -> None:
+        """Refused: every statement is its own transaction."""
+        self._check_open()
+        raise NotSupportedError("rollback: every statement is its own transaction and has ended")
+
+    def close(self) -> None:
+        """Free tables, threads and running statements; closing twice is no error."""
+        if not self._closed:
+            self._closed = True
+            self._session.close()
+
+    def __enter__(self) -> "Connection":
+        self._check_open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the connection is closed")

@@ -1,0 +1,174 @@
+"""PEP 249's cursor."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+from sqlfront.db_types import ColumnDescription, describe
+from sqlfront.result import Parameters, Result, Statistics
+from sqlfront.row import slices, tuples
+from sqlfront_engine.errors import InterfaceError, ProgrammingError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from sqlfront.connection import Connection
+
+
+class Cursor:
+    """Runs statements and fetches their rows; not to be shared between threads (its connection may be).
+
+    A TIMESTAMP comes as an aware datetime in the session's time zone, a TIMESTAMP_NTZ as a naive one.
+    """
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+        self._result: Result | None = None
+        self._rows: Iterator[tuple[object, ...]] = iter(())
+        self._closed = False
+        #: Rows that the fetch methods get when none are asked for.
+        self.arraysize = 1
+
+    @property
+    def connection(self) -> "Connection":
+        """The connection that made the cursor."""
+        return self._connection
+
+    @property
+    def description(self) -> list[ColumnDescription] | None:
+        """Name, type code, None, internal size, precision, scale and null_ok of each column; None without
+        rows."""
+        if self._result is None or not len(self._result.schema):
+            return None
+        return describe(self._result.schema)
+
+    @property
+    def rowcount(self) -> int:
+        """Rows that the last statement wrote, -1 for a query (its rows are not counted before they are
+        read)."""
+        if self._result is None or self._result.stats.affected is None:
+            return -1
+        return self._result.stats.affected
+
+    @property
+    def stats(self) -> Statistics | None:
+        """Lane, reason and time of the last statement."""
+        return None if self._result is None else self._result.stats
+
+    def execute(
+        self, operation: str, parameters: Parameters | None = None, *, timeout: float | None = None
+    ) -> "Cursor":
+        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. ``timeout`` in seconds is an
+        OperationalError."""
+        self._check_open()
+        self._finish()
+        self._result = self._connection.session.execute(operation, parameters, timeout=timeout)
+        self._rows = self._stream(self._result)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
+        """Run the statement once per set of parameters. A statement that gives rows is refused."""
+        self._check_open()
+        written = 0
+        for parameters in seq_of_parameters:
+            self.execute(operation, parameters)
+            if self.description is not None:
+                self._finish()
+                raise ProgrammingError("executemany() is for statements without a result; use execute()")
+            written += max(0, self.rowcount)
+        if self._result is not None:
+            stats = self._result.stats
+            self._result.stats = Statistics(stats.lane, stats.reason, stats.seconds, written)
+        return self
+
+    def fetchone(self) -> tuple[object, ...] | None:
+        """The next row, or None."""
+        self._check_result()
+        return next(self._rows, None)
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
+        """The next ``size`` (or ``arraysize``) rows; fewer at the end."""
+        self._check_result()
+        wanted = self.arraysize if size is None else size
+        return list(islice(self._rows, wanted))
+
+    def fetchall(self) -> list[tuple[object, ...]]:
+        """All remaining rows."""
+        self._check_result()
+        return list(self._rows)
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """All rows as an Arrow table of logical types; not after a row was fetched."""
+        return self._check_result().toArrow()
+
+    fetchallarrow = fetch_arrow_table
+
+    def fetch_record_batch(self) -> pa.RecordBatchReader:
+        """All rows as a reader that reads as it is read."""
+        result = self._check_result()
+        return pa.RecordBatchReader.from_batches(result.schema, result.batches())
+
+    def fetch_df(self) -> "pandas.DataFrame":
+        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        return self._check_result().toPandas()
+
+    fetchdf = fetch_df
+
+    def fetch_polars(self) -> "polars.DataFrame":
+        """All rows as a polars DataFrame (extra ``polars``)."""
+        return self._check_result().toPolars()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._check_result().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
+        self._check_result()
+        return self._rows
+
+    def cancel(self) -> None:
+        """Cancel the running statement; may be called from another thread."""
+        if self._result is not None:
+            self._result.close()
+
+    def setinputsizes(self, sizes: Sequence[object]) -> None:
+        """Nothing (PEP 249 allows that)."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Nothing (PEP 249 allows that)."""
+
+    def close(self) -> None:
+        """Cancel what is still running; the cursor can't be used any more."""
+        self._finish()
+        self._closed = True
+
+    def __enter__(self) -> "Cursor":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _finish(self) -> None:
+        if self._result is not None:
+            self._result.close()
+        self._result = None
+        self._rows = iter(())
+
+    def _stream(self, result: Result) -> Iterator[tuple[object, ...]]:
+        zone = ZoneInfo(self._connection.session.settings.time_zone)
+        for batch in result.batches():
+            for piece in slices(batch):
+                yield from tuples(piece, zone, naive=False)
+
+    def _check_open(self) -> None:
+        if self._closed or self._connection.closed:
+            raise InterfaceError("the cursor or its connection is closed")
+
+    def _check_result(self) -> Result:
+        self._check_open()
+        if self._result is None or not len(self._result.schema):
+            raise ProgrammingError("there are no rows to fetch: the last statement gave none")
+        return self._result

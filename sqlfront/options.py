@@ -1,0 +1,99 @@
+"""What SET sets: the session's settings by Spark's (and our) keys."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from sqlfront.config import Config, check_time_zone
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_engine.functions.registry import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A key that SET knows: its default and how a value is checked and brought into its usual form."""
+
+    default: str
+    normalise: Callable[[str], str]
+
+
+def _only(*allowed: str) -> Callable[[str], str]:
+    def check(value: str) -> str:
+        if value.lower() not in allowed:
+            raise NotSupportedError(f"the value {value!r}; supported: {', '.join(allowed)}")
+        return value.lower()
+
+    return check
+
+
+def _seconds(value: str) -> str:
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if seconds < 0:
+        raise ProgrammingError(f"{value!r} is no number of seconds (0 = no limit)")
+    return value
+
+
+_TIME_ZONE: Final = "spark.sql.session.timeZone"
+_TIMEOUT: Final = "sqlfront.timeout"
+
+_OPTIONS: Final[dict[str, _Option]] = {
+    _TIME_ZONE: _Option("UTC", check_time_zone),
+    "spark.sql.ansi.enabled": _Option("true", _only("true")),
+    "spark.sql.caseSensitive": _Option("false", _only("false")),
+    _TIMEOUT: _Option("0", _seconds),
+}
+
+
+class Options:
+    """The values of one session; safe to use from several threads."""
+
+    def __init__(self, config: Config) -> None:
+        self._lock = threading.Lock()
+        self._values = {key: option.default for key, option in _OPTIONS.items()}
+        self._values[_TIME_ZONE] = config.time_zone
+        if config.timeout is not None:
+            self._values[_TIMEOUT] = str(config.timeout)
+        self._settings = Settings(time_zone=config.time_zone)
+
+    @property
+    def settings(self) -> Settings:
+        """What evaluation needs of them."""
+        return self._settings
+
+    @property
+    def timeout(self) -> float | None:
+        """Seconds that a statement may take, None = no limit."""
+        return float(self._values[_TIMEOUT]) or None
+
+    def items(self) -> list[tuple[str, str]]:
+        """All keys and values, by key."""
+        with self._lock:
+            return sorted(self._values.items())
+
+    def get(self, key: str) -> str:
+        """The value of a key; an unknown one is an error."""
+        return self._values[self._known(key)]
+
+    def set(self, key: str, value: str) -> str:
+        """Give a key a value; returns the value in its usual form."""
+        known = self._known(key)
+        try:
+            normal = _OPTIONS[known].normalise(value)
+        except NotSupportedError as error:
+            raise NotSupportedError(f"SET {known}: {error.message}") from None
+        with self._lock:
+            self._values[known] = normal
+            self._settings = Settings(time_zone=self._values[_TIME_ZONE])
+        return normal
+
+    def _known(self, key: str) -> str:
+        for known in _OPTIONS:
+            if known.lower() == key.lower():
+                return known
+        raise NotSupportedError(
+            f"SET {key}: there is no such setting; known are {', '.join(sorted(_OPTIONS))}"
+        )

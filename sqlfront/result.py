@@ -1,0 +1,238 @@
+"""What a statement gives: rows that are read as they are asked for."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+from sqlfront import boxes
+from sqlfront.row import Row, slices, tuples
+from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.types import ddl, logical
+from sqlfront_planner.explain import explain
+from sqlfront_planner.plan import QueryPlan
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+
+#: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
+Parameters = Sequence[object] | Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How a statement was answered. ``lane`` is ``light`` or ``command``; ``seconds`` is the time until the
+    answer began or, for a statement that gives no rows, until it ended; ``affected`` the rows that it wrote,
+    None if it writes none."""
+
+    lane: str
+    reason: str
+    seconds: float
+    affected: int | None = None
+
+
+class Result:
+    """The rows of a statement, read lazily.
+
+    Batches come from a running job as they are asked for. What :meth:`collect`, :meth:`toArrow`, :meth:`show`
+    and their like have read is kept, so that they may be called again; :meth:`batches` hands over what was
+    not kept, once. Closing (or forgetting) a result that isn't read to its end cancels its job.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        batches: Iterator[pa.RecordBatch],
+        statistics: Statistics,
+        *,
+        settings: Settings | None = None,
+        job: LightJob | None = None,
+        plan: QueryPlan | None = None,
+    ) -> None:
+        """``schema`` is logical, ``batches`` are in physical form; ``job`` is what gives them, by
+        ``plan``."""
+        self._schema = schema
+        self._source = batches
+        self._kept: list[pa.RecordBatch] = []
+        self._consumed = False
+        self._job = job
+        self._plan = plan
+        self._settings = settings or Settings()
+        self.stats = statistics
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Column names and logical types."""
+        return self._schema
+
+    @property
+    def settings(self) -> Settings:
+        """The session's settings when the statement ran."""
+        return self._settings
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names."""
+        return list(self._schema.names)
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        """Column names with Spark's type names."""
+        return [(field.name, ddl(field.type)) for field in self._schema]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """All batches in logical types, each handed over once and not kept."""
+        self._check_unconsumed()
+        self._consumed = True
+        try:
+            yield from self._kept
+            for batch in self._source:
+                yield self._logical(batch)
+        finally:
+            self.close()
+
+    def toArrow(self) -> pa.Table:
+        """All rows as an Arrow table of logical types."""
+        return pa.Table.from_batches(self._read(None), self._schema)
+
+    def toPandas(self) -> "pandas.DataFrame":
+        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        return self.toArrow().to_pandas()
+
+    def toPolars(self) -> "polars.DataFrame":
+        """All rows as a polars DataFrame (extra ``polars``)."""
+        import polars  # noqa: PLC0415 - only who asks for it pays
+
+        frame = polars.from_arrow(self.toArrow())
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The Arrow PyCapsule protocol: pandas, polars, DuckDB and pyarrow take a result as it is."""
+        return self.toArrow().__arrow_c_stream__(requested_schema)
+
+    def collect(self) -> list[Row]:
+        """All rows. As in PySpark a TIMESTAMP is a naive datetime in the session's time zone."""
+        return [row for batch in self._read(None) for row in self._rows(batch)]
+
+    def take(self, count: int) -> list[Row]:
+        """The first ``count`` rows; no more batches are read than that takes."""
+        rows: list[Row] = []
+        for batch in self._read(count):
+            rows += self._rows(batch.slice(0, count - len(rows)))
+        return rows
+
+    def head(self, count: int = 1) -> list[Row]:
+        """The first ``count`` rows."""
+        return self.take(count)
+
+    def first(self) -> Row | None:
+        """The first row, or None."""
+        rows = self.take(1)
+        return rows[0] if rows else None
+
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(batch.num_rows for batch in self._read(None))
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows one by one, in slices, without keeping them."""
+        for batch in self.batches():
+            for piece in slices(batch):
+                yield from self._rows(piece)
+
+    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
+        """Print the first ``n`` rows, exactly as Spark does; ``truncate``: cut values to 20 (or that many)
+        characters."""
+        print(self.show_string(n, truncate, vertical))
+
+    def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+        """What :meth:`show` prints."""
+        limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
+        rows: list[tuple[str, ...]] = []
+        for batch in self._read(n + 1):
+            rows += boxes.cells(batch.slice(0, n + 1 - len(rows)), self._settings)
+        draw = boxes.vertical if vertical else boxes.box
+        text = draw(self.columns, rows[:n], limit)
+        if vertical and not rows:
+            return "(0 rows)\n"
+        if len(rows) > n:
+            text += f"only showing top {n} {'row' if n == 1 else 'rows'}\n"
+        return text
+
+    def explain(self, extended: bool = False) -> None:
+        """Print how the statement was run: lane and reason, then the plan."""
+        if self._plan is None:
+            print(f"lane: {self.stats.lane} ({self.stats.reason})")
+        else:
+            print(explain(self._plan, extended=extended))
+
+    def close(self) -> None:
+        """Cancel what is still running; what was kept can still be read."""
+        job, self._job = self._job, None
+        if job is not None:
+            job.cancel()
+
+    def __enter__(self) -> "Result":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
+
+    def _repr_html_(self) -> str:
+        rows = [row for batch in self._read(20) for row in boxes.cells(batch, self._settings)][:20]
+        return boxes.html(self.columns, rows)
+
+    def _read(self, rows: int | None) -> list[pa.RecordBatch]:
+        """Kept batches with at least ``rows`` rows (None = all), reading on where needed."""
+        self._check_unconsumed()
+        have = sum(batch.num_rows for batch in self._kept)
+        while rows is None or have < rows:
+            batch = next(self._source, None)
+            if batch is None:
+                self.close()
+                break
+            if batch.num_rows:
+                self._kept.append(self._logical(batch))
+                have += batch.num_rows
+        return self._kept
+
+    def _check_unconsumed(self) -> None:
+        if self._consumed:
+            raise InterfaceError(
+                "the rows were handed over by iteration or batches(); run the statement again"
+            )
+
+    def _rows(self, batch: pa.RecordBatch) -> list[Row]:
+        names = self.columns
+        return [
+            Row(names, values) for values in tuples(batch, ZoneInfo(self._settings.time_zone), naive=True)
+        ]
+
+    def _logical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return to_logical(batch, self._schema)
+
+
+def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with every column in its logical type."""
+    if batch.num_columns == 0:
+        return batch
+    columns = [
+        column if column.type == field.type else _decode(column, field.type)
+        for column, field in zip(batch.columns, schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
+    return column.cast(data_type)

@@ -1,0 +1,187 @@
+"""A session: a catalog, settings and an engine; text goes in, results come out.
+
+The whole way of a statement is :meth:`Session.execute` and, for a query, :meth:`Session.run`: parse, plan,
+bind, submit, result.
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from itertools import chain
+
+import pyarrow as pa
+
+from sqlfront import commands
+from sqlfront.config import Config
+from sqlfront.frames import replace_frames
+from sqlfront.options import Options
+from sqlfront.result import Parameters, Result, Statistics
+from sqlfront_connectors import registry
+from sqlfront_connectors.arrow import ArrowStream, ArrowTable
+from sqlfront_connectors.base import Table, TableDefinition
+from sqlfront_engine.errors import Error, InterfaceError
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.light_job import JobConfig, LightJob
+from sqlfront_engine.members import Engine
+from sqlfront_planner.binder import Arguments, BindSettings
+from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.planning import plan_query
+from sqlfront_planner.statement import Query, parse
+
+
+class Session:
+    """Tables, views and settings that live together; may be shared between threads.
+
+    Its threads and temporary files go with :meth:`close`, or when the session is forgotten.
+    """
+
+    def __init__(self, config: Config | None = None) -> None:
+        self.config = config or Config()
+        self.options = Options(self.config)
+        self.catalog = Catalog(_path_table)
+        self._engine = Engine(self.config.workers, memory_limit=self.config.memory_limit or _half_of_memory())
+        self._home = _Home(self.config.warehouse)
+        self._closed = False
+        self._finalizer = weakref.finalize(self, _free, self._engine, self._home)
+
+    @property
+    def settings(self) -> Settings:
+        """What evaluation needs to know, as SET left it."""
+        return self.options.settings
+
+    @property
+    def bind_settings(self) -> BindSettings:
+        """What binding needs to know, as SET left it."""
+        return BindSettings(self.options.settings.time_zone)
+
+    @property
+    def closed(self) -> bool:
+        """Whether :meth:`close` was called."""
+        return self._closed
+
+    @property
+    def home(self) -> str:
+        """The directory for tables without LOCATION; made when it is first asked for."""
+        return self._home.path()
+
+    def sql(self, text: str, args: Parameters | None = None, **frames: ArrowStream) -> Result:
+        """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
+        replaced, views = replace_frames(text, frames)
+        for name, frame in views.items():
+            self.register(name, frame)
+        try:
+            return self.execute(replaced, args)
+        finally:
+            for name in views:
+                self.unregister(name)
+
+    def execute(
+        self, text: str, parameters: Parameters | None = None, *, timeout: float | None = None
+    ) -> Result:
+        """Run one statement. ``timeout`` in seconds overrides the session's.
+
+        Raises the errors of PEP 249; those that point at the text end with its line and a caret. A failed
+        statement leaves tables and session as they were.
+        """
+        if self._closed:
+            raise InterfaceError("the session is closed")
+        try:
+            statement = parse(text)
+            arguments = Arguments.of(parameters)
+            if isinstance(statement, Query):
+                plan = plan_query(statement, self.catalog, self.bind_settings, arguments)
+                return self.run(plan, arguments, timeout=timeout)
+            return commands.run(self, statement, arguments, timeout)
+        except Error as error:
+            error.locate(text)
+            raise
+
+    def run(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> Result:
+        """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an
+        error in it is raised here."""
+        began = time.perf_counter()
+        job = self.submit(plan, arguments, timeout=timeout)
+        batches = job.batches()
+        first = next(batches, None)
+        rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
+        statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
+        return Result(plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan)
+
+    def submit(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> LightJob:
+        """The light job of a plan, with the arguments bound and its tables' versions pinned."""
+        dag, resources = plan.bind(arguments.values, self.settings)
+        config = JobConfig(
+            settings=self.settings,
+            resources=resources,
+            memory_limit=self.config.query_memory_limit,
+            timeout=timeout if timeout is not None else self.options.timeout,
+            inline=plan.inline,
+        )
+        return self._engine.run(dag, config)
+
+    def register(self, name: str, frame: ArrowStream) -> None:
+        """Make Arrow data a temporary view, in place of one of the same name."""
+        self.catalog.add(TableEntry(name, ArrowTable(name, frame), temporary=True), replace=True)
+
+    def unregister(self, name: str) -> None:
+        """Drop a temporary view; no error if there is none."""
+        entry = self.catalog.lookup((name,))
+        if entry is not None and entry.temporary:
+            self.catalog.remove((name,))
+
+    def close(self) -> None:
+        """Cancel what runs, stop the threads, remove temporary files; closing twice is no error."""
+        self._closed = True
+        self._finalizer()
+
+    def __enter__(self) -> "Session":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Home:
+    """Where tables without LOCATION live: the configured warehouse, or a temporary directory of the session's
+    own."""
+
+    def __init__(self, warehouse: str | None) -> None:
+        self._warehouse = warehouse
+        self._temporary: str | None = None
+        self._lock = threading.Lock()
+
+    def path(self) -> str:
+        """The directory, made when it is first asked for."""
+        if self._warehouse is not None:
+            os.makedirs(self._warehouse, exist_ok=True)
+            return self._warehouse
+        with self._lock:
+            if self._temporary is None:
+                self._temporary = tempfile.mkdtemp(prefix="sqlfront-")
+            return self._temporary
+
+    def remove(self) -> None:
+        """Remove the temporary directory, if one was made."""
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _free(engine: Engine, home: _Home) -> None:
+    engine.close()
+    home.remove()
+
+
+def _path_table(format_name: str, path: str) -> Table | None:
+    """The table of ``format.`path```; None if no connector has that format."""
+    if format_name == "memory" or format_name not in registry.formats():
+        return None
+    return registry.create(format_name, TableDefinition(f"{format_name}.`{path}`", location=path))
+
+
+def _half_of_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

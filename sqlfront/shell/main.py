@@ -1,0 +1,142 @@
+"""Arguments, the loop over statements, and exit codes."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from types import FrameType
+from typing import NoReturn
+
+from sqlfront.config import Config
+from sqlfront.session import Session
+from sqlfront.shell.formats import FORMATS, print_result
+from sqlfront_engine.errors import Error, OperationalError
+from sqlfront_planner.statement import split_statements
+
+
+class ExitCode(IntEnum):
+    """What the process ends with."""
+
+    OK = 0
+    """Every statement succeeded."""
+    STATEMENT = 1
+    """A statement failed."""
+    USAGE = 2
+    """The arguments are wrong, or a file of statements can't be read."""
+    CONNECT = 3
+    """The session could not be started."""
+    TIMEOUT = 4
+    """A statement ran into --timeout."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the ``sqlfront`` command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        scripts = list(_scripts(options.run or []))
+    except OSError as error:
+        print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
+        return ExitCode.USAGE
+    if not scripts:
+        if sys.stdin.isatty():
+            _parser().print_usage(sys.stderr)
+            return ExitCode.USAGE
+        scripts = [sys.stdin.read()]
+    try:
+        session = Session(Config(timeout=options.timeout, time_zone=options.time_zone))
+    except Error as error:
+        print(f"sqlfront: {error}", file=sys.stderr)
+        return ExitCode.CONNECT
+    with session:
+        return _run(session, scripts, options.format)
+
+
+def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode:
+    try:
+        for script in scripts:
+            for statement in split_statements(script):
+                print_result(session.execute(statement), format_name)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return ExitCode.OK
+    except KeyboardInterrupt:
+        print("sqlfront: interrupted", file=sys.stderr)
+        return ExitCode.INTERRUPTED
+    except Error as error:
+        sys.stdout.flush()
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return ExitCode.TIMEOUT if is_timeout(error) else ExitCode.STATEMENT
+    return ExitCode.OK
+
+
+def is_timeout(error: Error) -> bool:
+    """Whether the statement ran out of time (told apart from cancellation by its condition)."""
+    return isinstance(error, OperationalError) and error.condition == "STATEMENT_TIMEOUT"
+
+
+def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+class _Source(argparse.Action):
+    """Keeps -c and -f in the order in which they were given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        namespace.run = [*(namespace.run or []), (self.const, values)]
+
+
+def _scripts(sources: Sequence[tuple[str, str]]) -> Iterator[str]:
+    for kind, value in sources:
+        if kind == "command":
+            yield value
+        elif value == "-":
+            yield sys.stdin.read()
+        else:
+            with open(value, encoding="utf-8") as file:
+                yield file.read()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sqlfront",
+        description="Run Spark SQL. Statements end with a semicolon; without -c and -f stdin is read.",
+        epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 130 Ctrl-C.",
+    )
+    parser.add_argument(
+        "-c", "--command", action=_Source, const="command", metavar="SQL", help="run statements (repeatable)"
+    )
+    parser.add_argument(
+        "-f",
+        "--file",
+        action=_Source,
+        const="file",
+        metavar="FILE",
+        help="run a file, - for stdin (repeatable)",
+    )
+    parser.add_argument(
+        "--format", choices=FORMATS, default="table", help="how results are printed (default: table)"
+    )
+    parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="limit of a statement's time")
+    parser.add_argument(
+        "--time-zone", default="UTC", metavar="NAME", help="IANA time zone of TIMESTAMP values (default: UTC)"
+    )
+    parser.add_argument("--version", action="version", version="%(prog)s 0.1.0")
+    parser.set_defaults(run=None)
+    return parser
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if value <= 0:
+        raise argparse.ArgumentTypeError("must be positive")
+    return value
