@@ -1,10 +1,10 @@
 """Answers compared with Spark: the room where sqlfront's results are held against those of Spark itself.
 
-What comes in: the `.slt` files of `tests/slt` (SQL with the answer that Spark gave, stored). What goes out: a verdict.
-Read in this order:
+What comes in: the `.slt` files of `tests/slt` (SQL with the answer that Spark gave, stored). What goes out: a
+verdict. Read in this order:
 
 - `values`: Arrow values as exact, readable text;
-- `answers`: `Answer` (columns, types, rows) and `Failure` (error condition, SQLSTATE), and when two are the same;
+- `answers`: `Answer` (columns, types, rows) and `Failure` (condition, SQLSTATE), and when two are the same;
 - `slt`: the file format;
 - `spark`: Spark as a subject that answers SQL; `subject`: sqlfront as one;
 - `complete`: `python -m tests.oracle.complete` fills in or checks the stored answers with Spark;

@@ -1,7 +1,7 @@
 """What a database answers to a query, and when two answers are the same.
 
-The rule is the project's: same column names, same types, same multiset of rows; the same order only where the query
-fixes it; float aggregates to 1e-9 relative, everything else exactly.
+The rule is the project's: same column names, same types, same multiset of rows; the same order only where the
+query fixes it; float aggregates to 1e-9 relative, everything else exactly.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Fill in or check the answers in `.slt` files with Spark.
 
-    python -m tests.oracle.complete [PATH ...]             fill in the queries that have no answer yet
-    python -m tests.oracle.complete --check [PATH ...]     change nothing; exit 1 where Spark answers otherwise
+    python -m tests.oracle.complete [PATH ...]             fill in the queries that have no answer yet python
+    -m tests.oracle.complete --check [PATH ...]     change nothing; exit 1 where Spark answers otherwise
     python -m tests.oracle.complete --rewrite [PATH ...]   store Spark's answer wherever it differs
 
-A path is a file or a folder; without one, `tests/slt`. An answer that is the same by the rules of `answers` is never
-rewritten, so that free order makes no difference in review.
+A path is a file or a folder; without one, `tests/slt`. An answer that is the same by the rules of `answers`
+is never rewritten, so that free order makes no difference in review.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ def _completed(record: slt.Record, spark: SparkOracle, mode: Mode, problems: lis
     if differs is None:
         return record
     if record.is_query and (record.expected is None or mode is Mode.REWRITE) and mode is not Mode.CHECK:
-        return record.answered(got)
+        if isinstance(got, Failure) or got.columns:
+            return record.answered(got)
+        differs = "gives no rows: make it a statement"
     problems.append(f"{record.place}: {differs}\n{record.sql}")
     return record
 

@@ -1,7 +1,8 @@
 r"""The `.slt` format: SQL behaviour as files, in the spirit of SQLite's sqllogictest.
 
-A file is a sequence of blocks divided by blank lines. `#` begins a comment line, before a block or alone. A block is a
-`statement` (it prepares something and must succeed) or a `query`, then its SQL, then, after `----`, what Spark answered:
+A file is a sequence of blocks divided by blank lines. `#` begins a comment line, before a block or alone. A
+block is a `statement` (it prepares something and must succeed) or a `query`, then its SQL, then, after
+`----`, what Spark answered:
 
     statement
     CREATE TEMPORARY VIEW t AS SELECT * FROM VALUES (1, 'a'), (2, NULL) AS t(a, b)
@@ -18,9 +19,10 @@ A file is a sequence of blocks divided by blank lines. `#` begins a comment line
     ----
     error DIVIDE_BY_ZERO 22012
 
-The first line after `----` has the columns' names and types as Spark's DDL writes them, the others a row each, values as
-`values` writes them. Marks after `query`: `ordered`, the rows' order counts (the query's ORDER BY leaves no ties, or ties
-are equal rows); `approximate`, floats agree to 1e-9 relative (for float aggregates). A statement may expect an error too.
+The first line after `----` has the columns' names and types as Spark's DDL writes them, the others a row
+each, values as `values` writes them. Marks after `query`: `ordered`, the rows' order counts (the query's
+ORDER BY leaves no ties, or ties are equal rows); `approximate`, floats agree to 1e-9 relative (for float
+aggregates). A statement may expect an error too.
 
 Spark answers a file in one session with a database of its own, sqlfront in one new connection.
 """
@@ -53,8 +55,8 @@ class SltError(ValueError):
 class Record:
     """One block with SQL in it.
 
-    `line` is that of its SQL; `expected` is None for a query that Spark hasn't answered yet and for a statement that
-    must succeed; `comment` holds the lines before it, as written.
+    `line` is that of its SQL; `expected` is None for a query that Spark hasn't answered yet and for a
+    statement that must succeed; `comment` holds the lines before it, as written.
     """
 
     file: str
@@ -162,9 +164,8 @@ def _block(file: str, line: int, chunk: str) -> Block:
         return chunk
     word, *marks = lines[start].split()
     if word not in ("statement", "query") or not MARKS.issuperset(marks) or (marks and word == "statement"):
-        raise SltError(
-            f"{file}:{line + start}: expected 'statement' or 'query [ordered] [approximate]': {lines[start]!r}"
-        )
+        expected = "'statement' or 'query [ordered] [approximate]'"
+        raise SltError(f"{file}:{line + start}: expected {expected}: {lines[start]!r}")
     body = lines[start + 1 :]
     end = body.index(SEPARATOR) if SEPARATOR in body else len(body)
     if end == 0:

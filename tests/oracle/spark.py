@@ -90,7 +90,7 @@ class SparkOracle:
             return self._cause(error)
 
     def _cause(self, error: Py4JJavaError) -> Failure:
-        """The failure behind an error of the thread that sends Arrow batches, which pyspark doesn't translate."""
+        """The failure behind an error of the thread that sends Arrow batches; pyspark leaves it as it is."""
         gateway, cause = self._root.sparkContext._gateway, error.java_exception
         while cause is not None:
             if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getCondition():
@@ -100,8 +100,9 @@ class SparkOracle:
 
 
 def _arrow(frame: DataFrame) -> pa.Table:
-    """The rows as Arrow. Columns get neutral names (they may repeat); what Spark doesn't turn into Arrow travels as
-    something else: year-month intervals as months, void inside of arrays, maps and structs as int."""
+    """The rows as Arrow. Columns get neutral names (they may repeat); what Spark doesn't turn into Arrow
+    travels as something else: year-month intervals as months, void inside of arrays, maps and structs as
+    int."""
     fields = frame.schema.fields
     months = [i for i, field in enumerate(fields) if isinstance(field.dataType, YearMonthIntervalType)]
     frame = frame.toDF(*(f"c{ordinal}" for ordinal in range(len(fields))))

@@ -72,7 +72,8 @@ def text(scalar: pa.Scalar) -> str:
 
 
 def float_text(value: float, *, single: bool = False) -> str:
-    """The shortest text that reads back as the same float (or double), with Spark's words for the special ones.
+    """The shortest text that reads back as the same float (or double), with Spark's words for the special
+    ones.
 
     >>> float_text(-0.0), float_text(math.nan), float_text(-math.inf), float_text(0.1)
     ('-0.0', 'NaN', '-Infinity', '0.1')

@@ -1,0 +1,74 @@
+"""An `.slt` file on its way through sqlfront."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from types import TracebackType
+from typing import Self
+
+from tests.oracle.answers import Answer, Failure
+from tests.oracle.complete import differs_from
+from tests.oracle.slt import Record
+from tests.oracle.subject import Subject
+
+_MAKES_VIEW = re.compile(r"CREATE(?: OR REPLACE)? TEMPORARY VIEW (\w+)")
+_NO_KEY = ("array", "map", "struct", "interval", "void")
+
+
+class Storage(Enum):
+    """What becomes of a temporary view after it was made."""
+
+    VIEW = "nothing"
+    CLUSTERED = "it is cached as a memory table, partitioned by its first column that can be a key"
+
+
+class FileRun:
+    """The records of one file on one connection. A record is compared at will; the statements before it are
+    run first, each once, queries only when they are asked for."""
+
+    def __init__(self, records: list[Record], storage: Storage) -> None:
+        self._records = records
+        self._storage = storage
+        self._reached = 0
+        self._subject = Subject()
+
+    def __enter__(self) -> Self:
+        self._subject.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._subject.__exit__(kind, error, trace)
+
+    def difference(self, record: Record) -> str | None:
+        """How sqlfront's outcome differs from the stored one."""
+        position = self._records.index(record)
+        while self._reached < position:
+            self._run_statement(self._records[self._reached])
+            self._reached += 1
+        if record.is_query:
+            return differs_from(record, self._subject.answer(record.sql))
+        self._reached = max(self._reached, position + 1)
+        return self._run_statement(record)
+
+    def _run_statement(self, record: Record) -> str | None:
+        if record.is_query:
+            return None
+        differs = differs_from(record, self._subject.answer(record.sql))
+        view = _MAKES_VIEW.match(record.sql)
+        if differs is None and view is not None and self._storage is Storage.CLUSTERED:
+            return self._cache(view[1])
+        return differs
+
+    def _cache(self, view: str) -> str | None:
+        rows = self._subject.answer(f"SELECT * FROM {view}")
+        keys = (
+            [c.name for c in rows.columns if not c.type.startswith(_NO_KEY)]
+            if isinstance(rows, Answer)
+            else []
+        )
+        clustered = f" CLUSTERED BY (`{keys[0]}`)" if keys else ""
+        outcome = self._subject.answer(f"CACHE TABLE {view}{clustered}")
+        return f"{view} can't be cached: {outcome.message}" if isinstance(outcome, Failure) else None

@@ -1,0 +1,52 @@
+"""sqlfront as a subject: answers SQL through its public API."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import sqlfront
+from sqlfront_engine.types import ddl
+from tests.oracle.answers import Answer, Column, Failure, Outcome
+from tests.oracle.values import rows_of
+
+
+class Subject:
+    """A context manager that owns one connection.
+
+    >>> with Subject() as subject:
+    ...     subject.answer("SELECT 1")
+    Answer(columns=(Column(name='1', type='int'),), rows=(('1',),))
+    """
+
+    def __enter__(self) -> Self:
+        self._connection = sqlfront.connect()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def answer(self, sql: str) -> Outcome:
+        """sqlfront's answer: rows or error. A statement without a result has no columns and no rows.
+
+        What is no answer at all is raised: an InternalError, and anything that isn't one of sqlfront's
+        errors.
+        """
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute(sql)
+                return _answer(cursor)
+        except sqlfront.InternalError:
+            raise
+        except sqlfront.Error as error:
+            return Failure(error.condition, error.sqlstate, f"{type(error).__name__}: {error}")
+
+
+def _answer(cursor: sqlfront.Cursor) -> Answer:
+    if cursor.description is None:
+        return Answer((), ())
+    table = cursor.fetch_arrow_table()
+    columns = tuple(Column(field.name, ddl(field.type)) for field in table.schema)
+    return Answer(columns, tuple(rows_of(table)))

@@ -1,0 +1,38 @@
+"""TPC-H at scale 0.1: sqlfront gives Spark's answers, over Parquet files and from memory."""
+
+from collections.abc import Iterator
+from enum import Enum
+
+import pytest
+
+from tests.oracle.answers import Failure, difference
+from tests.oracle.subject import Subject
+from tests.tpch.answers import NAMES, expected, is_ordered, query
+from tests.tpch.data import TABLES, tpch_folder
+
+
+class Storage(Enum):
+    """Where the tables' rows are; the values are statements made for each table, of its name, key and
+    file."""
+
+    PARQUET = ("CREATE TABLE {table} USING parquet LOCATION '{path}'",)
+    CACHED = (*PARQUET, "CACHE TABLE {table}")
+    CLUSTERED = (*PARQUET, "CACHE TABLE {table} CLUSTERED BY ({key})")
+
+
+@pytest.fixture(scope="module", params=Storage, ids=lambda storage: storage.name.lower())
+def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    with Subject() as subject:
+        for table, key in TABLES.items():
+            for statement in request.param.value:
+                path = tpch_folder() / f"{table}.parquet"
+                outcome = subject.answer(statement.format(table=table, key=key, path=path))
+                assert not isinstance(outcome, Failure), outcome
+        yield subject
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_answer_is_sparks(subject: Subject, name: str) -> None:
+    differs = difference(expected(name), subject.answer(query(name)), ordered=is_ordered(name))
+
+    assert differs is None, differs
