@@ -28,6 +28,7 @@ class Error(Exception):
     ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` its five characters or
     None. ``position`` is the half-open range of character offsets in the statement that the error points at, or
     None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:`` and a caret.
+    ``vertex`` and ``member`` name where a job raised it, None if it wasn't a job.
     """
 
     def __init__(
@@ -44,6 +45,8 @@ class Error(Exception):
         self.sqlstate = sqlstate
         self.position = position
         self.sql: str | None = None
+        self.vertex: str | None = None
+        self.member: str | None = None
 
     def locate(self, sql: str) -> None:
         """Remember the statement's text, unless an inner caller already did."""
@@ -106,9 +109,13 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "INTERVAL_DIVIDED_BY_ZERO": (_D, "22012"),
     "INVALID_ARRAY_INDEX": (_D, "22003"),
     "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": (_D, "22003"),
+    "INVALID_FORMAT": (_P, "42601"),
+    "INVALID_INTERVAL_FORMAT": (_D, "22006"),
+    "INVALID_TIMEZONE": (_D, "22009"),
     "MISSING_AGGREGATION": (_P, "42803"),
     "MISSING_GROUP_BY": (_P, "42803"),
     "NUMERIC_VALUE_OUT_OF_RANGE": (_D, "22003"),
+    "NUMERIC_OUT_OF_SUPPORTED_RANGE": (_D, "22003"),
     "NUM_COLUMNS_MISMATCH": (_P, "42826"),
     "PARSE_SYNTAX_ERROR": (_P, "42601"),
     "REMAINDER_BY_ZERO": (_D, "22012"),
@@ -119,6 +126,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "UNRESOLVED_COLUMN": (_P, "42703"),
     "UNRESOLVED_ROUTINE": (_P, "42883"),
     "UNSUPPORTED_FEATURE": (_N, "0A000"),
+    "USER_RAISED_EXCEPTION": (_D, "P0001"),
     "WRONG_NUM_ARGS": (_P, "42605"),
 }
 

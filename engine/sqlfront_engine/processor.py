@@ -26,7 +26,7 @@ read) sets ``cooperative = False`` and gets a thread of its own.
 
 from collections.abc import Generator, Mapping
 from types import MappingProxyType
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final, Protocol, final
 
 import msgspec
 import pyarrow as pa
@@ -40,6 +40,7 @@ ANY_INPUT: Final = -1
 NO_RESOURCES: Final[Mapping[str, object]] = MappingProxyType({})
 
 
+@final
 class Take(msgspec.Struct, frozen=True):
     """The request for the next batch of input ``ordinal``, or of any input."""
 

@@ -9,12 +9,12 @@ to be the same each time.
 import random
 from collections.abc import Callable, Iterator, Sequence
 from math import copysign, isclose, isnan
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_values
-from sqlfront_engine.processor import ANY_INPUT, Processor, ProcessorContext, Take
+from sqlfront_engine.processor import ANY_INPUT, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.types import DICTIONARY_STRING, logical, physical
 
 Row = tuple[object, ...]
@@ -267,6 +267,16 @@ def batch_of(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.RecordBa
         for values, field, data_type in zip(columns, schema, types, strict=True)
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(zip(schema.names, types, strict=True))))
+
+
+class Batches(Processor, frozen=True):
+    """A source: the batches under ``resource`` among the job's resources, dealt to its instances in turn."""
+
+    resource: str
+
+    def run(self, context: ProcessorContext) -> Steps:
+        batches = cast("Sequence[pa.RecordBatch]", context.resources[self.resource])
+        yield from batches[context.global_index :: context.total_parallelism]
 
 
 class FakeClock:

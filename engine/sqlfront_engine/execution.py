@@ -1,0 +1,272 @@
+"""One run of a DAG on this member, from its tasklets' start to the end of the last of them."""
+
+from collections.abc import Callable, Sequence
+from threading import Lock, RLock
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
+from sqlfront_engine.execution_plan import ExecutionPlan
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus
+from sqlfront_engine.memory import MemoryBudget
+from sqlfront_engine.queues import NOTHING, BatchQueue
+from sqlfront_engine.scheduler import Clock, CooperativeWorkers, DedicatedThreads, InlineRunner
+from sqlfront_engine.tasklet import Tasklet
+
+#: The name of the member in this process.
+MEMBER: Final = "embedded"
+
+
+class Execution:
+    """One run of a DAG on this member: hears of its tasklets' ends and is woken by its result's queue.
+
+    Stopping it is safe anywhere, in a finalizer too: nothing on that way waits for a lock that the same
+    thread may hold.
+    """
+
+    def __init__(self, number: int, budget: MemoryBudget, clock: Clock, timeout: float | None) -> None:
+        self.id = number
+        self.budget = budget
+        self.status = JobStatus.RUNNING
+        self.error: Error | None = None
+        self._clock = clock
+        self._timeout = timeout
+        self._started = clock.now()
+        self._elapsed: float | None = None
+        self._deadline = None if timeout is None else self._started + timeout
+        self._forget_deadline: Callable[[], None] | None = None
+        self._on_end: Callable[[Execution], None]
+        self._tasklets: Sequence[Tasklet]
+        self._result: BatchQueue | None
+        self._remaining: int
+        self._stopped_as: JobStatus | None = None
+        # Guards the count and the outcome; reentrant, since a finalizer may stop the job at any point.
+        self._lock = RLock()
+        # Held until the job has ended.
+        self._running = Lock()
+        self._running.acquire()
+        # Free when there may be something new for the reader.
+        self._news = Lock()
+        self._runner: InlineRunner | None = None
+        # Held by the thread that runs an inline job's tasklets.
+        self._driving = Lock()
+
+    # ---- starting
+
+    def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
+        """Make all tasklets runnable on the caller's thread, which runs them when it reads or joins."""
+        self._adopt(plan, on_end)
+        self._runner = runner
+        for tasklet in plan.tasklets:
+            tasklet.start(runner.schedule, self._clock.now)
+
+    def start_on_threads(
+        self,
+        plan: ExecutionPlan,
+        on_end: "Callable[[Execution], None]",
+        workers: CooperativeWorkers,
+        dedicated: DedicatedThreads,
+    ) -> None:
+        """Hand the tasklets to the workers, those of non-cooperative processors to threads of their own."""
+        self._adopt(plan, on_end)
+        if self._deadline is not None:
+            self._forget_deadline = self._clock.call_at(self._deadline, self._time_out)
+        for tasklet in plan.tasklets:
+            schedule = workers.schedule if tasklet.cooperative else dedicated.assign()
+            tasklet.start(schedule, self._clock.now)
+
+    def _adopt(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]") -> None:
+        self._on_end = on_end
+        self._tasklets = plan.tasklets
+        self._result = plan.result
+        self._remaining = len(plan.tasklets)
+
+    # ---- what the tasklets report
+
+    def failed(self, tasklet: Tasklet, error: BaseException) -> None:
+        """Keep the first real error, and stop the rest; an interrupt counts as a cancellation."""
+        if not isinstance(error, Exception):
+            self.stop(JobStatus.CANCELLED)
+            return
+        with self._lock:
+            if self.error is None:
+                self.error = _attributed(error, tasklet)
+        self._stop_all()
+
+    def ended(self, tasklet: Tasklet) -> None:
+        """Count down; the last one ends the job."""
+        with self._lock:
+            self._remaining -= 1
+            if self._remaining:
+                return
+            self._elapsed = self._clock.now() - self._started
+            if self.error is not None:
+                self.status = JobStatus.FAILED
+            else:
+                self.status = self._stopped_as or JobStatus.COMPLETED
+        if self._forget_deadline is not None:
+            self._forget_deadline()
+        self._on_end(self)
+        self._running.release()
+        self.wake()
+
+    def wake(self) -> None:
+        """The result's queue has changed: let the reader look."""
+        if self._news.locked():
+            try:
+                self._news.release()
+            except RuntimeError:  # another thread was quicker
+                return
+
+    # ---- stopping
+
+    def stop(self, status: JobStatus) -> None:
+        """Stop all tasklets; ``status`` says why. Without effect on a job that has ended or was stopped
+        before."""
+        with self._lock:
+            if not self._remaining or self._stopped_as is not None:
+                return
+            self._stopped_as = status
+        self._stop_all()
+        self._sweep()
+
+    def _time_out(self) -> None:
+        self.stop(JobStatus.TIMED_OUT)
+
+    def _stop_all(self) -> None:
+        for tasklet in self._tasklets:
+            tasklet.stopped = True
+            tasklet.wake()
+        if self._result is not None:
+            self._result.abandon()
+        self.wake()
+
+    def _sweep(self) -> None:
+        """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""
+        if self._runner is not None and self._driving.acquire(False):
+            try:
+                self._run_out(self._runner)
+            finally:
+                self._driving.release()
+
+    @property
+    def has_reader(self) -> bool:
+        """Whether the job has a result."""
+        return self._result is not None
+
+    @property
+    def _stopping(self) -> bool:
+        return self._stopped_as is not None or self.error is not None
+
+    # ---- reading and waiting
+
+    def next_batch(self) -> pa.RecordBatch | None:
+        """The next batch of the result, None after the last; raises what the job failed with, once it has
+        ended."""
+        if self._result is None:
+            raise InterfaceError("the job's DAG has no result")
+        if self._runner is not None:
+            return self._driven(self._runner, self._result)
+        while not self._stopping:
+            batch = self._result.poll()
+            if batch is None:
+                break
+            if batch is not NOTHING:
+                return batch
+            self._news.acquire()
+        self.wait()
+        return None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; raises what the job failed with. False: it still runs after ``timeout``
+        seconds."""
+        if self._runner is not None:
+            self._driven(self._runner, None)
+        elif not self._running.acquire(timeout=-1 if timeout is None else timeout):
+            return False
+        else:
+            self._running.release()
+        if self.error is not None:
+            raise self.error
+        if self._stopped_as is not None:
+            raise _stopped_error(self._stopped_as, self._timeout)
+        return True
+
+    # ---- inline jobs
+
+    def _driven(self, runner: InlineRunner, result: BatchQueue | None) -> pa.RecordBatch | None:
+        """Run tasklets until ``result`` has a batch, or to the end."""
+        if not self._driving.acquire(False):
+            raise InterfaceError("the job is being read by another thread")
+        try:
+            batch = self._run_until_batch(runner, result)
+            if batch is not None:
+                return batch
+            self._run_out(runner)
+        finally:
+            self._driving.release()
+            if self._stopping:  # perhaps by a thread that couldn't sweep in this moment
+                self._sweep()
+        if result is not None:
+            self.wait()
+        return None
+
+    def _run_until_batch(self, runner: InlineRunner, result: BatchQueue | None) -> pa.RecordBatch | None:
+        deadline = self._deadline
+        while not self._stopping:
+            if result is not None:
+                batch = result.poll()
+                if batch is None:
+                    result = None
+                elif batch is not NOTHING:
+                    return batch
+            if not self._remaining:
+                return None
+            if not runner.run_next():
+                self._fail_stuck()
+            if deadline is not None and self._clock.now() >= deadline:
+                self.stop(JobStatus.TIMED_OUT)
+        return None
+
+    def _run_out(self, runner: InlineRunner) -> None:
+        while self._remaining and runner.run_next():
+            pass
+
+    def _fail_stuck(self) -> None:
+        """No tasklet is runnable and the reader has nothing to read."""
+        if self._result is not None and len(self._result):
+            raise InterfaceError("the result has to be read before the job can end")
+        waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
+        with self._lock:
+            self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
+        self._stop_all()
+
+    # ---- looking
+
+    def statistics(self) -> JobStatistics:
+        """What the job has done so far."""
+        tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)
+        elapsed = self._clock.now() - self._started if self._elapsed is None else self._elapsed
+        return JobStatistics(self.id, self.status, elapsed, self.budget.statistics(), tasklets)
+
+
+def _attributed(error: Exception, tasklet: Tasklet) -> Error:
+    """The error as one of ours that knows where it was raised."""
+    if not isinstance(error, Error):
+        cause = error
+        text = f"{type(cause).__name__} in {tasklet.vertex!r}: {cause}"
+        world = isinstance(cause, MemoryError | OSError)
+        error = OperationalError(text) if world else InternalError(text)
+        error.__cause__ = cause
+    if error.vertex is None:
+        error.vertex = tasklet.vertex
+        error.member = MEMBER
+        error.add_note(f"raised by vertex {tasklet.vertex!r} on member {MEMBER!r}")
+    return error
+
+
+def _stopped_error(status: JobStatus, timeout: float | None) -> OperationalError:
+    if status is JobStatus.TIMED_OUT:
+        return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
+    return OperationalError("the query was cancelled", condition="OPERATION_CANCELED", sqlstate="HY008")

@@ -1,0 +1,101 @@
+"""A light job: one run of a DAG without stored metadata and without fault tolerance, as its submitter sees
+it.
+
+The result is read in batches while the job runs; a job whose result nobody wants any more is cancelled. An
+ended job, in whatever way it ended, holds nothing but its counters and what is left of its result.
+"""
+
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.execution import Execution
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus
+
+
+class LightJob:
+    """The handle of a submitted job. Dropping it with its result half read cancels the job."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self._read = False
+
+    @property
+    def id(self) -> int:
+        """The job's number, unique within its engine."""
+        return self._execution.id
+
+    @property
+    def status(self) -> JobStatus:
+        """What has become of it."""
+        return self._execution.status
+
+    def batches(self) -> "ResultReader":
+        """The result in physical form, batch by batch; once only. An inline job runs while it is read."""
+        if self._read:
+            raise InterfaceError("the result of a job can be read only once")
+        self._read = True
+        return ResultReader(self)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until every tasklet has ended. False: the job still runs after ``timeout`` seconds.
+
+        Raises the first error of the job; OperationalError with SQLSTATE HY008 after a cancellation and
+        57014 after a timeout. A result has to be read before. An inline job runs now, whatever ``timeout``
+        says.
+        """
+        return self._execution.wait(timeout)
+
+    def cancel(self) -> None:
+        """Stop the job; it has ended once :meth:`join` says so. Without effect on one that has ended."""
+        self._execution.stop(JobStatus.CANCELLED)
+
+    def statistics(self) -> JobStatistics:
+        """What the job has done so far."""
+        return self._execution.statistics()
+
+    def __del__(self) -> None:
+        if self._execution.has_reader:
+            self._execution.stop(JobStatus.CANCELLED)
+
+
+class ResultReader:
+    """Reads a job's result; an iterator and a context manager. :meth:`close` before the end cancels the job.
+
+    Raises what the job failed with, as :meth:`LightJob.join` does, once all its tasklets have ended.
+    """
+
+    def __init__(self, job: LightJob) -> None:
+        self._job: LightJob | None = job
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        if self._job is None:
+            raise StopIteration
+        try:
+            batch = self._job._execution.next_batch()
+        except BaseException:
+            self.close()
+            raise
+        if batch is None:
+            self._job = None
+            raise StopIteration
+        return batch
+
+    def close(self) -> None:
+        """Give up the rest of the result."""
+        job, self._job = self._job, None
+        if job is not None:
+            job.cancel()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

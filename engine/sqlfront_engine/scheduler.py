@@ -1,0 +1,212 @@
+"""Threads and time: who runs tasklets, and when.
+
+Three ways to run a tasklet, all with the same protocol (``schedule`` makes it runnable, then someone calls
+its ``run``):
+
+* :class:`CooperativeWorkers`: as many threads as the member has cores share one queue of runnable tasklets.
+  An idle worker sleeps
+  in the queue's ``get`` and costs nothing; nothing is polled.
+* :class:`DedicatedThreads`: a thread of its own for each tasklet whose processor may block or take long. *
+  :class:`InlineRunner`: the caller's thread, for jobs so small that handing them over would cost more than
+  running them.
+"""
+
+import heapq
+import itertools
+import logging
+import os
+import random
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from threading import Condition, Lock, Thread
+from typing import Final, Protocol
+
+from sqlfront_engine.tasklet import Tasklet
+
+#: Seconds after which an idle dedicated thread ends.
+KEEP_ALIVE: Final = 10.0
+
+logger = logging.getLogger(__name__)
+
+
+class Clock(Protocol):
+    """Where the engine takes time from."""
+
+    def now(self) -> float:
+        """Seconds since an arbitrary start; never goes back."""
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have ``callback`` called soon after ``deadline``, on any thread; returns the function that
+        forgets it."""
+
+
+class SystemClock:
+    """Real time; timers run on one daemon thread, which is started with the first of them."""
+
+    def __init__(self) -> None:
+        self.now = time.monotonic
+        self._changed = Condition()
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._numbers = itertools.count()
+        self._thread: Thread | None = None
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """See :meth:`Clock.call_at`."""
+        number = next(self._numbers)
+        with self._changed:
+            heapq.heappush(self._timers, (deadline, number, callback))
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="sqlfront-timer", daemon=True)
+                self._thread.start()
+            elif self._timers[0][1] == number:
+                self._changed.notify()
+
+        def forget() -> None:
+            with self._changed:
+                self._timers = [timer for timer in self._timers if timer[1] != number]
+                heapq.heapify(self._timers)
+
+        return forget
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                while not self._timers or self._timers[0][0] > self.now():
+                    self._changed.wait(self._timers[0][0] - self.now() if self._timers else None)
+                callback = heapq.heappop(self._timers)[2]
+            try:
+                callback()
+            except Exception:
+                logger.exception("a timer failed")
+
+
+def available_cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class CooperativeWorkers:
+    """``count`` threads that take turns with whatever is runnable; started with the first tasklet."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._runnable: SimpleQueue[Tasklet | None] = SimpleQueue()
+        self._threads: list[Thread] = []
+        self._lock = Lock()
+        self.schedule: Callable[[Tasklet], None] = self._runnable.put
+
+    def start(self) -> None:
+        """Have the threads running."""
+        if self._threads:
+            return
+        with self._lock:
+            for number in range(self.count - len(self._threads)):
+                name = f"sqlfront-worker-{number}"
+                thread = Thread(target=self._work, name=name, daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def _work(self) -> None:
+        get = self._runnable.get
+        while True:
+            tasklet = get()
+            if tasklet is None:
+                return
+            run_logged(tasklet)
+            del tasklet  # so that an idle worker keeps nothing alive
+
+    def close(self) -> None:
+        """End the threads after what is runnable now."""
+        for _ in self._threads:
+            self._runnable.put(None)
+
+    @property
+    def threads(self) -> int:
+        """How many threads were started."""
+        return len(self._threads)
+
+
+class DedicatedThreads:
+    """A thread for each tasklet that asks for one; ended tasklets' threads are used again."""
+
+    def __init__(self) -> None:
+        self._idle: deque[_DedicatedThread] = deque()
+        self._numbers = itertools.count()
+
+    def assign(self) -> Callable[[Tasklet], None]:
+        """A thread that is free for one tasklet; returns the ``schedule`` to start it with."""
+        try:
+            thread = self._idle.pop()
+        except IndexError:
+            thread = _DedicatedThread(self._idle, f"sqlfront-dedicated-{next(self._numbers)}")
+            thread.start()
+        return thread.inbox.put
+
+    def close(self) -> None:
+        """End the idle threads."""
+        while self._idle:
+            self._idle.pop().inbox.put(None)
+
+
+class _DedicatedThread(Thread):
+    def __init__(self, idle: "deque[_DedicatedThread]", name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._idle_threads = idle
+        self.inbox: SimpleQueue[Tasklet | None] = SimpleQueue()
+
+    def run(self) -> None:
+        tasklet = self.inbox.get()
+        while tasklet is not None:
+            if run_logged(tasklet):
+                del tasklet  # so that an idle thread keeps nothing alive
+                self._idle_threads.append(self)
+                tasklet = self._next_assignment()
+            else:
+                tasklet = self.inbox.get()
+
+    def _next_assignment(self) -> Tasklet | None:
+        while True:
+            try:
+                return self.inbox.get(timeout=KEEP_ALIVE)
+            except Empty:
+                try:
+                    self._idle_threads.remove(self)
+                except ValueError:  # assigned in this moment: the tasklet is about to come
+                    continue
+                return None
+
+
+def run_logged(tasklet: Tasklet) -> bool:
+    """Run a tasklet where nothing may end the thread."""
+    try:
+        return tasklet.run()
+    except BaseException:
+        logger.exception("%s was interrupted", tasklet.vertex)
+        return True
+
+
+class InlineRunner:
+    """Runnable tasklets for one thread at a time, oldest first, or in random order for a ``seed``."""
+
+    __slots__ = ("_random", "_runnable", "schedule")
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._runnable: deque[Tasklet] = deque()
+        self._random = None if seed is None else random.Random(seed)
+        self.schedule: Callable[[Tasklet], None] = self._runnable.append
+
+    def run_next(self) -> bool:
+        """Run one tasklet; False if none is runnable."""
+        runnable = self._runnable
+        if self._random is not None and runnable:
+            runnable.rotate(self._random.randrange(len(runnable)))
+        try:
+            tasklet = runnable.popleft()
+        except IndexError:
+            return False
+        tasklet.run()
+        return True

@@ -1,0 +1,281 @@
+"""One processor instance at work: the generator, its inputs and its output, driven step by step.
+
+A tasklet never waits. :meth:`Tasklet.run` goes on until the generator has to wait for a queue, has done its
+share, or has ended; then the thread is free for another tasklet. Whoever changes a queue wakes the tasklet
+at its other end, which puts it back among the runnable ones.
+
+Its gate, a lock, is free exactly while the tasklet is blocked: whoever gets hold of the gate may make it
+runnable. It is held before the start, while the tasklet is runnable or running, and for ever after its end.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from threading import Lock
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.memory import OperatorAccount
+from sqlfront_engine.processor import ANY_INPUT, BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.queues import NOTHING, Input, Output
+from sqlfront_engine.routing import AnyOf, Unlinked
+
+#: A call of a cooperative tasklet that takes longer (in seconds) is logged.
+SLOW_CALL: Final = 0.1
+#: What taking or emitting a batch counts beside its rows, so that endless tiny batches don't hold a worker
+#: either.
+STEP_ROWS: Final = 64
+UNLINKED: Final = Unlinked()
+NO_INPUT: Final = AnyOf(())
+
+logger = logging.getLogger(__name__)
+
+
+class Progress(Enum):
+    """How a call of a tasklet ended."""
+
+    RUNNABLE = "runnable"
+    """It did its share and wants to go on."""
+    BLOCKED = "blocked"
+    """It waits for a queue."""
+    DONE = "done"
+    """It has ended and freed what it held."""
+
+
+class Listener(Protocol):
+    """Who wants to know what becomes of a tasklet."""
+
+    def failed(self, tasklet: "Tasklet", error: BaseException) -> None:
+        """The processor raised; ``ended`` follows."""
+
+    def ended(self, tasklet: "Tasklet") -> None:
+        """The tasklet has ended, for whatever reason; called once."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskletStatistics:
+    """What one processor instance has done so far; times in seconds."""
+
+    vertex: str
+    instance: int
+    calls: int
+    busy: float
+    longest_call: float
+    batches_in: int
+    rows_in: int
+    batches_out: int
+    rows_out: int
+    memory_peak: int
+
+
+class Tasklet:
+    """See the module's docstring. ``schedule`` puts it among the runnable ones of whoever runs it."""
+
+    __slots__ = (
+        "_any_input",
+        "_batches_in",
+        "_batches_out",
+        "_busy",
+        "_calls",
+        "_gate",
+        "_generator",
+        "_inputs",
+        "_listener",
+        "_longest",
+        "_notified",
+        "_now",
+        "_output",
+        "_rows_in",
+        "_rows_out",
+        "_step",
+        "_context",
+        "_processor",
+        "account",
+        "cooperative",
+        "ended",
+        "instance",
+        "schedule",
+        "stopped",
+        "vertex",
+    )
+
+    def __init__(
+        self, processor: Processor, context: ProcessorContext, account: OperatorAccount, listener: Listener
+    ) -> None:
+        self.vertex = context.vertex
+        self.instance = context.local_index
+        self.cooperative = processor.cooperative
+        self.account = account
+        #: Set by whoever stops the job, before a wake.
+        self.stopped = False
+        self.ended = False
+        self._processor: Processor | None = processor
+        self._context: ProcessorContext | None = context
+        self.schedule: Callable[[Tasklet], None]
+        self._listener = listener
+        self._now: Callable[[], float]
+        self._generator: Steps | None = None
+        self._inputs: Sequence[Input] = ()
+        self._any_input: Input = NO_INPUT
+        self._output: Output = UNLINKED
+        # What the generator yielded last and still waits for; None: it can go on.
+        self._step: Take | pa.RecordBatch | None = None
+        self._gate = Lock()
+        self._gate.acquire()
+        # Invariant: set after a queue has changed, cleared before the queues are looked at.
+        self._notified = False
+        self._calls = self._batches_in = self._rows_in = self._batches_out = self._rows_out = 0
+        self._busy = self._longest = 0.0
+
+    def connect(self, inputs: Sequence[Input], any_input: Input, output: Output) -> None:
+        """Give it its queues: inputs by ordinal, their combination for ``Take()``, and the combined
+        output."""
+        self._inputs = inputs
+        self._any_input = any_input
+        self._output = output
+
+    def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
+        """Make it runnable for the first time; wakes that came before are covered by that."""
+        self._now = now
+        self.schedule = schedule
+        schedule(self)
+
+    # ---- waking and running
+
+    def wake(self) -> None:
+        """A queue has changed, or the tasklet was stopped: run again. Any thread may call it."""
+        self._notified = True
+        if self._gate.acquire(False):
+            self.schedule(self)
+
+    def run(self) -> bool:
+        """Go on as far as possible; True when the tasklet has ended. Only whoever got it from ``schedule``
+        calls this.
+
+        An error of the processor goes to the listener; one that isn't an Exception (an interrupt) is
+        raised, too.
+        """
+        started = self._now()
+        try:
+            progress = self._call()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it fails the job
+            self._listener.failed(self, error)
+            progress = Progress.DONE
+        except BaseException as error:
+            self._listener.failed(self, error)
+            self._listener.ended(self)
+            raise
+        self._calls += 1
+        elapsed = self._now() - started
+        self._busy += elapsed
+        if elapsed > self._longest:
+            self._longest = elapsed
+            if elapsed > SLOW_CALL and self.cooperative:
+                logger.debug("a call of %s took %.0f ms", self.vertex, elapsed * 1000)
+        if progress is Progress.RUNNABLE:
+            self.schedule(self)
+        elif progress is Progress.BLOCKED:
+            self._gate.release()
+            # A wake while the gate was held left only its note.
+            if self._notified and self._gate.acquire(False):
+                self.schedule(self)
+        else:
+            self._listener.ended(self)
+            return True
+        return False
+
+    def _call(self) -> Progress:
+        self._notified = False
+        if self.stopped or self._output.abandoned:
+            self._close()
+            return Progress.DONE
+        if self._generator is None:
+            assert self._processor is not None
+            assert self._context is not None
+            self._generator = self._processor.run(self._context)
+        try:
+            return self._drive(self._generator)
+        except StopIteration:
+            self._free()
+            return Progress.DONE
+        except BaseException:
+            self._free()
+            raise
+
+    def _drive(self, generator: Steps) -> Progress:
+        """Resume the generator again and again; StopIteration when it returns."""
+        output, step = self._output, self._step
+        share = BATCH_ROWS
+        while True:
+            answer = None
+            if type(step) is Take:
+                if share <= 0:
+                    self._step = step
+                    return Progress.RUNNABLE
+                ordinal = step.ordinal
+                source = self._any_input if ordinal == ANY_INPUT else self._inputs[ordinal]
+                answer = source.poll()
+                if answer is NOTHING:
+                    self._step = step
+                    return Progress.BLOCKED
+                if answer is not None:
+                    rows = answer.num_rows
+                    self._batches_in += 1
+                    self._rows_in += rows
+                    share -= rows + STEP_ROWS
+            elif step is not None:
+                rows = step.num_rows
+                if rows:
+                    if not output.offer(step):
+                        self._step = step
+                        return Progress.BLOCKED
+                    self._batches_out += 1
+                    self._rows_out += rows
+                    if output.abandoned:
+                        self._close()
+                        return Progress.DONE
+                share -= rows + STEP_ROWS
+                if share <= 0:
+                    self._step = None
+                    return Progress.RUNNABLE
+            step = generator.send(answer)
+            if step is None:
+                raise InternalError(f"{self.vertex!r} yielded neither a Take nor a batch")
+
+    # ---- ending
+
+    def _close(self) -> None:
+        """End before the processor does: its generator gets GeneratorExit, so that it frees what it holds."""
+        try:
+            if self._generator is not None:
+                self._generator.close()
+        finally:
+            self._free()
+
+    def _free(self) -> None:
+        """Tell both sides, and drop all that could hold memory."""
+        self.ended = True
+        self._generator = self._step = self._processor = self._context = None
+        self.account.close()
+        self._output.finish()
+        for source in self._inputs:
+            source.abandon()
+        self._inputs, self._any_input, self._output = (), NO_INPUT, UNLINKED
+
+    def statistics(self) -> TaskletStatistics:
+        """Counters so far; of a running tasklet they may be a step apart."""
+        return TaskletStatistics(
+            vertex=self.vertex,
+            instance=self.instance,
+            calls=self._calls,
+            busy=self._busy,
+            longest_call=self._longest,
+            batches_in=self._batches_in,
+            rows_in=self._rows_in,
+            batches_out=self._batches_out,
+            rows_out=self._rows_out,
+            memory_peak=self.account.peak,
+        )
