@@ -14,10 +14,10 @@ class Config:
     """A session's configuration.
 
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
-    statements may hold together, None = half of the machine's memory. ``query_memory_limit``: bytes that one
-    statement may hold, None = the same. ``timeout``: seconds that a statement may take, None = no limit.
-    ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file format
-    without LOCATION, None = a temporary one that goes with the session.
+    statements may hold together, None = six tenths of the machine's memory. ``query_memory_limit``: bytes
+    that one statement may hold, None = the same. ``timeout``: seconds that a statement may take, None = no
+    limit. ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file
+    format without LOCATION, None = a temporary one that goes with the session.
     """
 
     workers: int | None = None

@@ -161,9 +161,9 @@ class Result:
         draw = boxes.vertical if vertical else boxes.box
         text = draw(self.columns, rows[:n], limit)
         if vertical and not rows:
-            return "(0 rows)\n"
+            return "(0 rows)"
         if len(rows) > n:
-            text += f"only showing top {n} {'row' if n == 1 else 'rows'}\n"
+            text += f"only showing top {n} {'row' if n == 1 else 'rows'}"
         return text
 
     def explain(self, extended: bool = False) -> None:

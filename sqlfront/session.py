@@ -23,10 +23,10 @@ from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_connectors import registry
 from sqlfront_connectors.arrow import ArrowStream, ArrowTable
 from sqlfront_connectors.base import Table, TableDefinition
+from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.errors import Error, InterfaceError
 from sqlfront_engine.functions.registry import Settings
-from sqlfront_engine.light_job import JobConfig, LightJob
-from sqlfront_engine.members import Engine
+from sqlfront_engine.light_job import LightJob
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
@@ -44,7 +44,7 @@ class Session:
         self.config = config or Config()
         self.options = Options(self.config)
         self.catalog = Catalog(_path_table)
-        self._engine = Engine(self.config.workers, memory_limit=self.config.memory_limit or _half_of_memory())
+        self._engine = Engine(self.config.workers, memory_limit=self.config.memory_limit)
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self._engine, self._home)
@@ -181,7 +181,3 @@ def _path_table(format_name: str, path: str) -> Table | None:
     if format_name == "memory" or format_name not in registry.formats():
         return None
     return registry.create(format_name, TableDefinition(f"{format_name}.`{path}`", location=path))
-
-
-def _half_of_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -74,8 +74,8 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
 
 
 def is_timeout(error: Error) -> bool:
-    """Whether the statement ran out of time (told apart from cancellation by its condition)."""
-    return isinstance(error, OperationalError) and error.condition == "STATEMENT_TIMEOUT"
+    """Whether the statement ran out of time (a cancelled one has SQLSTATE HY008)."""
+    return isinstance(error, OperationalError) and error.sqlstate == "57014"
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:

@@ -1,0 +1,129 @@
+"""The engines that are compared: how each loads the TPC-H tables into memory and answers a query to
+Python-side Arrow data."""
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
+
+
+class Subject(Protocol):
+    """One engine with the tables loaded."""
+
+    def load(self, folder: Path) -> None:
+        """Read ``<table>.parquet`` of every table into memory."""
+
+    def query(self, text: str) -> int:
+        """Run a query to its last row, as Arrow data; returns the number of rows."""
+
+
+class Sqlfront:
+    """This project, embedded, tables in memory."""
+
+    def load(self, folder: Path) -> None:
+        import sqlfront
+
+        self._connection = sqlfront.connect()
+        for table in TABLES:
+            path = folder / f"{table}.parquet"
+            self._connection.execute(f"CREATE TABLE {table} USING memory AS SELECT * FROM parquet.`{path}`")
+
+    def query(self, text: str) -> int:
+        return self._connection.execute(text).fetch_arrow_table().num_rows
+
+
+class DuckDB:
+    """DuckDB in memory, with a number of threads."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+
+    def load(self, folder: Path) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(config={"threads": self._threads})
+        for table in TABLES:
+            path = folder / f"{table}.parquet"
+            self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{path}'")
+
+    def query(self, text: str) -> int:
+        return self._connection.sql(text).to_arrow_table().num_rows
+
+
+class Polars:
+    """Polars' SQL over eager frames."""
+
+    def load(self, folder: Path) -> None:
+        import polars
+
+        frames = {table: polars.read_parquet(folder / f"{table}.parquet") for table in TABLES}
+        self._context = polars.SQLContext(frames)
+
+    def query(self, text: str) -> int:
+        return self._context.execute(text, eager=True).height
+
+
+class DataFusion:
+    """DataFusion over Arrow tables in memory."""
+
+    def load(self, folder: Path) -> None:
+        import datafusion
+        import pyarrow.parquet as pq
+
+        self._context = datafusion.SessionContext()
+        for table in TABLES:
+            batches = pq.read_table(folder / f"{table}.parquet").to_batches()
+            self._context.register_record_batches(table, [batches])
+
+    def query(self, text: str) -> int:
+        return sum(batch.num_rows for batch in self._context.sql(text).collect())
+
+
+class Spark:
+    """Spark local[2] over cached tables; the answer as ``toArrow()``."""
+
+    def load(self, folder: Path) -> None:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        from pyspark.sql import SparkSession
+
+        self._spark = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.driver.memory", "6g")
+            .getOrCreate()
+        )
+        self._spark.sparkContext.setLogLevel("OFF")
+        for table in TABLES:
+            self._spark.read.parquet(str(folder / f"{table}.parquet")).createOrReplaceTempView(table)
+            self._spark.sql(f"CACHE TABLE {table}")
+
+    def query(self, text: str) -> int:
+        return self._spark.sql(text).toArrow().num_rows
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A name on the command line and what it stands for."""
+
+    name: str
+    make: Callable[[], Subject]
+
+
+SUBJECTS = {
+    entry.name: entry
+    for entry in (
+        Entry("sqlfront", Sqlfront),
+        Entry("duckdb-1", lambda: DuckDB(1)),
+        Entry("duckdb", lambda: DuckDB(os.cpu_count() or 1)),
+        Entry("polars", Polars),
+        Entry("datafusion", DataFusion),
+        Entry("spark", Spark),
+    )
+}
