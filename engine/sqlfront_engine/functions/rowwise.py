@@ -1,0 +1,131 @@
+"""What the kernels of this package share: calling conventions, byte views, and Python code over distinct
+values.
+
+A kernel gets arrays and scalars mixed. :func:`columnar` takes away the case of scalars only; :func:`by_row`
+is the last resort, for what neither an Arrow kernel nor numpy computes as Spark does: it calls Python once
+per distinct value.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mask
+from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
+from sqlfront_engine.types import physical
+
+#: Columns shorter than this are not worth looking for repeated values in.
+_FEW_ROWS: Final = 64
+
+Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int32]
+
+
+def columnar(kernel: Kernel) -> Kernel:
+    """Give a kernel at least one array: scalars only become arrays of one row, and the result a scalar
+    again."""
+
+    @wraps(kernel)
+    def wrapper(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        if any(isinstance(argument, pa.Array) for argument in arguments):
+            return kernel(arguments, invocation)
+        single = Invocation(invocation.type, invocation.argument_types, 1, invocation.settings)
+        if not arguments:
+            return kernel(arguments, single)
+        first = pa.repeat(arguments[0], 1)
+        result = kernel((first, *arguments[1:]), single)
+        return result[0] if isinstance(result, pa.Array) else result
+
+    return wrapper
+
+
+def nulls(invocation: Invocation) -> pa.Array:
+    """The column of nulls of the result's type."""
+    return pa.nulls(invocation.length, physical(invocation.type))
+
+
+def by_row(
+    function: Callable[..., object],
+    arguments: tuple[Datum, ...],
+    invocation: Invocation,
+    *,
+    null_aware: bool = False,
+) -> pa.Array:
+    """Call ``function`` with the Python values of each row; a None among them gives null unless
+    ``null_aware``.
+
+    With a single array among the arguments it is called once per distinct value.
+    """
+    result_type = physical(invocation.type)
+    if not null_aware and any(
+        not argument.is_valid for argument in arguments if isinstance(argument, pa.Scalar)
+    ):
+        return nulls(invocation)
+    arrays = [argument for argument in arguments if isinstance(argument, pa.Array)]
+    if len(arrays) == 1 and len(arrays[0]) >= _FEW_ROWS and _hashable(arrays[0].type):
+        column = arrays[0].dictionary_encode(null_encoding="encode" if null_aware else "mask")
+        distinct = tuple(column.dictionary if argument is arrays[0] else argument for argument in arguments)
+        return _call(function, distinct, len(column.dictionary), result_type, null_aware).take(column.indices)
+    return _call(function, arguments, invocation.length, result_type, null_aware)
+
+
+def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """``function`` over the Python values of one column, once per distinct value; null for null."""
+    invocation = Invocation(data_type, (data_type,), len(column), Settings())
+    return by_row(function, (column,), invocation)
+
+
+def _call(
+    function: Callable[..., object],
+    arguments: tuple[Datum, ...],
+    length: int,
+    result_type: pa.DataType,
+    null_aware: bool,
+) -> pa.Array:
+    columns = [
+        to_python(argument) if isinstance(argument, pa.Array) else [argument.as_py()] * length
+        for argument in arguments
+    ]
+    if null_aware or not any(argument.null_count for argument in arguments if isinstance(argument, pa.Array)):
+        return from_values([function(*row) for row in zip(*columns, strict=True)], result_type)
+    results = [None if None in row else function(*row) for row in zip(*columns, strict=True)]
+    return from_values(results, result_type)
+
+
+def _hashable(data_type: pa.DataType) -> bool:
+    return not (pa.types.is_nested(data_type) or pa.types.is_decimal64(data_type))
+
+
+def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
+    """The offsets (one more than rows) and the whole byte buffer of a string or binary array.
+
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; what lies under a null is undefined but within the
+    buffer.
+    """
+    _, offset_buffer, data_buffer = array.buffers()
+    if offset_buffer is None or len(array) == 0:
+        return np.zeros(len(array) + 1, np.int32), np.zeros(0, np.uint8)
+    offsets = np.frombuffer(offset_buffer, np.int32, len(array) + 1, array.offset * 4)
+    return offsets, np.zeros(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+
+
+def is_ascii(array: pa.Array) -> bool:
+    """True if all characters of the string array are single bytes, so that byte kernels are character
+    kernels."""
+    offsets, data = bytes_view(array)
+    used = data[offsets[0] : offsets[-1]]
+    return used.size == 0 or int(used.max()) < 128
+
+
+def integers(array: pa.Array) -> Integers:
+    """The values of an integer array as int64, zero under nulls."""
+    values = numpy_view(array).astype(np.int64)
+    valid = valid_mask(array)
+    if valid is not None:
+        values[~valid] = 0
+    return values

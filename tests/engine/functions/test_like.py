@@ -1,0 +1,109 @@
+"""LIKE and ILIKE."""
+
+import pyarrow as pa
+import pytest
+
+from sqlfront_engine.functions.like import find_all, matches, parse_like
+from tests.engine.functions.kernel_cases import Case, Fails, cases, check
+
+TABLE = {
+    "like": [
+        ("abc", "a%c", True),
+        ("a\nc", "a_c", True),
+        ("abc", "abc", True),
+        ("abc", "abd", False),
+        ("", "", True),
+        ("", "%", True),
+        ("", "_", False),
+        ("a", "", False),
+        ("abc", "%%c", True),
+        ("a.c", "a.c", True),
+        ("axc", "a.c", False),
+        ("a\r\nb", "a%b", True),
+        ("a\r\nb", "a__b", True),
+        ("éx", "_x", True),
+        ("😀x", "_x", True),
+        ("e\u0301", "_", False),
+        ("a%c", "a\\%c", True),
+        ("abc", "a\\%c", False),
+        ("a_c", "a\\_c", True),
+        ("a\\c", "a\\\\c", True),
+        ("a%c", "a/%c", "/", True),
+        ("a/c", "a//c", "/", True),
+        ("a\\c", "a\\c", "/", True),
+        ("aa", "a%a", True),
+        ("a", "a%a", False),
+        ("aba", "ab%ba", False),
+        ("special requests", "%special%requests%", True),
+        ("requests special", "%special%requests%", False),
+        ("specialrequests", "%special%requests%", True),
+        ("specialequests", "%special%lequests%", False),
+        ("request requests special request", "%special%request%", True),
+        ("forest green", "forest%", True),
+        ("forest green", "%green", True),
+        ("forest green", "%est%", True),
+        ("forest green", "%e%e%", True),
+        ("forest green", "f%t%g%n", True),
+        ("(a+b)*[c]{d}^$|?", "(a+b)*[c]{d}^$|_", True),
+        ("日本語", "%本%", True),
+        ("日本語", "日%語", True),
+        (None, "a", None),
+        ("abc", None, None),
+        ("abc", "abc\\", Fails("INVALID_FORMAT.ESC_AT_THE_END")),
+        ("abc", "a\\bc", Fails("INVALID_FORMAT.ESC_IN_THE_MIDDLE")),
+        ("abc", "a/%", "%", Fails("INVALID_FORMAT.ESC_AT_THE_END")),
+    ],
+    "ilike": [
+        ("ABC", "a%", True),
+        ("ÉA", "é_", True),
+        ("ß", "SS", False),
+        ("İ", "i%", True),
+        ("ſ", "s", False),
+        ("\u212a", "k", True),
+        ("Special Requests", "%SPECIAL%requests%", True),
+        ("abc", None, None),
+    ],
+}
+
+
+@pytest.mark.parametrize("case", cases(TABLE), ids=str)
+def test_like(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize("pattern", ["%wxyz%", "%wxyz%abcd%", "wx%yz", "%yz%", "%z_a%", "w%"])
+def test_every_way_to_match_agrees_with_arrow(pattern: str) -> None:
+    words = [
+        "wxyz",
+        "abcd",
+        "wx",
+        "yz",
+        "zqa",
+        "",
+        "xwxyz",
+        "wxyzabc",
+        "dwxyzzabcd",
+        "abcdwxyz",
+        "éwxyz日abcd",
+    ]
+    column = pa.array([left + gap + right for left in words for gap in ("", " ") for right in words] + [None])
+
+    sliced = column.slice(5)
+
+    assert matches(sliced, parse_like(pattern, "\\")) == pa.compute.match_like(sliced, pattern)
+
+
+def test_find_all_finds_overlapping_occurrences_at_every_alignment() -> None:
+    data = b"ababababab-aabab"
+
+    assert find_all(pa_bytes(data), b"abab").tolist() == [0, 2, 4, 6, 12]
+
+
+def test_find_all_in_less_than_a_word() -> None:
+    assert find_all(pa_bytes(b"aba"), b"abab").tolist() == []
+
+
+def pa_bytes(data: bytes):
+    import numpy as np
+
+    return np.frombuffer(data, np.uint8)
