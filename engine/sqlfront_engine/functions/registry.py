@@ -1,20 +1,36 @@
 """The contract of a scalar function, and the registry that the planner and the evaluator share.
 
-An entry is declarative: what the arguments must be (:class:`Kind` or an exact type), what the result is, how it is
-computed over Arrow arrays. The planner casts the arguments to what the entry asks for, by Spark's coercion rules, so a
-kernel only ever sees the types that it names.
-"""
+An entry is declarative: what the arguments must be (:class:`Kind` or an exact type), what the result is,
+how it is computed over Arrow arrays. The planner casts the arguments to what the entry asks for, by Spark's
+coercion rules, so a kernel only ever sees the types that it names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import Final, TypeAlias
 
 import pyarrow as pa
 
 from sqlfront_engine.errors import InternalError
+from sqlfront_engine.expressions import Call
+from sqlfront_engine.forms import Datum
+from sqlfront_engine.settings import Settings
 
-Datum = pa.Array | pa.Scalar
+__all__ = [
+    "OPERATORS",
+    "ArgumentType",
+    "Datum",
+    "Invocation",
+    "Kernel",
+    "Kind",
+    "PreparedKernel",
+    "ScalarFunction",
+    "Settings",
+    "Signature",
+    "lookup",
+    "names",
+    "register",
+]
 
 
 class Kind(Enum):
@@ -42,14 +58,7 @@ class Kind(Enum):
     """A struct type."""
 
 
-ArgumentType = pa.DataType | Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the session contributes to evaluation; part of a plan's key."""
-
-    time_zone: str = "UTC"
+ArgumentType: TypeAlias = pa.DataType | Kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,39 +71,78 @@ class Invocation:
     settings: Settings
 
 
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What is known of a call before it sees rows: logical types, the values of its constant arguments
+    (None where an argument is not a literal) and the settings."""
+
+    type: pa.DataType
+    argument_types: tuple[pa.DataType, ...]
+    constants: tuple[pa.Scalar | None, ...]
+    settings: Settings
+
+
 Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
-ResultType = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.DataType]
+#: A kernel made for one signature; its second argument is the row count.
+PreparedKernel = Callable[[tuple[Datum, ...], int], Datum]
+ResultType: TypeAlias = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.DataType]
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarFunction:
     """A registry entry.
 
-    ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form - strings always plain,
-    see ``dictionary`` - and returns an array of that length, or a scalar if all arguments were scalars.
-    ``arguments`` holds the types of all positions; the last ``optional`` of them may be missing; with ``variadic`` the
-    last one repeats (zero times too, if ``optional`` covers it). ``result`` gives the logical type, from the coerced
-    argument types if callable. ``null_propagating``: null if any argument is null (and the kernel honours that).
-    ``elementwise_values``: deterministic and free of errors per value, so that the evaluator may run it over a dictionary's values
-    instead of the rows. ``display`` overrides the name in result-column names. ``example``: ``(sql, repr of result)``.
+    ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings
+    always plain) and returns an array of that length, or a scalar if all arguments were scalars.
+    ``prepare`` makes a kernel for one signature instead, so that what types and constants decide is decided
+    once per plan and not once per batch; the evaluator prefers it. An entry has one of the two or both.
+
+    ``arguments`` holds the types of all positions; the last ``optional`` of them may be missing; with
+    ``variadic`` the last one repeats (zero times too, if ``optional`` covers it). ``result`` gives the
+    logical type, from the coerced argument types if callable.
+
+    ``null_propagating``: null if any argument is null (and the kernel honours that). ``can_fail``: whether
+    it may raise for some values; a callable decides for one call. ``elementwise_values``: the result for a
+    row depends only on that row's values, so that the evaluator may run the function over a dictionary's
+    values instead of the rows (it does so only if the function is also deterministic and cannot fail).
+
+    ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
     """
 
     name: str
     arguments: tuple[ArgumentType, ...]
     result: ResultType
-    kernel: Kernel
+    kernel: Kernel | None = None
     optional: int = 0
     variadic: bool = False
     null_propagating: bool = True
     deterministic: bool = True
     elementwise_values: bool = True
-    can_fail: bool = False
+    can_fail: bool | Callable[[Call], bool] = False
     display: str | None = None
     example: tuple[str, str] | None = None
+    prepare: Callable[[Signature], PreparedKernel] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kernel is None and self.prepare is None:
+            raise InternalError(f"function {self.name} has no kernel")
 
     def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
         """The logical result type for coerced logical argument types."""
         return self.result(argument_types) if callable(self.result) else self.result
+
+    def fails(self, call: Call) -> bool:
+        """Whether this call itself (not its operands) may raise for some values."""
+        return self.can_fail(call) if callable(self.can_fail) else self.can_fail
+
+    def prepared(self, signature: Signature) -> PreparedKernel:
+        """The kernel for one signature."""
+        if self.prepare is not None:
+            return self.prepare(signature)
+        kernel = self.kernel
+        assert kernel is not None
+        result, types, settings = signature.type, signature.argument_types, signature.settings
+        return lambda arguments, length: kernel(arguments, Invocation(result, types, length, settings))
 
 
 _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}

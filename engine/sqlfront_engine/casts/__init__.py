@@ -1,0 +1,11 @@
+"""CAST and TRY_CAST between all pairs of types that Spark's ANSI mode allows.
+
+:func:`compile_cast` makes the conversion of one pair; :func:`can_cast` says which pairs there are, and
+:func:`cast_can_fail` which of them may refuse a value. Where a conversion refuses a value, CAST raises
+Spark's error and TRY_CAST gives null. One module per kind of source or target: :mod:`.numbers`,
+:mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`,
+:mod:`.nested`."""
+
+from sqlfront_engine.casts.pairs import can_cast, cast_can_fail, compile_cast
+
+__all__ = ["can_cast", "cast_can_fail", "compile_cast"]

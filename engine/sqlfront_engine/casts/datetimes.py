@@ -1,0 +1,407 @@
+"""Casts among dates, timestamps, intervals and numbers, and from strings to them."""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_mask
+from sqlfront_engine.casts.decimals import fitted
+from sqlfront_engine.casts.numbers import Convert, int64_view, integral_to_integral, number_text
+from sqlfront_engine.casts.parsing import BLANKS, malformed
+from sqlfront_engine.civil import checked_days
+from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.failures import cast_overflow, invalid_input
+from sqlfront_engine.forms import INT64, from_months, from_unscaled, months, unscaled
+from sqlfront_engine.types import (
+    BIGINT,
+    DATE,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+)
+from sqlfront_engine.zones import from_wall_clock, offset_micros, to_wall_clock, zone_of
+
+MICROS_PER_SECOND: Final = 1_000_000
+MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
+_CAST: Final = pc.get_function("cast")
+_MATCH: Final = pc.get_function("match_substring_regex")
+_INT64_BOUND: Final = 2.0**63
+
+# ---- among temporal types
+
+
+def date_to_timestamp(zone: str) -> Convert:
+    """Midnight in the session's time zone."""
+    to_clock = date_to_timestamp_ntz()
+    return lambda values: from_wall_clock(to_clock(values), zone)
+
+
+def date_to_timestamp_ntz() -> Convert:
+    """Midnight."""
+
+    def convert(values: pa.Array) -> pa.Array:
+        micros = numpy_view(values).astype(np.int64) * MICROS_PER_DAY
+        return from_numpy(micros, TIMESTAMP_NTZ, valid_mask(values))
+
+    return convert
+
+
+def timestamp_ntz_to_date(values: pa.Array) -> pa.Array:
+    """The day."""
+    days = np.floor_divide(numpy_view(values), MICROS_PER_DAY).astype(np.int32)
+    return from_numpy(days, DATE, valid_mask(values))
+
+
+def timestamp_to_date(zone: str) -> Convert:
+    """The day in the session's time zone."""
+    return lambda values: timestamp_ntz_to_date(to_wall_clock(values, zone))
+
+
+def to_clock(zone: str) -> Convert:
+    """What the session's wall clock shows at an instant."""
+    return lambda values: to_wall_clock(values, zone)
+
+
+def from_clock(zone: str) -> Convert:
+    """The instant at which the session's wall clock shows a time."""
+    return lambda values: from_wall_clock(values, zone)
+
+
+# ---- timestamps and numbers
+
+
+def timestamp_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
+    """Whole seconds since 1970, rounded down."""
+    bound = 2 ** (target.bit_width - 1)
+
+    def convert(values: pa.Array) -> pa.Array:
+        valid = valid_mask(values)
+        seconds = np.floor_divide(numpy_view(values), MICROS_PER_SECOND)
+        bad = (seconds < -bound) | (seconds >= bound)
+        if valid is not None:
+            bad &= valid
+        if bad.any():
+            if not safe:
+                raise cast_overflow(_timestamp_literal(values, int(np.argmax(bad))), TIMESTAMP, target)
+            valid = ~bad if valid is None else valid & ~bad
+        return from_numpy(seconds.astype(f"i{target.bit_width // 8}"), target, valid)
+
+    return convert
+
+
+def _timestamp_literal(values: pa.Array, row: int) -> str:
+    clock = _CAST.call([values.slice(row, 1).view(pa.timestamp("us"))], pc.CastOptions.safe(pa.string()))
+    return f"TIMESTAMP '{re.sub(r'[.]?0+$', '', clock[0].as_py())}'"
+
+
+def timestamp_to_float(target: pa.DataType) -> Convert:
+    """Seconds since 1970 with their fraction."""
+
+    def convert(values: pa.Array) -> pa.Array:
+        seconds = int64_view(values) / float(MICROS_PER_SECOND)
+        return from_numpy(seconds.astype(f"f{target.bit_width // 8}"), target, valid_mask(values))
+
+    return convert
+
+
+def timestamp_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
+    """Seconds since 1970 with their fraction."""
+    return lambda values: from_unscaled(
+        [
+            None if value is None else fitted(value, 6, target, safe=safe)
+            for value in values.view(INT64).to_pylist()
+        ],
+        target,
+    )
+
+
+def integral_to_timestamp(values: pa.Array) -> pa.Array:
+    """Seconds since 1970; what is beyond the range of timestamps becomes its bound, as in Spark."""
+    seconds = numpy_view(values).astype(np.int64)
+    limit = np.iinfo(np.int64).max // MICROS_PER_SECOND
+    micros = np.clip(seconds, -limit, limit) * MICROS_PER_SECOND
+    micros[seconds > limit] = np.iinfo(np.int64).max
+    micros[seconds < -limit] = np.iinfo(np.int64).min
+    return from_numpy(micros, TIMESTAMP, valid_mask(values))
+
+
+def float_to_timestamp(source: pa.DataType, *, safe: bool) -> Convert:
+    """Seconds since 1970, cut off to microseconds."""
+
+    def micros(value: float | None) -> int | None:
+        if value is None:
+            return None
+        product = value * MICROS_PER_SECOND
+        if -_INT64_BOUND <= product <= _INT64_BOUND:
+            return min(int(product), 2**63 - 1)
+        if safe:
+            return None
+        if product != product or value in (float("inf"), float("-inf")):
+            raise invalid_input(number_text(value, source), source, TIMESTAMP)
+        raise cast_overflow(number_text(product, DOUBLE), DOUBLE, BIGINT)
+
+    return lambda values: from_values([micros(value) for value in values.to_pylist()], INT64).view(TIMESTAMP)
+
+
+def decimal_to_timestamp(source: pa.DataType) -> Convert:
+    """Seconds since 1970, cut off to microseconds; only the low 64 bits count, as in Spark."""
+
+    def micros(value: int | None) -> int | None:
+        if value is None:
+            return None
+        product = abs(value) * MICROS_PER_SECOND // 10**source.scale
+        product = (-product if value < 0 else product) & (2**64 - 1)
+        return product - 2**64 if product >= 2**63 else product
+
+    return lambda values: from_values([micros(value) for value in unscaled(values)], INT64).view(TIMESTAMP)
+
+
+# ---- intervals and numbers
+
+
+def day_time_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
+    """Whole seconds of the interval."""
+    narrow = integral_to_integral(INT64, target, safe=safe)
+
+    def convert(values: pa.Array) -> pa.Array:
+        micros = numpy_view(values)
+        seconds = np.sign(micros) * (np.abs(micros) // MICROS_PER_SECOND)
+        return narrow(from_numpy(seconds, INT64, valid_mask(values)))
+
+    return convert
+
+
+def year_month_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
+    """Months of the interval."""
+    narrow = integral_to_integral(pa.int32(), target, safe=safe)
+    return lambda values: narrow(months(values))
+
+
+# ---- strings to dates and timestamps
+
+_PLAIN_DATE: Final = pc.MatchSubstringOptions(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+_PLAIN_TIMESTAMP: Final = pc.MatchSubstringOptions(
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?$"
+)
+_DATE: Final = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_DAY: Final = r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?"
+_CLOCK: Final = r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(.*))?)?"
+_TIMESTAMP: Final = re.compile(rf"{_DAY}(?:[ T]{_CLOCK})?", re.DOTALL)
+
+
+def string_to_date(*, safe: bool) -> Convert:
+    """``[+-]yyyy[yyy][-m[m][-d[d]]]``; what follows a blank or a T is ignored."""
+
+    def one(text: str | None) -> int | None:
+        if text is None:
+            return None
+        try:
+            return parse_date(text)
+        except ValueError:
+            if safe:
+                return None
+            raise malformed(text, DATE) from None
+
+    def by_row(values: pa.Array) -> pa.Array:
+        return from_values([one(text) for text in values.to_pylist()], pa.int32()).view(DATE)
+
+    return _quick(_PLAIN_DATE, pc.CastOptions.safe(DATE), by_row)
+
+
+def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: Convert) -> Convert:
+    """Arrow's parser where all texts are in plain notation and valid, else row by row."""
+
+    def convert(values: pa.Array) -> pa.Array:
+        matches = _MATCH.call([values], pattern)
+        if matches.true_count == len(values) - values.null_count:
+            try:
+                return _CAST.call([values], options)
+            except pa.ArrowInvalid:
+                pass
+        return by_row(values)
+
+    return convert
+
+
+def parse_date(text: str) -> int:
+    """Days since 1970 of a date as Spark's cast reads it; ValueError if malformed.
+
+    >>> parse_date(" 1970-1-2 "), parse_date("1970-01-03Tanything")
+    (1, 2)
+    """
+    match = _DATE.fullmatch(text.strip(BLANKS))
+    if match is None:
+        raise ValueError
+    sign, year, month, day = match.groups()
+    return checked_days(-int(year) if sign == "-" else int(year), int(month or 1), int(day or 1))
+
+
+def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
+    """A date, optionally a time of day with a fraction, optionally a zone (else the session's)."""
+    session = zone_of(zone)
+
+    def instant(text: str) -> int:
+        clock, name = parse_timestamp(text)
+        return clock - offset_micros(clock, session if name is None else zone_of(name))
+
+    by_row = _micros_by_row(instant, TIMESTAMP, safe=safe)
+    quick = _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
+
+    def convert(values: pa.Array) -> pa.Array:
+        parsed = quick(values)
+        return from_wall_clock(parsed, zone) if parsed.type.equals(TIMESTAMP_NTZ) else parsed
+
+    return convert
+
+
+def string_to_timestamp_ntz(*, safe: bool) -> Convert:
+    """As for timestamps; a zone is checked and ignored."""
+
+    def clock_of(text: str) -> int:
+        clock, name = parse_timestamp(text)
+        if name is not None:
+            zone_of(name)
+        return clock
+
+    by_row = _micros_by_row(clock_of, TIMESTAMP_NTZ, safe=safe)
+    return _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
+
+
+def _micros_by_row(parse: Callable[[str], int], target: pa.DataType, *, safe: bool) -> Convert:
+    def one(text: str | None) -> int | None:
+        if text is None:
+            return None
+        try:
+            return parse(text)
+        except ValueError:
+            if safe:
+                return None
+            raise malformed(text, target) from None
+
+    return lambda values: from_values([one(text) for text in values.to_pylist()], INT64).view(target)
+
+
+def parse_timestamp(text: str) -> tuple[int, str | None]:
+    """Wall-clock microseconds since 1970, and the zone's name if there is one; ValueError if malformed.
+
+    >>> parse_timestamp("1970-01-01 00:00:01.5 Europe/Paris")
+    (1500000, 'Europe/Paris')
+    """
+    match = _TIMESTAMP.fullmatch(text.strip(BLANKS))
+    if match is None:
+        raise ValueError
+    sign, year, month, day, hour, minute, second, fraction, zone = match.groups()
+    if hour is not None and day is None:
+        raise ValueError
+    days = checked_days(-int(year) if sign == "-" else int(year), int(month or 1), int(day or 1))
+    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        raise ValueError
+    micros = int((fraction or "")[:6].ljust(6, "0"))
+    clock = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
+    if not -(2**63) <= clock < 2**63:
+        raise ValueError
+    return clock, (zone or "").strip() or None
+
+
+# ---- strings to intervals
+
+_DAY_TIME: Final = re.compile(
+    r"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+DAY\s+TO\s+SECOND|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL
+)
+_DAY_TIME_VALUE: Final = re.compile(
+    r"([+-])?([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?"
+)
+_YEAR_MONTH: Final = re.compile(
+    r"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+YEAR\s+TO\s+MONTH|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL
+)
+_YEAR_MONTH_VALUE: Final = re.compile(r"([+-])?([0-9]{1,9})-([0-9]{1,2})")
+
+
+def string_to_day_time(*, safe: bool) -> Convert:
+    """``[+-]d h:m:s[.n]``, also inside ``INTERVAL '...' DAY TO SECOND``."""
+
+    def parse(text: str) -> int:
+        outer, body = _interval_body(_DAY_TIME, text)
+        match = _DAY_TIME_VALUE.fullmatch(body)
+        if match is None:
+            raise ValueError
+        days, hours, minutes, seconds = (int(part) for part in match.group(2, 3, 4, 5))
+        if hours > 23 or minutes > 59 or seconds > 59:
+            raise ValueError
+        micros = int((match[6] or "")[:6].ljust(6, "0"))
+        total = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
+        return _bounded(-total if outer != (match[1] == "-") else total, 63)
+
+    def error(text: str) -> DatabaseError:
+        return _interval_error(text, "day-time", "d h:m:s.n", "day to second", "_WITH_NOTICE")
+
+    def convert(values: pa.Array) -> pa.Array:
+        return _intervals(parse, error, values, INT64, safe=safe).view(DAY_TIME_INTERVAL)
+
+    return convert
+
+
+def string_to_year_month(*, safe: bool) -> Convert:
+    """``[+-]y-m``, also inside ``INTERVAL '...' YEAR TO MONTH``."""
+
+    def parse(text: str) -> int:
+        outer, body = _interval_body(_YEAR_MONTH, text)
+        match = _YEAR_MONTH_VALUE.fullmatch(body)
+        if match is None or int(match[3]) > 11:
+            raise ValueError
+        total = int(match[2]) * 12 + int(match[3])
+        return _bounded(-total if outer != (match[1] == "-") else total, 31)
+
+    def error(text: str) -> DatabaseError:
+        return _interval_error(text, "year-month", "y-m", "year to month", "")
+
+    return lambda values: from_months(_intervals(parse, error, values, pa.int32(), safe=safe))
+
+
+def _interval_body(pattern: re.Pattern[str], text: str) -> tuple[bool, str]:
+    """Whether there is a minus before the quotes, and what stands between them."""
+    match = pattern.fullmatch(text.strip(BLANKS))
+    if match is None:
+        raise ValueError
+    return match[1] == "-", match[2] or match[3]
+
+
+def _bounded(value: int, bits: int) -> int:
+    if not -(2**bits) <= value < 2**bits:
+        raise ValueError
+    return value
+
+
+def _intervals(
+    parse: Callable[[str], int],
+    error: Callable[[str], DatabaseError],
+    values: pa.Array,
+    storage: pa.DataType,
+    *,
+    safe: bool,
+) -> pa.Array:
+    numbers: list[int | None] = []
+    for text in values.to_pylist():
+        try:
+            numbers.append(None if text is None else parse(text))
+        except ValueError:
+            if not safe:
+                raise error(text) from None
+            numbers.append(None)
+    return from_values(numbers, storage)
+
+
+def _interval_error(text: str, kind: str, form: str, name: str, suffix: str) -> DatabaseError:
+    return spark_error(
+        f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{suffix}",
+        f"Error parsing '{text}' to interval. Please ensure that the value provided is in a valid format for"
+        " defining an interval. You can reference the documentation for the correct format. Interval string"
+        f" does not match {kind} format of `[+|-]{form}`, `INTERVAL [+|-]'[+|-]{form}' {name.upper()}` when"
+        f" cast to interval {name}: {text}.",
+    )

@@ -1,0 +1,89 @@
+"""The errors of running expressions, worded as Spark words them.
+
+Spark's advice to switch ANSI mode off is left out: sqlfront has no other mode.
+"""
+
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, SMALLINT, STRING, TINYINT, sql_name
+
+_SUFFIXES: Final = {TINYINT: "S", SMALLINT: "S", BIGINT: "L"}
+
+
+def divide_by_zero() -> DatabaseError:
+    """DIVIDE_BY_ZERO: of ``/`` and ``div``."""
+    return spark_error(
+        "DIVIDE_BY_ZERO",
+        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
+    )
+
+
+def remainder_by_zero() -> DatabaseError:
+    """REMAINDER_BY_ZERO: of ``%``, mod and pmod."""
+    return spark_error(
+        "REMAINDER_BY_ZERO",
+        "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.",
+    )
+
+
+def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> DatabaseError:
+    """ARITHMETIC_OVERFLOW; ``advice`` names the function that gives null instead (``"try_add"``)."""
+    hint = f" Use '{advice}' to tolerate overflow and return NULL instead." if advice else ""
+    return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
+
+
+def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseError:
+    """BINARY_ARITHMETIC_OVERFLOW: of ``+ - *`` over tinyint and smallint, with the two values."""
+    return spark_error(
+        "BINARY_ARITHMETIC_OVERFLOW",
+        f"{left}S {symbol} {right}S caused overflow."
+        f" Use `{advice}` to ignore overflow problem and return NULL.",
+    )
+
+
+def out_of_range(value: str, precision: int, scale: int) -> DatabaseError:
+    """NUMERIC_VALUE_OUT_OF_RANGE: a number that the decimal type cannot hold."""
+    return spark_error(
+        "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+        f"{value} cannot be represented as Decimal({precision}, {scale}).",
+    )
+
+
+def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
+    """CAST_INVALID_INPUT: text (as SQL would write the value, strings quoted) that is no value of the
+    target type."""
+    return spark_error(
+        "CAST_INVALID_INPUT",
+        f'The value {value} of the type "{sql_name(source)}" cannot be cast to "{sql_name(target)}" because'
+        " it is malformed. Correct the value as per the syntax, or change its target type. Use `try_cast` to"
+        " tolerate malformed input and return NULL instead.",
+    )
+
+
+def cast_overflow(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
+    """CAST_OVERFLOW: a number (as SQL would write it) beyond the target type."""
+    return spark_error(
+        "CAST_OVERFLOW",
+        f'The value {value} of the type "{sql_name(source)}" cannot be cast to "{sql_name(target)}" due to an'
+        " overflow. Use `try_cast` to tolerate overflow and return NULL instead.",
+    )
+
+
+def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
+    """A value as Spark's messages write it: with its type's suffix, strings quoted; ``text`` is its cast to
+    string.
+
+    >>> sql_text(300, pa.int64(), "300"), sql_text("x", pa.string(), "x")
+    ('300L', "'x'")
+    """
+    if data_type == STRING:
+        return f"'{text}'"
+    if isinstance(value, Decimal):
+        return f"{text}BD"
+    if data_type in (DOUBLE, FLOAT):
+        return text if text in ("NaN", "Infinity", "-Infinity") else f"{text}D"
+    return f"{text}{_SUFFIXES.get(data_type, '')}"

@@ -1,0 +1,59 @@
+"""Floats as Java prints them: ``1.0``, ``1.0E7``, ``1.0E-4``, ``NaN``, ``Infinity``."""
+
+import struct
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+
+_SPECIAL: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+#: Below this, a double's shortest digits may be fewer than the two that Java prints.
+_SMALLEST_NORMAL: Final = 2.2250738585072014e-308
+
+
+def float_text(value: float, *, single: bool = False) -> str:
+    """The shortest digits that give the double (``single``: the float) back, in Java's notation.
+
+    Plain notation from 0.001 up to 10 million, else one digit before the point and an exponent. (Java
+    before 19 sometimes prints a digit more than is needed; we follow the later ones.)
+
+    >>> float_text(1e7), float_text(9999999.0), float_text(5e-324), float_text(0.1, single=True)
+    ('1.0E7', '9999999.0', '4.9E-324', '0.1')
+    """
+    text = str(np.float32(value)) if single else repr(value)
+    special = _SPECIAL.get(text)
+    if special is not None:
+        return special
+    magnitude = abs(value)
+    if 1e-3 <= magnitude < 1e7 or value == 0:
+        return _plain(text)
+    sign, digits, exponent = Decimal(text).as_tuple()
+    assert isinstance(exponent, int)
+    figures = "".join(map(str, digits)).rstrip("0") or "0"
+    power = len(digits) - 1 + exponent
+    if len(figures) == 1 and magnitude < _SMALLEST_NORMAL:
+        figures, power = _two_digits(magnitude, single=single)
+    return f"{'-' if sign else ''}{figures[0]}.{figures[1:] or '0'}E{power}"
+
+
+def _plain(text: str) -> str:
+    if "e" in text or "E" in text:
+        text = format(Decimal(text), "f")
+    return text if "." in text else f"{text}.0"
+
+
+def _two_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
+    """The two digits nearest to a subnormal number, as Java prints them where one digit would do."""
+    figures, _, power = f"{magnitude:.1e}".partition("e")
+    figures = figures.replace(".", "")
+    back = float(f"{figures[0]}.{figures[1]}e{power}")
+    same = np.float32(back) == np.float32(magnitude) if single else back == magnitude
+    return (figures.rstrip("0") or "0", int(power)) if same else (f"{magnitude:.0e}"[0], int(power))
+
+
+def round_to_single(value: float) -> float:
+    """The float nearest to a double (infinite beyond the largest float)."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")

@@ -1,0 +1,286 @@
+"""Comparisons: ``= <> < <= > >= <=>`` and IN, as Spark orders values.
+
+NaN equals NaN and is greater than any other number; -0.0 equals 0.0; strings and binaries compare by bytes;
+arrays and structs by their elements, a null element being least. The operands have one type."""
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_engine.forms import Datum, full_array, is_scalar, months, nulls, scaled, widened
+from sqlfront_engine.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register
+from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, YEAR_MONTH_INTERVAL, is_decimal, is_fractional
+
+_INVERT: Final = pc.get_function("invert")
+_IS_NAN: Final = pc.get_function("is_nan")
+_IS_NULL: Final = pc.get_function("is_null")
+_AND: Final = pc.get_function("and")
+_OR: Final = pc.get_function("or")
+_OR_KLEENE: Final = pc.get_function("or_kleene")
+_COALESCE: Final = pc.get_function("coalesce")
+
+#: Registry name to Arrow kernel.
+_KERNELS: Final = {
+    "equal": pc.get_function("equal"),
+    "not_equal": pc.get_function("not_equal"),
+    "less": pc.get_function("less"),
+    "less_equal": pc.get_function("less_equal"),
+    "greater": pc.get_function("greater"),
+    "greater_equal": pc.get_function("greater_equal"),
+}
+_MIRRORED: Final = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+_NEGATED: Final = {"greater": "less_equal", "greater_equal": "less"}
+_PYTHON: Final[dict[str, Callable[[tuple[object, ...], tuple[object, ...]], bool]]] = {
+    "equal": lambda left, right: left == right,
+    "not_equal": lambda left, right: left != right,
+    "less": lambda left, right: left < right,
+    "less_equal": lambda left, right: left <= right,
+    "greater": lambda left, right: left > right,
+    "greater_equal": lambda left, right: left >= right,
+}
+_COMPARED_BY_ARROW: Final = frozenset(
+    data_type.id
+    for data_type in (
+        pa.bool_(),
+        pa.int8(),
+        pa.int16(),
+        pa.int32(),
+        pa.int64(),
+        pa.string(),
+        pa.binary(),
+        pa.date32(),
+        pa.timestamp("us"),
+        pa.duration("us"),
+    )
+)
+
+
+def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
+    """The kernel of a comparison for operands of one type."""
+    data_type = signature.argument_types[0]
+    kernel = _KERNELS[operation]
+    if data_type.id in _COMPARED_BY_ARROW:
+        return lambda arguments, length: kernel.call(arguments)
+    if is_decimal(data_type):
+        return _decimals(kernel, signature)
+    if is_fractional(data_type):
+        return _floats(operation, signature.constants)
+    if pa.types.is_null(data_type):
+        return lambda arguments, length: nulls(BOOLEAN)
+    if data_type.equals(YEAR_MONTH_INTERVAL):
+        return lambda arguments, length: kernel.call([months(argument) for argument in arguments])
+    return _nested(operation)
+
+
+def _decimals(kernel: pc.Function, signature: Signature) -> PreparedKernel:
+    left_type, right_type = signature.argument_types
+    if not left_type.equals(right_type) or left_type.precision > MAX_SHORT_PRECISION:
+        return lambda arguments, length: kernel.call([widened(argument) for argument in arguments])
+    left, right = (None if known is None else scaled(known) for known in signature.constants)
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        return kernel.call(
+            [
+                scaled(arguments[0]) if left is None else left,
+                scaled(arguments[1]) if right is None else right,
+            ]
+        )
+
+    return run
+
+
+def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> PreparedKernel:
+    """IEEE comparisons, corrected for NaN; beside a constant that is not NaN one negation does it."""
+    kernel = _KERNELS[operation]
+    left, right = constants
+    if right is not None and right.is_valid and right.as_py() == right.as_py():
+        negated = _NEGATED.get(operation)
+        if negated is None:
+            return lambda arguments, length: kernel.call(arguments)
+        opposite = _KERNELS[negated]
+        return lambda arguments, length: _INVERT.call([opposite.call(arguments)])
+    if left is not None and left.is_valid and operation in _MIRRORED:
+        mirrored = _floats(_MIRRORED[operation], (right, left))
+        return lambda arguments, length: mirrored(arguments[::-1], length)
+    return _floats_of_both(operation)
+
+
+def _floats_of_both(operation: str) -> PreparedKernel:
+    equal, less = _KERNELS["equal"], _KERNELS["less"]
+
+    def equals(left: Datum, right: Datum) -> Datum:
+        return _OR.call([equal.call([left, right]), _AND.call([_IS_NAN.call([left]), _IS_NAN.call([right])])])
+
+    def is_less(left: Datum, right: Datum) -> Datum:
+        only_right = _AND.call([_IS_NAN.call([right]), _INVERT.call([_IS_NAN.call([left])])])
+        return _OR.call([less.call([left, right]), only_right])
+
+    match operation:
+        case "equal":
+            return lambda arguments, length: equals(*arguments)
+        case "not_equal":
+            return lambda arguments, length: _INVERT.call([equals(*arguments)])
+        case "less":
+            return lambda arguments, length: is_less(*arguments)
+        case "greater":
+            return lambda arguments, length: is_less(arguments[1], arguments[0])
+        case "less_equal":
+            return lambda arguments, length: _INVERT.call([is_less(arguments[1], arguments[0])])
+        case _:
+            return lambda arguments, length: _INVERT.call([is_less(*arguments)])
+
+
+def _nested(operation: str) -> PreparedKernel:
+    compare = _PYTHON[operation]
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        left, right = (to_python(full_array(argument, length)) for argument in arguments)
+        values = [
+            None if a is None or b is None else compare(order_key(a), order_key(b))
+            for a, b in zip(left, right, strict=True)
+        ]
+        return from_values(values, BOOLEAN)
+
+    return run
+
+
+def order_key(value: object) -> tuple[object, ...]:
+    """A key that compares Python values as Spark compares the SQL values: null least, NaN greatest, strings
+    by bytes, arrays and structs element by element.
+
+    >>> order_key(None) < order_key([1]) < order_key([1, None]) < order_key([1, 2])
+    True
+    """
+    match value:
+        case None:
+            return (0,)
+        case float():
+            return (1, (1, 0.0) if value != value else (0, value))
+        case str():
+            return (1, value.encode())
+        case list() | tuple():
+            return (1, tuple(map(order_key, value)))
+        case dict():
+            return (1, tuple(map(order_key, value.values())))
+        case _:
+            return (1, value)
+
+
+def _equal_null_safe(signature: Signature) -> PreparedKernel:
+    equal = prepare_comparison("equal", signature)
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        left, right = arguments
+        same = equal(arguments, length)
+        if (is_scalar(same) and same.is_valid) or (not is_scalar(same) and same.null_count == 0):
+            return same
+        both_null = _AND.call([_IS_NULL.call([left]), _IS_NULL.call([right])])
+        if is_scalar(same):
+            return both_null
+        return _COALESCE.call([same, both_null])
+
+    return run
+
+
+# ---- IN
+
+_MANY: Final = 6
+
+
+def _in(signature: Signature) -> PreparedKernel:
+    """``x IN (constants)``: null if x is null, or if it is not found and a constant is null."""
+    data_type = signature.argument_types[0]
+    constants = signature.constants[1:]
+    present = [known for known in constants if known is not None and known.is_valid]
+    has_null = len(present) < len(constants)
+    if len(present) > _MANY and data_type.id in _COMPARED_BY_ARROW:
+        found = _by_set(pa.concat_arrays([pa.repeat(known, 1) for known in present]))
+    elif len(present) > _MANY and is_decimal(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
+        among = _by_set(pa.concat_arrays([pa.repeat(scaled(known), 1) for known in present]))
+        found = lambda arguments, length: among((scaled(arguments[0]),), length)  # noqa: E731
+    else:
+        found = _by_comparisons(signature, tuple(present))
+    if not has_null:
+        return found
+    null = nulls(BOOLEAN)
+    return lambda arguments, length: _OR_KLEENE.call([found(arguments, length), null])
+
+
+def _by_set(values: pa.Array) -> PreparedKernel:
+    is_in = pc.get_function("is_in")
+    options = pc.SetLookupOptions(values, skip_nulls=True)
+    if_else = pc.get_function("if_else")
+    null = nulls(BOOLEAN)
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        datum = arguments[0]
+        found = is_in.call([datum], options)
+        if is_scalar(datum):
+            return found if datum.is_valid else null
+        return if_else.call([datum.is_valid(), found, null]) if datum.null_count else found
+
+    return run
+
+
+def _by_comparisons(signature: Signature, constants: tuple[pa.Scalar, ...]) -> PreparedKernel:
+    types = signature.argument_types[:1] * 2
+    tests = [
+        (known, prepare_comparison("equal", Signature(BOOLEAN, types, (None, known), signature.settings)))
+        for known in constants
+    ]
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        datum = arguments[0]
+        found: Datum | None = None
+        for known, equal in tests:
+            test = equal((datum, known), length)
+            found = test if found is None else _OR.call([found, test])
+        return nulls(BOOLEAN) if found is None else found
+
+    return run
+
+
+def _entry(operation: str, example: tuple[str, str]) -> ScalarFunction:
+    return ScalarFunction(
+        operation,
+        (Kind.COMMON, Kind.COMMON),
+        BOOLEAN,
+        prepare=lambda signature: prepare_comparison(operation, signature),
+        example=example,
+    )
+
+
+register(
+    _entry("equal", ("1 = 2", "False")),
+    _entry("not_equal", ("1 <> 2", "True")),
+    _entry("less", ("1 < 2", "True")),
+    _entry("less_equal", ("1 <= 2", "True")),
+    _entry("greater", ("1 > 2", "False")),
+    _entry("greater_equal", ("1 >= 2", "False")),
+    ScalarFunction(
+        "equal_null_safe",
+        (Kind.COMMON, Kind.COMMON),
+        BOOLEAN,
+        prepare=_equal_null_safe,
+        null_propagating=False,
+        example=("NULL <=> NULL", "True"),
+    ),
+    ScalarFunction(
+        "in",
+        (Kind.COMMON, Kind.COMMON),
+        BOOLEAN,
+        prepare=_in,
+        optional=0,
+        variadic=True,
+        null_propagating=False,
+        example=("2 IN (1, 2, NULL)", "True"),
+    ),
+)

@@ -1,0 +1,112 @@
+"""Between instants and a time zone's wall clock, as java.time does it.
+
+A wall-clock time that a zone has twice is its earlier instant; one that it skips is read with the offset
+before the gap, so that it shows as the time shifted by the gap's length."""
+
+import datetime
+import re
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.types import TIMESTAMP, TIMESTAMP_NTZ
+
+_UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "UCT", "Zulu", "Etc/GMT"})
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_OFFSET: Final = re.compile(
+    r"(?:(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))?)?)|(?:UTC|GMT|UT|Z)"
+)
+_SHORT_NAMES: Final = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "EST": "-05:00",
+    "HST": "-10:00",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "MST": "-07:00",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+
+
+def is_utc(zone: str) -> bool:
+    """Whether the zone's wall clock shows UTC at all times."""
+    return zone in _UTC_NAMES
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> datetime.tzinfo:
+    """The zone of an IANA name, one of Java's short names (``PST``) or an offset (``+1``, ``GMT+01:30``);
+    ValueError if there is none."""
+    name = _SHORT_NAMES.get(name, name)
+    match = _OFFSET.fullmatch(name)
+    if match is not None:
+        return datetime.timezone(_offset(match))
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        raise ValueError(f"no time zone {name}") from None
+
+
+def _offset(match: re.Match[str]) -> datetime.timedelta:
+    if match[1] is None:
+        return datetime.timedelta(0)
+    hours, minutes, seconds = (int(part or 0) for part in match.group(2, 3, 4))
+    total = hours * 3600 + minutes * 60 + seconds
+    if minutes > 59 or seconds > 59 or total > 18 * 3600:
+        raise ValueError(f"no offset {match[0]}")
+    return datetime.timedelta(seconds=-total if match[1] == "-" else total)
+
+
+def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
+    """Timestamps as the zone's wall clock shows them (timestamp_ntz)."""
+    if is_utc(zone):
+        return instants.view(TIMESTAMP_NTZ)
+    return pc.call_function("local_timestamp", [instants.view(pa.timestamp("us", tz=zone))])
+
+
+def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
+    """The instants (timestamp) at which the zone's wall clock shows these timestamp_ntz."""
+    if is_utc(zone):
+        return clock.view(TIMESTAMP)
+    options = pc.AssumeTimezoneOptions(zone, ambiguous="earliest", nonexistent="raise")
+    try:
+        return pc.call_function("assume_timezone", [clock], options).view(TIMESTAMP)
+    except pa.ArrowInvalid:
+        micros = clock.view(pa.int64()).to_pylist()
+        values = [None if value is None else value - offset_micros(value, zone_of(zone)) for value in micros]
+        return from_values(values, pa.int64()).view(TIMESTAMP)
+
+
+def offset_micros(clock: int, zone: datetime.tzinfo) -> int:
+    """The zone's offset, in microseconds, when its wall clock shows ``clock`` (microseconds since 1970)."""
+    try:
+        moment = _EPOCH + datetime.timedelta(microseconds=clock)
+    except OverflowError:
+        moment = _EPOCH
+    offset = zone.utcoffset(moment)
+    return 0 if offset is None else offset // _MICROSECOND
