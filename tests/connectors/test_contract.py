@@ -20,7 +20,7 @@ from tests.connectors.reading import read
 SCHEMA = pa.schema(
     [("id", BIGINT), ("name", STRING), ("price", decimal(12, 2)), ("day", DATE), ("ratio", DOUBLE)]
 )
-ROWS = [
+ROWS: list[dict[str, object]] = [
     {"id": 1, "name": "a", "price": Decimal("1.50"), "day": datetime.date(2024, 2, 29), "ratio": 0.5},
     {"id": 2, "name": "žluťoučký 🐎", "price": None, "day": None, "ratio": -0.25},
     {"id": None, "name": None, "price": Decimal("-99.99"), "day": datetime.date(1969, 7, 20), "ratio": None},

@@ -71,26 +71,37 @@ def write(
 ) -> None:
     """Write a new file: values as ``CAST(value AS STRING)`` gives them, nulls as ``nullValue``."""
     settings = check_options("csv", options)
-    text_schema = pa.schema([(name, STRING) for name in schema.names])
-    style = arrow_csv.WriteOptions(include_header=is_on(settings, "header"), delimiter=settings["sep"])
-    with arrow_csv.CSVWriter(path, text_schema, write_options=style) as writer:
+    with open(path, "w", encoding=settings["encoding"], newline="") as out:
+        if is_on(settings, "header"):
+            out.write(_line(schema.names, settings))
         for batch in batches:
             columns = [
-                evaluate(Cast(STRING, Column(field.type, index)), batch, Settings()).cast(STRING)
+                evaluate(Cast(STRING, Column(field.type, index)), batch, Settings()).to_pylist()
                 for index, field in enumerate(schema)
             ]
-            if settings["nullvalue"]:
-                null_text = scalar(settings["nullvalue"], STRING)
-                columns = [pc.fill_null(column, null_text) for column in columns]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=text_schema))
+            out.writelines(_line(row, settings) for row in zip(*columns, strict=True))
+
+
+def _line(texts: Sequence[str | None], options: Mapping[str, str]) -> str:
+    """One record; fields are quoted where they must be, and empty strings to tell them from nulls."""
+    separator, quote, escape = options["sep"], options["quote"], options["escape"]
+    fields = []
+    for text in texts:
+        if text is None:
+            fields.append(options["nullvalue"])
+        elif not text or any(special in text for special in (separator, quote, "\n", "\r")):
+            fields.append(quote + text.replace(quote, escape + quote) + quote)
+        else:
+            fields.append(text)
+    return separator.join(fields) + "\n"
 
 
 def _read_texts(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     """Batches of string columns under ``names``."""
     try:
-        _check_quotes(path, options)
+        source = _source(path, options)
         try:
-            batches = list(_arrow_batches(path, options, names))
+            batches = list(_arrow_batches(source, options, names))
         except pa.ArrowInvalid as error:
             if "Empty CSV" in str(error):
                 return
@@ -108,7 +119,9 @@ def _read_texts(path: str, options: Mapping[str, str], names: tuple[str, ...]) -
         yield _without(batch, null_text) if null_text else batch
 
 
-def _arrow_batches(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+def _arrow_batches(
+    source: str | pa.BufferReader, options: Mapping[str, str], names: tuple[str, ...]
+) -> Iterator[pa.RecordBatch]:
     convert_options = arrow_csv.ConvertOptions(
         column_types=dict.fromkeys(names, STRING),
         null_values=[""],
@@ -119,33 +132,43 @@ def _arrow_batches(path: str, options: Mapping[str, str], names: tuple[str, ...]
     reading = arrow_csv.ReadOptions(
         use_threads=False, column_names=list(names), skip_rows=skipped, encoding=options["encoding"]
     )
-    yield from arrow_csv.open_csv(path, reading, _parse_options(options), convert_options)
+    yield from arrow_csv.open_csv(source, reading, _parse_options(options), convert_options)
 
 
 def _parse_options(options: Mapping[str, str]) -> arrow_csv.ParseOptions:
-    quote, escape = options["quote"], options["escape"]
     return arrow_csv.ParseOptions(
         delimiter=options["sep"],
-        quote_char=quote or False,
-        double_quote=escape == quote,
-        escape_char=escape if escape and escape != quote else False,
+        quote_char=options["quote"] or False,
+        double_quote=True,
+        escape_char=False,
         newlines_in_values=is_on(options, "multiline"),
         ignore_empty_lines=True,
     )
 
 
-def _check_quotes(path: str, options: Mapping[str, str]) -> None:
-    """Refuse what Spark would keep unparsed: a doubled quote without ``escape '"'``."""
-    quote = options["quote"].encode()
-    if not quote or options["escape"] == options["quote"]:
-        return
+def _source(path: str, options: Mapping[str, str]) -> str | pa.BufferReader:
+    """What Arrow's parser is to read: the file, or its content with escaped quotes doubled.
+
+    In Spark an escape counts only before a quote. A doubled quote without ``escape '"'`` it leaves unparsed, which is
+    refused here, and so is an escaped escape before a quote.
+    """
+    quote, escape = options["quote"].encode(), options["escape"].encode()
+    if not quote or not escape or escape == quote:
+        return path
     with open(path, "rb") as file:
         content = file.read()
-    if quote * 2 not in content:
-        return
     separator = re.escape(options["sep"].encode())
-    if re.search((_DOUBLED % (separator, separator)).replace(b'"', re.escape(quote)), content):
-        raise NotSupportedError(f"{path} holds doubled quotes; give the option escape '{options['quote']}'")
+    if quote * 2 in content:
+        doubled = (_DOUBLED % (separator, separator)).replace(b'"', re.escape(quote))
+        if re.search(doubled, content.replace(escape + quote, b"")):
+            raise NotSupportedError(
+                f"{path} holds doubled quotes; give the option escape '{options['quote']}'"
+            )
+    if escape + quote not in content:
+        return path
+    if escape * 2 + quote in content:
+        raise NotSupportedError(f"{path} holds an escaped {options['escape']} before a quote")
+    return pa.BufferReader(content.replace(escape + quote, quote * 2))
 
 
 def _ragged(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> pa.RecordBatch:
