@@ -149,8 +149,8 @@ def _parse_options(options: Mapping[str, str]) -> arrow_csv.ParseOptions:
 def _source(path: str, options: Mapping[str, str]) -> str | pa.BufferReader:
     """What Arrow's parser is to read: the file, or its content with escaped quotes doubled.
 
-    In Spark an escape counts only before a quote. A doubled quote without ``escape '"'`` it leaves unparsed, which is
-    refused here, and so is an escaped escape before a quote.
+    In Spark an escape counts only before a quote. A doubled quote without ``escape '"'`` it leaves unparsed,
+    which is refused here, and so is an escaped escape before a quote.
     """
     quote, escape = options["quote"].encode(), options["escape"].encode()
     if not quote or not escape or escape == quote:
