@@ -85,7 +85,7 @@ def _check_shape(plan: LogicalPlan) -> None:
         case Join(condition=condition):
             if condition is not None:
                 _require_boolean(plan, condition)
-            if any(left.type != right.type for left, right in plan.keys):
+            if any(key.left.type != key.right.type for key in plan.keys):
                 raise InternalError("Join: the two sides of a key differ in type")
             if plan.kind in FILTERING_JOINS and plan.width != plan.left.width:
                 raise InternalError("Join: a filtering join must give the left row")

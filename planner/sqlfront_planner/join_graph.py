@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.types import BOOLEAN
-from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKind, LogicalPlan, Project
+from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKey, JoinKind, LogicalPlan, Project
 from sqlfront_planner.rewriting import filtered, is_deterministic, remap, selected
 
 
@@ -122,9 +122,7 @@ class _Flattening:
 
 
 def _predicates(join: Join, left: Sequence[int], right: Sequence[int]) -> tuple[Expr, ...]:
-    keys = tuple(
-        Call(BOOLEAN, "equal", (remap(mine, left), remap(other, right))) for mine, other in join.keys
-    )
+    keys = tuple(remap(key.over_both(len(left)), [*left, *right]) for key in join.keys)
     if join.condition is None:
         return keys
     condition = remap(join.condition, [*left, *right])
@@ -167,14 +165,12 @@ def column_equality(predicate: Expr) -> tuple[int, int] | None:
     return None
 
 
-def split_keys(
-    parts: Iterable[Expr], left_width: int
-) -> tuple[tuple[tuple[Expr, Expr], ...], tuple[Expr, ...]]:
+def split_keys(parts: Iterable[Expr], left_width: int) -> tuple[tuple[JoinKey, ...], tuple[Expr, ...]]:
     """Conjuncts over a concatenated row as join keys and what is no key.
 
     A key is an equality of an expression over the left row only with one over the right row only.
     """
-    keys: list[tuple[Expr, Expr]] = []
+    keys: list[JoinKey] = []
     rest: list[Expr] = []
     for part in parts:
         key = _key(part, left_width)
@@ -185,8 +181,10 @@ def split_keys(
     return tuple(keys), tuple(rest)
 
 
-def _key(part: Expr, left_width: int) -> tuple[Expr, Expr] | None:
-    if not (isinstance(part, Call) and part.function == "equal" and is_deterministic(part)):
+def _key(part: Expr, left_width: int) -> JoinKey | None:
+    if not (isinstance(part, Call) and part.function in ("equal", "equal_null_safe")):
+        return None
+    if not is_deterministic(part):
         return None
     first, second = part.arguments
     sides = [columns_used(first), columns_used(second)]
@@ -197,7 +195,7 @@ def _key(part: Expr, left_width: int) -> tuple[Expr, Expr] | None:
     if max(sides[0]) >= left_width or min(sides[1]) < left_width:
         return None
     places = {ordinal: ordinal - left_width for ordinal in sides[1]}
-    return first, remap(second, places)
+    return JoinKey(first, remap(second, places), part.function == "equal_null_safe")
 
 
 @dataclass(slots=True)
@@ -239,12 +237,13 @@ class _Building:
         places = [*left.places, *right.places]
         condition = self.take(places)
         mine, other = left.plan.row(), right.plan.row()
-        keys: list[tuple[Expr, Expr]] = []
+        keys: list[JoinKey] = []
         for members in self.classes:
             on_left = members.intersection(left.places)
             on_right = members.intersection(right.places)
             if on_left and on_right:
-                keys.append((mine[left.places.index(min(on_left))], other[right.places.index(min(on_right))]))
+                places_there = left.places.index(min(on_left)), right.places.index(min(on_right))
+                keys.append(JoinKey(mine[places_there[0]], other[places_there[1]]))
         where = self.where(places)
         more, rest = split_keys((remap(item, where) for item in condition), len(left.places))
         plan = Join(left.plan, right.plan, JoinKind.INNER, conjunction(rest), (*keys, *more))

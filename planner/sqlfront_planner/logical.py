@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_engine.display import describe
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, SortKey, WindowCall
+from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, SortKey, WindowCall, transform
+from sqlfront_engine.types import BOOLEAN
 
 
 class JoinKind(Enum):
@@ -86,7 +87,7 @@ class Subquery(Expr, frozen=True, tag_field="kind", tag=True):
     plan: LogicalPlan
 
     def describe(self) -> str:
-        """The text that EXPLAIN shows; the plan itself is printed below the node that holds the expression."""
+        """The text that EXPLAIN shows; the plan is printed below the node that holds the expression."""
         return "(scalar subquery)"
 
 
@@ -249,20 +250,40 @@ class Project(LogicalPlan):
         return replace(self, input=inputs[0])
 
 
+class JoinKey(NamedTuple):
+    """An equality between the two sides of a join; both expressions have one type."""
+
+    left: Expr
+    """Over the left row."""
+    right: Expr
+    """Over the right row, whose columns count from 0."""
+    null_safe: bool = False
+    """Whether null equals null (``<=>``)."""
+
+    def over_both(self, left_width: int) -> Expr:
+        """The same as a condition over the concatenated row."""
+        moved = transform(
+            self.right,
+            lambda item: (
+                Column(item.type, item.ordinal + left_width, item.name) if isinstance(item, Column) else item
+            ),
+        )
+        return Call(BOOLEAN, "equal_null_safe" if self.null_safe else "equal", (self.left, moved))
+
+
 @dataclass(frozen=True, slots=True)
 class Join(LogicalPlan):
     """Rows of both sides that satisfy ``keys`` and ``condition``.
 
-    ``keys`` are pairs (expression over the left row, expression over the right row) compared by ``=`` (of one
-    type), filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross join is
-    INNER without either.
+    ``keys`` are filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross
+    join is INNER without either.
     """
 
     left: LogicalPlan
     right: LogicalPlan
     kind: JoinKind
     condition: Expr | None = None
-    keys: tuple[tuple[Expr, Expr], ...] = ()
+    keys: tuple[JoinKey, ...] = ()
 
     @property
     def schema(self) -> pa.Schema:
@@ -283,12 +304,13 @@ class Join(LogicalPlan):
         return self.left.width if self.kind in FILTERING_JOINS else self.left.width + self.right.width
 
     def operands(self) -> tuple[Expr, ...]:
-        keys = tuple(side for pair in self.keys for side in pair)
+        keys = tuple(side for key in self.keys for side in (key.left, key.right))
         return keys if self.condition is None else (*keys, self.condition)
 
     def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
         count = 2 * len(self.keys)
-        keys = tuple(zip(operands[0:count:2], operands[1:count:2], strict=True))
+        sides = zip(operands[0:count:2], operands[1:count:2], self.keys, strict=True)
+        keys = tuple(JoinKey(left, right, key.null_safe) for left, right, key in sides)
         return replace(self, keys=keys, condition=None if self.condition is None else operands[count])
 
     def inputs(self) -> tuple[LogicalPlan, ...]:

@@ -10,17 +10,33 @@ from typing import Final
 
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.rules.eliminate_outer_joins import eliminate_outer_joins
+from sqlfront_planner.rules.extract_join_keys import extract_join_keys
+from sqlfront_planner.rules.fold_constants import fold_constants
 from sqlfront_planner.rules.merge_projections import merge_projections
 from sqlfront_planner.rules.prune_columns import prune_columns
 from sqlfront_planner.rules.push_down_filters import push_down_filters
 from sqlfront_planner.rules.push_down_limits import push_down_limits
+from sqlfront_planner.rules.reorder_joins import reorder_joins
+from sqlfront_planner.rules.simplify_expressions import simplify_expressions
+from sqlfront_planner.rules.surface_constant_errors import surface_constant_errors
+from sqlfront_planner.rules.turn_right_joins import turn_right_joins
+from sqlfront_planner.rules.unnest_subqueries import unnest_subqueries
 
 #: A rewrite of the whole plan; ``Settings`` are the session's, for what folds constants.
 Rule = Callable[[LogicalPlan, Settings], LogicalPlan]
 
 RULES: Final[tuple[Rule, ...]] = (
+    fold_constants,
+    simplify_expressions,
+    unnest_subqueries,
+    turn_right_joins,
+    eliminate_outer_joins,
     push_down_filters,
+    reorder_joins,
+    extract_join_keys,
     prune_columns,
+    surface_constant_errors,
     merge_projections,
     push_down_limits,
 )

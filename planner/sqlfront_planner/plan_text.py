@@ -94,7 +94,10 @@ def _scan(scan: Scan) -> str:
 
 
 def _join(join: Join) -> str:
-    on = [f"{describe(mine)} = right.{describe(other)}" for mine, other in join.keys]
+    on = [
+        f"{describe(key.left)} {'<=>' if key.null_safe else '='} right.{describe(key.right)}"
+        for key in join.keys
+    ]
     if join.condition is not None:
         on.append(describe(join.condition))
     return f"Join: {join.kind.value}{' on ' if on else ''}{' AND '.join(on)}"

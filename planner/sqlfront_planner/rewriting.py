@@ -3,10 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from msgspec import structs
+
 from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjunction, transform, walk
 from sqlfront_engine.functions.registry import lookup
 from sqlfront_engine.types import BOOLEAN
-from sqlfront_planner.logical import Filter, LogicalPlan, OuterColumn, Project, Subquery
+from sqlfront_planner.logical import (
+    Filter,
+    LogicalPlan,
+    OuterColumn,
+    Project,
+    Subquery,
+    transform_plan,
+)
 
 TRUE: Final = Literal(BOOLEAN, True)
 FALSE: Final = Literal(BOOLEAN, False)
@@ -51,6 +60,14 @@ def substitute(expression: Expr, values: Sequence[Expr] | Mapping[int, Expr]) ->
     """The expression with every column ``i`` replaced by ``values[i]``: what it says of a projection's
     input."""
     return transform(expression, lambda item: values[item.ordinal] if isinstance(item, Column) else item)
+
+
+def columns_to_outer(expression: Expr) -> Expr:
+    """An expression of the enclosing row as a subquery of it says it."""
+    return transform(
+        expression,
+        lambda item: OuterColumn(item.type, item.ordinal, item.name) if isinstance(item, Column) else item,
+    )
 
 
 def nameless(expression: Expr) -> Expr:
@@ -135,6 +152,24 @@ def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalP
     if all(new is old for new, old in zip(changed, operands, strict=True)):
         return plan
     return plan.with_operands(changed)
+
+
+def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
+    """The plan with the operands of all nodes rewritten, those in the plans of subquery expressions first.
+
+    ``rewrite`` gets whole operands and has to go down itself.
+    """
+
+    def enter(item: Expr) -> Expr:
+        if not isinstance(item, Subquery):
+            return item
+        inner = rewrite_operands(item.plan, rewrite)
+        return item if inner is item.plan else structs.replace(item, plan=inner)
+
+    def rewrite_operand(operand: Expr) -> Expr:
+        return rewrite(transform(operand, enter))
+
+    return transform_plan(plan, lambda node: map_operands(node, rewrite_operand))
 
 
 def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:

@@ -11,6 +11,7 @@ from sqlfront_planner.logical import (
     Aggregate,
     Filter,
     Join,
+    JoinKey,
     Limit,
     LogicalPlan,
     Project,
@@ -152,15 +153,18 @@ def _prune_join(plan: Join, needed: Needed) -> Pruned:
     on = columns_used(plan.condition) if plan.condition is not None else frozenset()
     used = needed | on
     left_used = frozenset(place for place in used if place < width).union(
-        *(columns_used(mine) for mine, _ in plan.keys)
+        *(columns_used(key.left) for key in plan.keys)
     )
     right_used = frozenset(place - width for place in used if place >= width).union(
-        *(columns_used(other) for _, other in plan.keys)
+        *(columns_used(key.right) for key in plan.keys)
     )
     left, left_places = _prune(plan.left, _some(plan.left, left_used))
     right, right_places = _prune(plan.right, _some(plan.right, right_used))
     places = left_places | {width + place: left.width + to for place, to in right_places.items()}
-    keys = tuple((remap(mine, left_places), remap(other, right_places)) for mine, other in plan.keys)
+    keys = tuple(
+        JoinKey(remap(key.left, left_places), remap(key.right, right_places), key.null_safe)
+        for key in plan.keys
+    )
     condition = None if plan.condition is None else remap(plan.condition, places)
     join = Join(left, right, plan.kind, condition, keys)
     return _narrow(join, left_places if plan.kind in FILTERING_JOINS else places, needed)

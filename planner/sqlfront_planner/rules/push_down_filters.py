@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.functions.registry import Settings
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.inference import implied, transferred, unknown_yet
 from sqlfront_planner.join_graph import (
     EqualityClasses,
@@ -224,7 +223,7 @@ def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
     on = () if plan.condition is None else conjuncts(plan.condition)
     right = [part for part in on if is_deterministic(part) and min(columns_used(part), default=0) >= width]
     rest = tuple(part for part in on if part not in right)
-    keys = [Call(BOOLEAN, "equal", (mine, shift(other, width))) for mine, other in plan.keys]
+    keys = [key.over_both(width) for key in plan.keys]
     derived = transferred(left, EqualityClasses([*on, *keys]))
     right += unknown_yet((item for item in derived if min(columns_used(item)) >= width), right)
     join = replace(

@@ -172,10 +172,11 @@ class Cardinality:
 
     def _key_values(self, plan: Join) -> float:
         """The number of key combinations that a row may match one of."""
-        sides = []
-        for side, keys in zip((plan.left, plan.right), zip(*plan.keys, strict=True), strict=False):
-            sides.append(self.key_side(side, keys))
-        return joined_values(sides[0], sides[1]) if sides else 1.0
+        if not plan.keys:
+            return 1.0
+        left = self.key_side(plan.left, tuple(key.left for key in plan.keys))
+        right = self.key_side(plan.right, tuple(key.right for key in plan.keys))
+        return joined_values(left, right)
 
     def key_side(self, plan: LogicalPlan, keys: tuple[Expr, ...]) -> "KeySide":
         """What one side of a join says about its keys, filters disregarded."""
@@ -203,10 +204,8 @@ class Cardinality:
         """The share of left rows that find a match, in a semi or anti join."""
         if not plan.keys:
             return 0.5
-        share = 1.0
-        mine, other = zip(*plan.keys, strict=True)
-        there = self.groups(plan.right, other)
-        values = self.key_side(plan.left, mine).values
+        there = self.groups(plan.right, tuple(key.right for key in plan.keys))
+        values = self.key_side(plan.left, tuple(key.left for key in plan.keys)).values
         share = min(1.0, there / values)
         return share * (0.7 if plan.condition is not None else 1.0)
 

@@ -1,0 +1,261 @@
+"""A correlated subquery as a plan of its own and the predicates that tie its rows to the enclosing row.
+
+The plan is read bottom-up; each predicate over an :class:`~.logical.OuterColumn` is lifted through the
+operators above it until it can be a join condition. Through a grouping, a window or a limit only equalities
+can go: the subquery is then computed for all values of its own side at once, by making that side a grouping
+(partitioning) key.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.expressions import (
+    AggregateCall,
+    Call,
+    Column,
+    Expr,
+    Frame,
+    FrameUnit,
+    Literal,
+    WindowCall,
+    columns_used,
+    conjunction,
+    conjuncts,
+    transform,
+)
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import BOOLEAN, INT
+from sqlfront_planner.logical import (
+    FILTERING_JOINS,
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    SetOperation,
+    Sort,
+    Window,
+    call_operands,
+    walk_plan,
+    with_call_operands,
+)
+from sqlfront_planner.rewriting import filtered, holds_outer_column, shift, substitute
+from sqlfront_planner.rules.fold_constants import fold
+from sqlfront_planner.rules.simplify_expressions import simplify
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """A subquery without correlation inside.
+
+    For each enclosing row the subquery's rows are those of ``plan`` that satisfy all ``predicates``, and
+    their columns are ``values``; both read the plan's row and, by OuterColumn, the enclosing row. ``empty``
+    is the row that the subquery gives when no row of the plan satisfies them (an aggregation without GROUP BY
+    has one), None if it gives none.
+    """
+
+    plan: LogicalPlan
+    predicates: tuple[Expr, ...]
+    values: tuple[Expr, ...]
+    empty: tuple[Expr, ...] | None = None
+
+
+def is_correlated(plan: LogicalPlan) -> bool:
+    """True if the plan reads the enclosing row."""
+    return any(holds_outer_column(operand) for node in walk_plan(plan) for operand in node.operands())
+
+
+def unsupported(what: str) -> NotSupportedError:
+    """The error for a correlated subquery of a shape that is not built."""
+    return NotSupportedError(f"a correlated subquery with {what} is not supported")
+
+
+def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
+    """Take the correlation out of a subquery's plan. NotSupportedError where it can't be lifted."""
+    if not is_correlated(plan):
+        return Pulled(plan, (), plan.row())
+    match plan:
+        case Filter():
+            return _pull_filter(plan, settings)
+        case Project():
+            inner = pull_up(plan.input, settings)
+            values = tuple(substitute(item, inner.values) for item in plan.expressions)
+            empty = None
+            if inner.empty is not None:
+                empty = tuple(substitute(item, inner.empty) for item in plan.expressions)
+            return replace(inner, values=values, empty=empty)
+        case Join():
+            return _pull_join(plan, settings)
+        case Aggregate():
+            return _pull_aggregate(plan, settings)
+        case Sort(limit=None, offset=0):
+            return pull_up(plan.input, settings)
+        case Limit() | Sort():
+            return _pull_limit(plan, settings)
+        case Window():
+            return _pull_window(plan, settings)
+        case SetOperation(kind=kind):
+            raise unsupported(f"the outer column inside of {kind.value.upper()}")
+        case _:
+            raise unsupported(f"the outer column inside of {type(plan).__name__}")
+
+
+def _pull_filter(plan: Filter, settings: Settings) -> Pulled:
+    inner = pull_up(plan.input, settings)
+    parts = tuple(substitute(part, inner.values) for part in conjuncts(plan.condition))
+    lifted = tuple(part for part in parts if holds_outer_column(part))
+    kept = tuple(part for part in parts if not holds_outer_column(part))
+    empty = inner.empty
+    if empty is not None:
+        passes = simplify_constant(substitute(plan.condition, empty), settings)
+        if not isinstance(passes, Literal):
+            raise unsupported("the outer column in HAVING")
+        empty = empty if passes.value is True else None
+    return Pulled(filtered(inner.plan, kept), (*inner.predicates, *lifted), inner.values, empty)
+
+
+def simplify_constant(expression: Expr, settings: Settings) -> Expr:
+    """The expression, folded and simplified until it is a literal if it can be one."""
+    return transform(fold(expression, settings), lambda item: fold(simplify(item), settings))
+
+
+def _pull_join(plan: Join, settings: Settings) -> Pulled:
+    left = pull_up(plan.left, settings)
+    right = pull_up(plan.right, settings)
+    if left.empty is not None or right.empty is not None:
+        raise unsupported("a join of an aggregation that reads the outer column")
+    width = left.plan.width
+    values = (*left.values, *(shift(value, width) for value in right.values))
+    on: list[Expr] = []
+    on += (key.over_both(plan.left.width) for key in plan.keys)
+    on += conjuncts(plan.condition) if plan.condition is not None else ()
+    parts = tuple(substitute(part, values) for part in on)
+    lifted = tuple(part for part in parts if holds_outer_column(part))
+    kept = tuple(part for part in parts if not holds_outer_column(part))
+    if plan.kind is not JoinKind.INNER and (lifted or right.predicates):
+        raise unsupported(f"the outer column inside of a {plan.kind.value} join")
+    if plan.kind in (JoinKind.RIGHT, JoinKind.FULL) and left.predicates:
+        raise unsupported(f"the outer column inside of a {plan.kind.value} join")
+    predicates = (*left.predicates, *(shift(part, width) for part in right.predicates), *lifted)
+    join = Join(left.plan, right.plan, plan.kind, conjunction(kept))
+    return Pulled(join, predicates, left.values if plan.kind in FILTERING_JOINS else values)
+
+
+def equalities(pulled: Pulled, what: str) -> tuple[tuple[Expr, ...], Callable[[int], tuple[Expr, ...]]]:
+    """The inner sides of the predicates, and the predicates over a row that holds these sides from a place
+    on."""
+    inner: list[Expr] = []
+    outer: list[Expr] = []
+    for predicate in pulled.predicates:
+        match predicate:
+            case Call(function="equal", arguments=(first, second)):
+                sides = (first, second) if holds_outer_column(second) else (second, first)
+            case _:
+                raise unsupported(f"{what} below a condition on the outer column other than =")
+        if holds_outer_column(sides[0]) or columns_used(sides[1]):
+            raise unsupported(f"{what} below a condition that mixes inner and outer columns")
+        inner.append(sides[0])
+        outer.append(sides[1])
+
+    def tied(start: int) -> tuple[Expr, ...]:
+        places = enumerate(zip(inner, outer, strict=True), start)
+        return tuple(
+            Call(BOOLEAN, "equal", (Column(mine.type, place), other)) for place, (mine, other) in places
+        )
+
+    return tuple(inner), tied
+
+
+def _inner_only(expressions: tuple[Expr, ...], what: str) -> tuple[Expr, ...]:
+    if any(holds_outer_column(item) for item in expressions):
+        raise unsupported(f"the outer column inside of {what}")
+    return expressions
+
+
+def _pull_aggregate(plan: Aggregate, settings: Settings) -> Pulled:
+    inner = pull_up(plan.input, settings)
+    if inner.empty is not None:
+        raise unsupported("an aggregation of an aggregation that reads the outer column")
+    extra, tied = equalities(inner, "an aggregation")
+    keys = _inner_only(tuple(substitute(key, inner.values) for key in plan.keys), "GROUP BY")
+    calls = tuple(_over_values(call, inner.values) for call in plan.calls)
+    row = plan.row()
+    names = (
+        *(column.name for column in row[: len(keys)]),
+        *("" for _ in extra),
+        *(column.name for column in row[len(keys) :]),
+    )
+    grouped = Aggregate(inner.plan, (*keys, *extra), calls, names)
+    columns = grouped.row()
+    values = (*columns[: len(keys)], *columns[len(keys) + len(extra) :])
+    empty = None if plan.keys else tuple(empty_value(call) for call in plan.calls)
+    return Pulled(grouped, tied(len(keys)), values, empty)
+
+
+def _over_values(call: AggregateCall, values: tuple[Expr, ...]) -> AggregateCall:
+    operands = tuple(substitute(operand, values) for operand in call_operands(call))
+    return with_call_operands(call, iter(_inner_only(operands, "an aggregate function")))
+
+
+def empty_value(call: AggregateCall) -> Expr:
+    """What an aggregate function gives for no rows.
+
+    >>> empty_value(AggregateCall("count", (), INT)).value
+    0
+    """
+    if call.function in ("count", "count_if", "regr_count", "approx_count_distinct"):
+        return Literal(call.type, 0)
+    if call.function in ("collect_list", "collect_set", "array_agg"):
+        return Literal(call.type, [])
+    return Literal(call.type, None)
+
+
+def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
+    """The first rows for each value of the inner side: those of the lowest numbers in the order within that
+    value."""
+    count = plan.count if isinstance(plan, Limit) else plan.limit
+    inner = pull_up(plan.input, settings)
+    if inner.empty is not None:
+        kept = (count is None or count > 0) and plan.offset == 0
+        return inner if kept else replace(inner, empty=None)
+    extra, _tied = equalities(inner, "LIMIT")
+    number = WindowCall("row_number", (), INT, Frame(FrameUnit.ROWS, None, 0))
+    order = _order(plan, settings) or tuple((item, False, True) for item in extra[:1])
+    window = Window(inner.plan, extra, order, (number,), ("row_number",))
+    place = Column(INT, inner.plan.width, "row_number")
+    parts: list[Expr] = []
+    if count is not None:
+        last = Literal(INT, min(count + plan.offset, 2**31 - 1))
+        parts.append(Call(BOOLEAN, "less_equal", (place, last)))
+    if plan.offset:
+        parts.append(Call(BOOLEAN, "greater", (place, Literal(INT, plan.offset))))
+    return Pulled(filtered(window, tuple(parts)), inner.predicates, inner.values)
+
+
+def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:
+    """The order of a limit's rows, over the row of the pulled-up plan, which no sort and no projection
+    changes."""
+    while isinstance(plan, Limit | Project):
+        plan = plan.input
+    if not isinstance(plan, Sort):
+        return ()
+    values = pull_up(plan.input, settings).values
+    order = tuple((values[key.ordinal], key.descending, key.nulls_first) for key in plan.keys)
+    _inner_only(tuple(item for item, _, _ in order), "ORDER BY")
+    return order
+
+
+def _pull_window(plan: Window, settings: Settings) -> Pulled:
+    inner = pull_up(plan.input, settings)
+    if inner.empty is not None:
+        raise unsupported("a window over an aggregation that reads the outer column")
+    extra, _tied = equalities(inner, "a window function")
+    moved = tuple(substitute(operand, inner.values) for operand in plan.operands())
+    node = plan.with_operands(_inner_only(moved, "a window function"))
+    assert isinstance(node, Window)
+    window = replace(node, input=inner.plan, partition=(*node.partition, *extra))
+    added = window.row()[inner.plan.width :]
+    return Pulled(window, inner.predicates, (*inner.values, *added))

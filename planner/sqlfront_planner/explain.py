@@ -1,0 +1,89 @@
+"""What EXPLAIN prints: the lane and its reason first, then plans as trees."""
+
+from collections.abc import Callable, Iterator
+
+from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
+from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan_text import plan_text
+
+
+def explain(plan: QueryPlan, *, extended: bool = False) -> str:
+    """Lane, reason and physical plan; ``extended``: the bound and the optimized logical plan before it."""
+    parts = [_head(plan)]
+    if extended:
+        parts += ["", "== Bound Plan ==", plan_text(plan.bound)]
+        parts += ["", "== Optimized Plan ==", plan_text(plan.optimized)]
+        parts += ["", "== Physical Plan =="]
+    return "\n".join([*parts, dag_text(plan.dag)])
+
+
+def explain_analyzed(plan: QueryPlan, statistics: JobStatistics) -> str:
+    """Lane, reason and physical plan with what each vertex did in a run that has ended."""
+    by_name = {vertex.name: vertex for vertex in statistics.vertices()}
+
+    def measured(vertex: Vertex) -> str:
+        known = by_name.get(vertex.name)
+        return "" if known is None else f"  [{_measures(known)}]"
+
+    total = f"time: {_time(statistics.elapsed)}, memory at most {_bytes(statistics.memory.peak)}"
+    return "\n".join([_head(plan), total, dag_text(plan.dag, measured)])
+
+
+def dag_text(dag: DAG, note: Callable[[Vertex], str] = lambda vertex: "") -> str:
+    """The DAG as a tree from its sink: each vertex with its operator, below it its inputs and how their rows
+    are routed."""
+    sinks = [vertex for vertex in dag if not dag.outbound(vertex)]
+    return "\n".join(line for sink in sinks for line in _lines(dag, sink, None, 0, note))
+
+
+def _head(plan: QueryPlan) -> str:
+    return f"lane: {plan.lane.value} ({plan.reason})"
+
+
+def _lines(
+    dag: DAG, vertex: Vertex, edge: Edge | None, depth: int, note: Callable[[Vertex], str]
+) -> Iterator[str]:
+    routing = "" if edge is None else _routing(edge)
+    instances = "" if vertex.local_parallelism == 1 else " x n"
+    yield f"{'  ' * depth}{vertex.processor.describe()}{instances}{routing}{note(vertex)}"
+    for inbound in dag.inbound(vertex):
+        yield from _lines(dag, inbound.source, inbound, depth + 1, note)
+
+
+def _routing(edge: Edge) -> str:
+    """How rows get from a vertex to the one above; nothing for the plain way."""
+    words = []
+    if edge.routing is Routing.PARTITIONED:
+        keys = ", ".join(f"#{ordinal}" for ordinal in edge.key_columns)
+        words.append(f"partitioned by {keys}" if keys else "to one")
+    elif edge.routing is Routing.BROADCAST:
+        words.append("broadcast")
+    if edge.sort_keys:
+        words.append("merged in order")
+    if edge.distribution is not Distribution.LOCAL:
+        words.append(edge.distribution.value)
+    return f" -> {', '.join(words)}" if words else ""
+
+
+def _measures(vertex: VertexStatistics) -> str:
+    parts = [
+        f"rows {vertex.rows_out:,}",
+        f"batches {vertex.batches_out:,}",
+        f"busy {_time(vertex.busy)}",
+        f"memory {_bytes(vertex.memory_peak)}",
+    ]
+    return ", ".join(parts)
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1000:,.2f} ms"
+
+
+def _bytes(count: int) -> str:
+    value = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:,.0f} {unit}"
+        value /= 1024
+    return f"{value:,.1f} GiB"

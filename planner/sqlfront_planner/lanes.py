@@ -1,0 +1,78 @@
+"""Which way a query goes, and why."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from sqlfront_planner.logical import LogicalPlan, Scan, walk_plan
+from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
+
+#: Up to that many rows of input a query runs on the caller's thread.
+INLINE_ROWS: Final = 10_000
+#: Up to that many rows of input a second instance costs more than it brings.
+SERIAL_ROWS: Final = 100_000
+
+
+class Lane(Enum):
+    """The ways that a query can go (there are two more, for lookups by key and for Spark)."""
+
+    LIGHT = "light"
+    """A light job on the DAG engine."""
+
+
+class Regime(Enum):
+    """How much of the machine a light job takes."""
+
+    INLINE = "inline"
+    """Every operator once, on the caller's thread."""
+    SERIAL = "serial"
+    """Every operator once, on the workers."""
+    PARALLEL = "parallel"
+    """Operators in several instances, rows exchanged between them."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputSize:
+    """The estimated input of a query: what its scans read, not what the tables hold."""
+
+    rows: float
+    size: float
+    tables: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A lane and the reason for it, in words that EXPLAIN shows."""
+
+    lane: Lane
+    regime: Regime
+    reason: str
+
+
+def input_size(plan: LogicalPlan, cardinality: Cardinality) -> InputSize:
+    """What the plan's scans read: a scan by key reads what it finds, any other the whole table."""
+    rows = size = 0.0
+    scans = [node for node in walk_plan(plan) if isinstance(node, Scan)]
+    for scan in scans:
+        by_key = bool(scan.filters) and bool(scan.snapshot.exact_filters(scan.filters))
+        read = cardinality.rows(scan) if by_key else table_rows(scan)
+        if scan.limit is not None and not scan.filters:
+            read = min(read, float(scan.limit))
+        rows += read
+        size += read * sum(column_bytes(column) for column in scan.row())
+    return InputSize(rows, size, len({scan.name for scan in scans}))
+
+
+def choose(size: InputSize) -> Choice:
+    """The lane and regime for an input of that size.
+
+    >>> print(choose(InputSize(2_000, 80_000, 1)).reason)
+    about 2,000 rows of 1 table, inline on the caller's thread
+    """
+    tables = f"{size.tables} table{'' if size.tables == 1 else 's'}"
+    what = f"about {size.rows:,.0f} rows of {tables}" if size.tables else "no table"
+    if size.rows <= INLINE_ROWS:
+        return Choice(Lane.LIGHT, Regime.INLINE, f"{what}, inline on the caller's thread")
+    if size.rows <= SERIAL_ROWS:
+        return Choice(Lane.LIGHT, Regime.SERIAL, f"{what}, one instance of each operator")
+    return Choice(Lane.LIGHT, Regime.PARALLEL, f"{what}, parallel")

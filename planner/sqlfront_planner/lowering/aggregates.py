@@ -1,0 +1,47 @@
+"""GROUP BY and DISTINCT: in one stage where equal keys meet anyway, else in two."""
+
+from typing import Final
+
+from sqlfront_engine.processors.aggregate import Aggregate as AggregateProcessor
+from sqlfront_engine.processors.aggregate import AggregateMode
+from sqlfront_planner.logical import Aggregate
+from sqlfront_planner.lowering.builder import Builder, Fragment
+
+#: Up to that many groups the second stage has one instance.
+FEW_GROUPS: Final = 20_000
+#: With more than that share of the rows as groups a first stage only costs.
+HARDLY_GROUPED: Final = 0.4
+
+
+def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], source: Fragment) -> Fragment:
+    """``keys`` are the grouping columns' places in the source's row; the calls read that row, too."""
+
+    def processor(mode: AggregateMode) -> AggregateProcessor:
+        return AggregateProcessor(keys, plan.calls, mode, plan.schema)
+
+    single = processor(AggregateMode.SINGLE)
+    if not source.parallel:
+        return builder.gather("aggregate", single, source)
+    out = tuple(range(len(keys)))
+    if keys and source.partitioned is not None and set(source.partitioned) <= set(keys):
+        vertex = builder.vertex("aggregate", single, parallel=True)
+        builder.keep(source, vertex)
+        return Fragment(vertex, True, tuple(keys.index(ordinal) for ordinal in source.partitioned))
+    rows = builder.cardinality.rows(plan.input)
+    groups = builder.cardinality.rows(plan)
+    if any(call.distinct for call in plan.calls) or groups > HARDLY_GROUPED * rows:
+        if not keys:
+            return builder.gather("aggregate", single, source)
+        vertex = builder.vertex("aggregate", single, parallel=True)
+        builder.spread(source, vertex, keys)
+        return Fragment(vertex, True, out)
+    # The suffix marks the first of two stages, see the DAG's DOT output.
+    partial = builder.follow(
+        "aggregate-prepare", processor(AggregateMode.PARTIAL), Fragment(source.vertex, True)
+    )
+    final = processor(AggregateMode.FINAL)
+    if groups <= FEW_GROUPS:
+        return builder.gather("aggregate", final, partial)
+    vertex = builder.vertex("aggregate", final, parallel=True)
+    builder.spread(partial, vertex, out)
+    return Fragment(vertex, True, out)

@@ -1,0 +1,160 @@
+"""Joins: which side is held, and how equal keys meet."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from sqlfront_engine.expressions import Column
+from sqlfront_engine.processors.hash_join import HashJoin
+from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
+from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind
+from sqlfront_planner.lowering.builder import Builder, Fragment, narrowed
+
+#: A held side of at most that many estimated bytes is given to every instance instead of shuffling both
+#: sides.
+BROADCAST_BYTES: Final = 4_000_000
+#: ... or if it has that much less rows than the other side.
+BROADCAST_SHARE: Final = 0.02
+
+KindName = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
+KINDS: Final[dict[JoinKind, KindName]] = {
+    JoinKind.INNER: "inner",
+    JoinKind.LEFT: "left",
+    JoinKind.RIGHT: "right",
+    JoinKind.FULL: "full",
+    JoinKind.SEMI: "semi",
+    JoinKind.ANTI: "anti",
+    JoinKind.NULL_AWARE_ANTI: "null_aware_anti",
+}
+#: Kinds that emit each left row once at most and by itself, so that copies of the right side do no harm.
+_STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """A join's inputs, lowered, with the places of their keys."""
+
+    join: Join
+    left: Fragment
+    right: Fragment
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    output: tuple[int, ...]
+
+
+def key_columns(join: Join) -> bool:
+    """True if all keys are columns, as the processor wants them."""
+    return all(isinstance(key.left, Column) and isinstance(key.right, Column) for key in join.keys)
+
+
+def lower_join(
+    builder: Builder, join: Join, left: Fragment, right: Fragment, output: tuple[int, ...]
+) -> Fragment:
+    """``output``: the ordinals of the join's row that are wanted."""
+    if not join.keys:
+        return _lower_nested_loop(builder, join, left, right, output)
+    left_keys = tuple(key.left.ordinal for key in join.keys if isinstance(key.left, Column))
+    right_keys = tuple(key.right.ordinal for key in join.keys if isinstance(key.right, Column))
+    sides = _Sides(join, left, right, left_keys, right_keys, output)
+    hold_left = _holds_left(builder, join)
+    if not left.parallel and not right.parallel:
+        vertex = builder.vertex("join", _processor(sides, hold_left), parallel=False)
+        builder.to_one(left, vertex, 0)
+        builder.to_one(right, vertex, 1)
+        return Fragment(vertex, False)
+    if _broadcasts(builder, join, hold_left):
+        return _lower_broadcast(builder, sides, hold_left)
+    return _lower_partitioned(builder, sides, hold_left)
+
+
+def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
+    join = sides.join
+    return HashJoin(
+        KINDS[join.kind],
+        sides.left_keys,
+        sides.right_keys,
+        join.condition,
+        join.left.schema,
+        join.right.schema,
+        hold_left,
+        tuple(key.null_safe for key in join.keys) if any(key.null_safe for key in join.keys) else (),
+        sides.output,
+    )
+
+
+def _holds_left(builder: Builder, join: Join) -> bool:
+    """The smaller side is held; NOT IN has to know whether there is any null on the right first."""
+    if join.kind is JoinKind.NULL_AWARE_ANTI:
+        return False
+    return builder.cardinality.rows(join.left) < builder.cardinality.rows(join.right)
+
+
+def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:
+    """Whether every instance gets the held side. Rows of a held side that are emitted for themselves must be
+    held once."""
+    if join.kind is JoinKind.NULL_AWARE_ANTI:
+        return True
+    if join.kind is not JoinKind.INNER if hold_left else join.kind not in _STREAM_LEFT:
+        return False
+    held, other = (join.left, join.right) if hold_left else (join.right, join.left)
+    if builder.cardinality.size(held) <= BROADCAST_BYTES:
+        return True
+    return builder.cardinality.rows(held) <= BROADCAST_SHARE * builder.cardinality.rows(other)
+
+
+def _lower_broadcast(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
+    held, streamed = (sides.left, sides.right) if hold_left else (sides.right, sides.left)
+    vertex = builder.vertex("join", _processor(sides, hold_left), parallel=streamed.parallel)
+    builder.keep(streamed, vertex, int(hold_left))
+    if streamed.parallel:
+        builder.broadcast(held, vertex, int(not hold_left))
+    else:
+        builder.to_one(held, vertex, int(not hold_left))
+    offset = sides.join.left.width if hold_left else 0
+    partitioned = streamed.partitioned
+    known = None if partitioned is None else tuple(ordinal + offset for ordinal in partitioned)
+    return narrowed(Fragment(vertex, streamed.parallel, known), sides.output)
+
+
+def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
+    """Both sides by their keys; a side that lies that way already stays where it is."""
+    vertex = builder.vertex("join", _processor(sides, hold_left), parallel=True)
+    keys = _agreed_keys(sides)
+    left_keys = tuple(sides.left_keys[place] for place in keys)
+    right_keys = tuple(sides.right_keys[place] for place in keys)
+    for ordinal, (source, wanted) in enumerate(((sides.left, left_keys), (sides.right, right_keys))):
+        if source.parallel and source.partitioned == wanted:
+            builder.keep(source, vertex, ordinal)
+        else:
+            builder.spread(source, vertex, wanted, ordinal)
+    # Unmatched rows of an outer join's other side have nulls there, wherever they are.
+    width = sides.join.left.width
+    known = {
+        JoinKind.RIGHT: tuple(width + ordinal for ordinal in right_keys),
+        JoinKind.FULL: None,
+    }.get(sides.join.kind, left_keys)
+    return narrowed(Fragment(vertex, True, known), sides.output)
+
+
+def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
+    """The places of the keys to partition by: those by which a side is partitioned already, if it is by some
+    of them."""
+    for source, keys in ((sides.left, sides.left_keys), (sides.right, sides.right_keys)):
+        if source.parallel and source.partitioned and set(source.partitioned) <= set(keys):
+            return tuple(keys.index(ordinal) for ordinal in source.partitioned)
+    return tuple(range(len(sides.left_keys)))
+
+
+def _lower_nested_loop(
+    builder: Builder, join: Join, left: Fragment, right: Fragment, output: tuple[int, ...]
+) -> Fragment:
+    """Every left row with every right row; the right side is held."""
+    processor = NestedLoopJoin(KINDS[join.kind], join.condition, join.left.schema, join.right.schema, output)
+    parallel = left.parallel and join.kind in _STREAM_LEFT
+    vertex = builder.vertex("join", processor, parallel=parallel)
+    if parallel:
+        builder.keep(left, vertex, 0)
+        builder.broadcast(right, vertex, 1)
+        return narrowed(Fragment(vertex, True, left.partitioned), output)
+    builder.to_one(left, vertex, 0)
+    builder.to_one(right, vertex, 1)
+    return Fragment(vertex, False)

@@ -1,0 +1,226 @@
+"""One case per logical node."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.expressions import Column, Expr, Literal, SortKey
+from sqlfront_engine.processors.scalar_row import ScalarRow as ScalarRowProcessor
+from sqlfront_engine.processors.set_difference import SetDifference
+from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.union import Union
+from sqlfront_engine.processors.values import Values as ValuesProcessor
+from sqlfront_planner.logical import (
+    FILTERING_JOINS,
+    Aggregate,
+    Filter,
+    Join,
+    JoinKey,
+    Limit,
+    LogicalPlan,
+    Project,
+    ScalarRow,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+)
+from sqlfront_planner.lowering.aggregates import lower_aggregate
+from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex
+from sqlfront_planner.lowering.joins import key_columns, lower_join
+from sqlfront_planner.lowering.scans import lower_rows, lower_scan
+from sqlfront_planner.lowering.sorts import lower_limit, lower_sort
+from sqlfront_planner.lowering.windows import lower_window
+from sqlfront_planner.rewriting import remap, substitute
+from sqlfront_planner.statistics.cardinality import Cardinality
+
+_DIFFERENCES: Final[dict[SetKind, DifferenceKind]] = {
+    SetKind.INTERSECT: "intersect",
+    SetKind.INTERSECT_ALL: "intersect_all",
+    SetKind.EXCEPT: "except",
+    SetKind.EXCEPT_ALL: "except_all",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A query's DAG, ending in a ResultSink; ``resources`` are what its sources need at run time."""
+
+    dag: DAG
+    scans: tuple[ScanVertex, ...]
+    resources: Mapping[str, object]
+
+
+def lower(plan: LogicalPlan, cardinality: Cardinality, *, parallel: bool) -> Lowered:
+    """The DAG of a plan; without ``parallel`` every vertex has one instance and no row is exchanged."""
+    lowering = _Lowering(Builder(cardinality, parallel))
+    result = lowering.lower(plan)
+    builder = lowering.builder
+    builder.to_one(result, builder.vertex("result", ResultSink(), parallel=False))
+    return Lowered(builder.dag, tuple(builder.scans), builder.resources)
+
+
+class _Lowering:
+    """Lowers a plan bottom-up."""
+
+    def __init__(self, builder: Builder) -> None:
+        self.builder = builder
+
+    def lower(self, plan: LogicalPlan) -> Fragment:
+        """The fragment whose output is the plan's rows."""
+        match plan:
+            case Project():
+                return self.rows(plan.input, plan.expressions, plan.schema)
+            case Filter() | Scan():
+                return self.rows(plan, None, plan.schema)
+            case Values():
+                return self.values(plan)
+            case Join():
+                return self.join(plan, tuple(range(plan.width)))
+            case Aggregate():
+                return self.aggregate(plan)
+            case Window():
+                return self.window(plan)
+            case Sort():
+                return lower_sort(self.builder, plan, self.lower(plan.input))
+            case Limit():
+                return lower_limit(self.builder, plan, self.lower(plan.input))
+            case ScalarRow():
+                source = self.lower(plan.input)
+                return self.builder.gather("scalar", ScalarRowProcessor(plan.schema), source)
+            case SetOperation():
+                return self.set_operation(plan)
+            case _:
+                raise InternalError(f"{type(plan).__name__} can't be lowered")
+
+    def rows(self, plan: LogicalPlan, expressions: Sequence[Expr] | None, schema: pa.Schema) -> Fragment:
+        """Filters, then a projection (None: all columns), in one vertex over what stands below."""
+        condition: Expr | None = None
+        if isinstance(plan, Filter):
+            condition, plan = plan.condition, plan.input
+        if isinstance(plan, Scan):
+            if condition is not None:
+                raise InternalError("a filter over a scan belongs into the scan")
+            source, condition = lower_scan(self.builder, plan)
+            if condition is not None and expressions is None:
+                expressions = plan.row()
+            return lower_rows(self.builder, source, condition, expressions, schema)
+        if isinstance(plan, Join) and condition is None and expressions is not None:
+            ordinals = _ordinals(expressions)
+            if ordinals is not None:
+                return self.join(plan, ordinals)
+        return lower_rows(self.builder, self.lower(plan), condition, expressions, schema)
+
+    def values(self, plan: Values) -> Fragment:
+        """Literal rows in one source; rows that are computed are a projection of one empty row each."""
+        rows = tuple(tuple(item for item in row if isinstance(item, Literal)) for row in plan.rows)
+        if all(len(literals) == len(row) for literals, row in zip(rows, plan.rows, strict=True)):
+            processor = ValuesProcessor(plan.output, rows)
+            return Fragment(self.builder.vertex("values", processor, parallel=False), False)
+        one = Values(pa.schema([]), ((),))
+        names = tuple(plan.output.names)
+        branches = tuple(Project(one, row, names) for row in plan.rows)
+        return self.lower(branches[0] if len(branches) == 1 else SetOperation(SetKind.UNION_ALL, branches))
+
+    def join(self, plan: Join, output: tuple[int, ...]) -> Fragment:
+        if not key_columns(plan):
+            plan, output = _with_key_columns(plan, output)
+        left, right = self.lower(plan.left), self.lower(plan.right)
+        return lower_join(self.builder, plan, left, right, output)
+
+    def aggregate(self, plan: Aggregate) -> Fragment:
+        child, keys = _with_columns(plan.input, plan.keys)
+        return lower_aggregate(self.builder, plan, keys, self.lower(child))
+
+    def window(self, plan: Window) -> Fragment:
+        """The processor orders and partitions by columns: computed ones are added, and left out again."""
+        child, places = _with_columns(
+            plan.input, (*plan.partition, *(expression for expression, _, _ in plan.order))
+        )
+        partition = places[: len(plan.partition)]
+        order = tuple(
+            SortKey(place, descending, nulls_first)
+            for place, (_, descending, nulls_first) in zip(
+                places[len(plan.partition) :], plan.order, strict=True
+            )
+        )
+        wide = replace(plan, input=child)
+        result = lower_window(self.builder, wide, partition, order, self.lower(child))
+        if child.width == plan.input.width:
+            return result
+        kept = [*range(plan.input.width), *range(child.width, wide.width)]
+        row = wide.row()
+        return lower_rows(self.builder, result, None, [row[place] for place in kept], plan.schema)
+
+    def set_operation(self, plan: SetOperation) -> Fragment:
+        branches = [self.lower(branch) for branch in plan.branches]
+        builder = self.builder
+        parallel = any(branch.parallel for branch in branches)
+        if plan.kind is SetKind.UNION_ALL:
+            vertex = builder.vertex("union", Union(tuple(plan.schema.names)), parallel=parallel)
+            for ordinal, branch in enumerate(branches):
+                builder.keep(branch, vertex, ordinal)
+            return Fragment(vertex, parallel)
+        vertex = builder.vertex(plan.kind.value, SetDifference(_DIFFERENCES[plan.kind]), parallel=parallel)
+        columns = tuple(range(plan.width))
+        for ordinal, branch in enumerate(branches):
+            if parallel:
+                builder.spread(branch, vertex, columns, ordinal)
+            else:
+                builder.to_one(branch, vertex, ordinal)
+        return Fragment(vertex, parallel, columns if parallel else None)
+
+
+def _ordinals(expressions: Sequence[Expr]) -> tuple[int, ...] | None:
+    """The columns that a projection selects, or None if it computes anything."""
+    ordinals = tuple(item.ordinal for item in expressions if isinstance(item, Column))
+    return ordinals if len(ordinals) == len(expressions) else None
+
+
+def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalPlan, tuple[int, ...]]:
+    """The plan with a column for each wanted expression, and where these columns stand."""
+    ordinals = _ordinals(wanted)
+    if ordinals is not None:
+        return plan, ordinals
+    row = plan.row()
+    items: list[Expr] = list(row)
+    places = []
+    for expression in wanted:
+        if isinstance(expression, Column):
+            places.append(expression.ordinal)
+        else:
+            places.append(len(items))
+            items.append(expression)
+    names = (*(column.name for column in row), *("" for _ in items[len(row) :]))
+    if isinstance(plan, Project):
+        merged = tuple(substitute(item, plan.expressions) for item in items[len(row) :])
+        return Project(plan.input, (*plan.expressions, *merged), names), tuple(places)
+    return Project(plan, tuple(items), names), tuple(places)
+
+
+def _with_key_columns(plan: Join, output: tuple[int, ...]) -> tuple[Join, tuple[int, ...]]:
+    """The same join over sides that have a column for each key; ``output`` leaves these out."""
+    left, left_places = _with_columns(plan.left, tuple(key.left for key in plan.keys))
+    right, right_places = _with_columns(plan.right, tuple(key.right for key in plan.keys))
+    left_row, right_row = left.row(), right.row()
+    keys = tuple(
+        JoinKey(left_row[mine], right_row[other], key.null_safe)
+        for mine, other, key in zip(left_places, right_places, plan.keys, strict=True)
+    )
+    before = plan.left.width
+    where = [
+        *range(before),
+        *(left.width + place for place in range(plan.right.width)),
+    ]
+    condition = None if plan.condition is None else remap(plan.condition, where)
+    join = Join(left, right, plan.kind, condition, keys)
+    if plan.kind in FILTERING_JOINS:
+        return join, output
+    return join, tuple(where[place] for place in output)

@@ -1,0 +1,60 @@
+"""Scans, filters and projections: what takes rows one by one."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import ScanRequest
+from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_engine.processors.filter import Filter as FilterProcessor
+from sqlfront_engine.processors.project import FilterProject
+from sqlfront_engine.processors.project import Project as ProjectProcessor
+from sqlfront_planner.logical import Scan
+from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
+from sqlfront_planner.rewriting import remap
+
+
+def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
+    """A source of the scan's rows, and what is still to be filtered, over the source's row: the scan's
+    columns and behind them those that only the filter reads.
+
+    What the source filters exactly is its business; other conjuncts are hints to it, and their columns are
+    read as well.
+    """
+    exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
+    residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
+    read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
+    columns = (*scan.columns, *read)
+    request = ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
+    planned = scan.snapshot.scan(request)
+    parallel = builder.parallel and planned.source.preferred_parallelism != 1
+    vertex = builder.vertex(f"scan {scan.name}", planned.source, parallel=parallel)
+    builder.resources.update(planned.resources)
+    builder.scans.append(ScanVertex(vertex.name, scan.name, scan.snapshot, request))
+    where = {column: place for place, column in enumerate(columns)}
+    condition = conjunction(tuple(remap(part, where) for part in residual))
+    return Fragment(vertex, parallel), condition
+
+
+def lower_rows(
+    builder: Builder,
+    source: Fragment,
+    condition: Expr | None,
+    expressions: Sequence[Expr] | None,
+    schema: pa.Schema,
+) -> Fragment:
+    """The rows for which ``condition`` is true, projected; ``expressions`` None: as they are."""
+    if expressions is None:
+        return source if condition is None else builder.follow("filter", FilterProcessor(condition), source)
+    items = tuple(expressions)
+    if condition is None:
+        result = builder.follow("project", ProjectProcessor(items, schema), source)
+    else:
+        result = builder.follow("filter", FilterProject(condition, items, schema), source)
+    return _projected(result, items)
+
+
+def _projected(fragment: Fragment, items: tuple[Expr, ...]) -> Fragment:
+    """What is known of rows after a projection: what it keeps as columns."""
+    ordinals = tuple(item.ordinal if isinstance(item, Column) else -1 for item in items)
+    return narrowed(fragment, ordinals)

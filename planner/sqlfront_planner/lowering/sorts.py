@@ -1,0 +1,47 @@
+"""ORDER BY and LIMIT."""
+
+from typing import Final
+
+from sqlfront_engine.processors.limit import Limit as LimitProcessor
+from sqlfront_engine.processors.sort import Sort as SortProcessor
+from sqlfront_engine.processors.top_n import TopN
+from sqlfront_planner.logical import Limit, Sort
+from sqlfront_planner.lowering.builder import Builder, Fragment
+
+#: Fewer rows are sorted by one instance.
+PARALLEL_SORT_ROWS: Final = 200_000
+#: A limit above that many rows is a sort and a cut: a top-n holds all that it may give.
+MOST_TOP_ROWS: Final = 100_000
+
+
+def lower_sort(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
+    """Each instance sorts what it has, and the consumer merges; a top-n is found locally, then among those
+    found."""
+    if plan.limit is not None and plan.limit + plan.offset <= MOST_TOP_ROWS:
+        if source.parallel:
+            local = TopN(plan.keys, plan.limit + plan.offset, 0)
+            source = builder.follow("top", local, source)
+        return builder.gather("top", TopN(plan.keys, plan.limit, plan.offset), source)
+    sorted_rows = _sorted(builder, plan, source)
+    if plan.limit is None and plan.offset == 0:
+        return sorted_rows
+    return builder.gather("limit", LimitProcessor(plan.limit, plan.offset), sorted_rows)
+
+
+def _sorted(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
+    processor = SortProcessor(plan.keys)
+    if source.parallel and builder.cardinality.rows(plan.input) > PARALLEL_SORT_ROWS:
+        vertex = builder.vertex("sort", processor, parallel=True)
+        builder.keep(source, vertex)
+        return Fragment(vertex, True, source.partitioned, plan.keys)
+    vertex = builder.vertex("sort", processor, parallel=False)
+    builder.to_one(Fragment(source.vertex, source.parallel), vertex)
+    return Fragment(vertex, False, None, plan.keys)
+
+
+def lower_limit(builder: Builder, plan: Limit, source: Fragment) -> Fragment:
+    """Every instance stops at the count, and the only consumer counts again."""
+    if plan.count is not None and source.parallel:
+        source = builder.follow("limit", LimitProcessor(plan.count + plan.offset, 0), source)
+    limited = builder.gather("limit", LimitProcessor(plan.count, plan.offset), source)
+    return Fragment(limited.vertex, False, None, source.ordered)

@@ -1,0 +1,22 @@
+"""Window functions: a partition's rows meet in one instance."""
+
+from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.processors.window import Window as WindowProcessor
+from sqlfront_planner.logical import Window
+from sqlfront_planner.lowering.builder import Builder, Fragment
+
+
+def lower_window(
+    builder: Builder, plan: Window, partition: tuple[int, ...], order: tuple[SortKey, ...], source: Fragment
+) -> Fragment:
+    """``partition`` and ``order`` are over the source's row, of which the window's calls read columns,
+    too."""
+    processor = WindowProcessor(partition, order, plan.calls, plan.schema)
+    if not source.parallel or not partition:
+        return builder.gather("window", processor, Fragment(source.vertex, source.parallel))
+    vertex = builder.vertex("window", processor, parallel=True)
+    if source.partitioned is not None and set(source.partitioned) <= set(partition):
+        builder.keep(source, vertex)
+        return Fragment(vertex, True, source.partitioned)
+    builder.spread(source, vertex, partition)
+    return Fragment(vertex, True, partition)

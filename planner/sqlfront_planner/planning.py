@@ -1,0 +1,47 @@
+"""The planner's way from a statement to a plan that can run: bind, optimize, lower."""
+
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.binder import Arguments, BindSettings, bind
+from sqlfront_planner.binder.context import NO_ARGUMENTS
+from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.lanes import Regime, choose, input_size
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.lowering import lower
+from sqlfront_planner.optimizer import optimize
+from sqlfront_planner.plan import QueryPlan, template_of
+from sqlfront_planner.statement import Query
+from sqlfront_planner.statistics.cardinality import Cardinality
+
+
+def plan_query(
+    query: Query, catalog: Catalog, settings: BindSettings, arguments: Arguments = NO_ARGUMENTS
+) -> QueryPlan:
+    """The plan of a query: bound to the catalog's tables, optimized, lowered to a DAG.
+
+    Raises ProgrammingError for what is wrong with the text, NotSupportedError for what is not built,
+    DataError for a constant that can't be computed.
+    """
+    bound = bind(query, catalog, settings, arguments)
+    return plan_logical(bound, settings.evaluation)
+
+
+def plan_logical(bound: LogicalPlan, settings: Settings) -> QueryPlan:
+    """The plan of a bound query."""
+    optimized = optimize(bound, settings)
+    cardinality = Cardinality()
+    size = input_size(optimized, cardinality)
+    choice = choose(size)
+    lowered = lower(optimized, cardinality, parallel=choice.regime is Regime.PARALLEL)
+    return QueryPlan(
+        dag=lowered.dag,
+        schema=bound.schema,
+        lane=choice.lane,
+        regime=choice.regime,
+        reason=choice.reason,
+        input_rows=size.rows,
+        input_size=size.size,
+        bound=bound,
+        optimized=optimized,
+        resources=lowered.resources,
+        template=template_of(lowered.dag, lowered.scans),
+    )

@@ -1,0 +1,102 @@
+"""Outer joins whose extra rows nobody keeps are inner joins."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlfront_engine.expressions import Expr, conjuncts
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Sort, Window
+from sqlfront_planner.rewriting import null_rejected_columns, strict_columns
+
+Rejected = frozenset[int]
+
+
+def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """A LEFT join whose right columns must not be null for a row to be kept is an INNER join; a FULL join
+    becomes LEFT or INNER.
+
+    A condition above (a filter, an inner or semi join) that is not true for null in a column drops exactly
+    the rows that the outer join adds for that side.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(eliminate_outer_joins, "select b from t left join u on t.a = u.a where c > 1"))
+    Project: b#1
+      Filter: c#3 > 1
+        Join: inner on (a#0 = a#2)
+          Scan: t [a, b]
+          Scan: u [a, c]
+    """
+    return _visit(plan, frozenset())
+
+
+def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
+    """``rejected``: columns of the plan's row that are null in no row that is kept above."""
+    match plan:
+        case Filter():
+            return _over(plan, [rejected | _rejected_by(conjuncts(plan.condition))])
+        case Project():
+            items = (strict_columns(plan.expressions[place]) for place in rejected)
+            return _over(plan, [frozenset[int]().union(*items)])
+        case Aggregate():
+            keys = (strict_columns(plan.keys[place]) for place in rejected if place < len(plan.keys))
+            return _over(plan, [frozenset[int]().union(*keys)])
+        case Sort(limit=None, offset=0):
+            return _over(plan, [rejected])
+        case Window():
+            # Rows that are dropped above still count in the frames of others.
+            return _over(plan, [frozenset()])
+        case Join():
+            return _visit_join(plan, rejected)
+        case _:
+            return _over(plan, [frozenset()] * len(plan.inputs()))
+
+
+def _over(plan: LogicalPlan, rejected: Iterable[Rejected]) -> LogicalPlan:
+    inputs = plan.inputs()
+    visited = tuple(_visit(child, columns) for child, columns in zip(inputs, rejected, strict=True))
+    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+        return plan
+    return plan.with_inputs(visited)
+
+
+def _rejected_by(parts: Iterable[Expr]) -> Rejected:
+    return frozenset[int]().union(*(null_rejected_columns(part) for part in parts))
+
+
+def _visit_join(plan: Join, rejected: Rejected) -> LogicalPlan:
+    width = plan.left.width
+    needs_left = any(place < width for place in rejected)
+    needs_right = any(place >= width for place in rejected)
+    kind = _strengthened(plan.kind, needs_left, needs_right)
+    join = plan if kind is plan.kind else replace(plan, kind=kind)
+    on = _rejected_by(() if plan.condition is None else conjuncts(plan.condition))
+    keys = [key for key in plan.keys if not key.null_safe]
+    on = on.union(*(strict_columns(key.left) for key in keys))
+    on |= {width + place for key in keys for place in strict_columns(key.right)}
+    left = rejected if kind is not JoinKind.FULL else frozenset()
+    right = rejected if kind is JoinKind.INNER else frozenset()
+    if kind in (JoinKind.INNER, JoinKind.SEMI):
+        left |= on
+    if kind in (JoinKind.INNER, JoinKind.SEMI, JoinKind.LEFT, JoinKind.ANTI):
+        right |= on
+    return _over(
+        join,
+        [
+            frozenset(place for place in left if place < width),
+            frozenset(place - width for place in right if place >= width),
+        ],
+    )
+
+
+def _strengthened(kind: JoinKind, needs_left: bool, needs_right: bool) -> JoinKind:
+    """The kind of join that gives the rows that are kept: where the right side must be there, no left row
+    stays alone."""
+    match kind:
+        case JoinKind.LEFT if needs_right:
+            return JoinKind.INNER
+        case JoinKind.FULL if needs_left and needs_right:
+            return JoinKind.INNER
+        case JoinKind.FULL if needs_left:
+            return JoinKind.LEFT
+        case _:
+            return kind

@@ -1,0 +1,72 @@
+"""What holds no column is computed once, at planning."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import DataError
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal
+from sqlfront_engine.functions.registry import Settings, lookup
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.rewriting import rewrite_operands
+
+#: Longer strings and binaries are cheaper to compute than to keep in a plan.
+_LONGEST: Final = 1024
+
+
+def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Replace every expression over literals by its value; parameters and values of the run
+    (``current_date``) are no literals.
+
+    An expression that fails is left as it is: what makes it needless (a CASE, a column that nobody reads) may
+    still come. What is left of it at the end is :func:`~.surface_constant_errors.surface_constant_errors`'
+    matter.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(fold_constants, "select a + (1 + 2) as x from t"))
+    Project: (a#0 + 3) AS x
+      Scan: t [a, b]
+    """
+    return rewrite_operands(plan, lambda operand: fold(operand, settings))
+
+
+def fold(expression: Expr, settings: Settings) -> Expr:
+    """One expression, see :func:`fold_constants`."""
+    if isinstance(expression, Column | Literal):
+        return expression
+    if is_constant(expression):
+        try:
+            return _literal(expression, settings)
+        except DataError:
+            pass
+    children = expression.children()
+    folded = tuple(fold(child, settings) for child in children)
+    if all(new is old for new, old in zip(folded, children, strict=True)):
+        return expression
+    return expression.with_children(folded)
+
+
+def is_constant(expression: Expr) -> bool:
+    """True for a deterministic expression over nothing but literals."""
+    match expression:
+        case Literal():
+            return True
+        case Call(function=function, arguments=arguments):
+            entry = lookup(function)
+            return entry is not None and entry.deterministic and all(map(is_constant, arguments))
+        case Cast(operand=operand):
+            return is_constant(operand)
+        case Case():
+            return all(map(is_constant, expression.children()))
+        case _:
+            return False
+
+
+def _literal(expression: Expr, settings: Settings) -> Expr:
+    if pa.types.is_nested(expression.type):
+        return expression
+    value = evaluate_scalar(expression, settings)
+    if isinstance(value, str | bytes) and len(value) > _LONGEST:
+        return expression
+    return Literal(expression.type, value)

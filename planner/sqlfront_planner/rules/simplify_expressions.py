@@ -1,0 +1,205 @@
+"""Boolean algebra, null propagation and comparisons that see through casts."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, conjunction, conjuncts, transform
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import BOOLEAN
+from sqlfront_planner.logical import Filter, LogicalPlan, transform_plan
+from sqlfront_planner.rewriting import (
+    FALSE,
+    TRUE,
+    disjunction,
+    disjuncts,
+    is_deterministic,
+    is_null_propagating,
+    nameless,
+    rewrite_operands,
+    without_repeats,
+)
+from sqlfront_planner.unwrap_casts import unwrap_cast
+
+#: NOT of a comparison; Spark orders all values of a type, NaN included, so each has its exact opposite.
+OPPOSITES: Final = {
+    "equal": "not_equal",
+    "not_equal": "equal",
+    "less": "greater_equal",
+    "less_equal": "greater",
+    "greater": "less_equal",
+    "greater_equal": "less",
+    "is_null": "is_not_null",
+    "is_not_null": "is_null",
+}
+
+
+def simplify_expressions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Give every expression its simplest form of the same value, type and errors; a needless operand's errors
+    go with it.
+
+    NOT moves down to the comparisons, literals disappear from AND, OR, CASE and COALESCE, what is null
+    because an operand is null becomes NULL, casts of columns move to the literals that they are compared
+    with, conditions that all branches of an OR share are stated once, and a filter that nothing passes says
+    FALSE.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(simplify_expressions, "select a from t where not (a > 1 or false) and (a = 1 or a =
+    1)")) Project: a#0
+      Filter: (a#0 <= 1) AND (a#0 = 1)
+        Scan: t [a, b]
+    """
+    plan = rewrite_operands(plan, lambda operand: transform(operand, simplify))
+    return transform_plan(plan, _simplify_filter)
+
+
+def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
+    """For a filter, unknown is as good as false."""
+    if not isinstance(plan, Filter):
+        return plan
+    parts = conjuncts(plan.condition)
+    if any(isinstance(part, Literal) and part.value is not True for part in parts):
+        return plan if plan.condition == FALSE else Filter(plan.input, FALSE)
+    condition = conjunction(tuple(part for part in parts if not isinstance(part, Literal)))
+    if condition is None:
+        return plan.input
+    return plan if condition == plan.condition else Filter(plan.input, condition)
+
+
+def simplify(expression: Expr) -> Expr:
+    """One node whose operands are simple already."""
+    match expression:
+        case Call(function="and" | "or"):
+            return _simplify_logic(expression)
+        case Call(function="not", arguments=(operand,)):
+            return _negate(expression, operand)
+        case Call(function="in"):
+            return _simplify_in(expression)
+        case Call(function="coalesce"):
+            return _simplify_coalesce(expression)
+        case Call(function="is_null" | "is_not_null" as function, arguments=(Literal(value=value),)):
+            return Literal(BOOLEAN, (value is None) == (function == "is_null"))
+        case Call() if _has_null_operand(expression):
+            return Literal(expression.type, None)
+        case Call():
+            return unwrap_cast(expression)
+        case Cast(operand=operand) if operand.type == expression.type:
+            return operand
+        case Case():
+            return _simplify_case(expression)
+        case _:
+            return expression
+
+
+def _has_null_operand(call: Call) -> bool:
+    return (
+        any(isinstance(operand, Literal) and operand.value is None for operand in call.arguments)
+        and is_null_propagating(call)
+        and is_deterministic(call)
+    )
+
+
+def _simplify_logic(call: Call) -> Expr:
+    """AND and OR are each other's mirror image: one literal decides, the other changes nothing."""
+    is_and = call.function == "and"
+    split, join = (conjuncts, _and) if is_and else (disjuncts, disjunction)
+    operands = tuple(
+        operand for operand in split(call) if not (isinstance(operand, Literal) and operand.value is is_and)
+    )
+    if any(isinstance(operand, Literal) and operand.value is (not is_and) for operand in operands):
+        return FALSE if is_and else TRUE
+    if not operands:
+        return TRUE if is_and else FALSE
+    if all(map(is_deterministic, operands)):
+        operands = without_repeats(operands)
+    if not is_and:
+        return _factor(operands)
+    return call if operands == call.arguments else join(operands)
+
+
+def _and(parts: tuple[Expr, ...]) -> Expr:
+    condition = conjunction(parts)
+    return TRUE if condition is None else condition
+
+
+def _factor(branches: Sequence[Expr]) -> Expr:
+    """``(a AND b) OR (a AND c)`` is ``a AND (b OR c)``: what all branches share becomes a condition of its
+    own, which can be a join key or go to one table."""
+    split = [conjuncts(branch) for branch in branches]
+    meanings = [[nameless(part) for part in parts] for parts in split]
+    shared = [
+        (part, meaning)
+        for part, meaning in zip(split[0], meanings[0], strict=True)
+        if len(branches) > 1 and all(meaning in other for other in meanings[1:])
+    ]
+    if not shared:
+        return disjunction(tuple(branches))
+    common = [meaning for _, meaning in shared]
+    rests = [
+        tuple(part for part, meaning in zip(parts, means, strict=True) if meaning not in common)
+        for parts, means in zip(split, meanings, strict=True)
+    ]
+    kept = tuple(part for part, _ in shared)
+    if any(not rest for rest in rests):
+        return _and(kept)
+    return _and((*kept, disjunction(tuple(_and(rest) for rest in rests))))
+
+
+def _negate(call: Call, operand: Expr) -> Expr:
+    match operand:
+        case Literal(value=value):
+            return Literal(BOOLEAN, None if value is None else not value)
+        case Call(function="not", arguments=(inner,)):
+            return inner
+        case Call(function="and" | "or" as function, arguments=parts):
+            other = "or" if function == "and" else "and"
+            negated = [simplify(Call(BOOLEAN, "not", (part,))) for part in parts]
+            result = negated[0]
+            for part in negated[1:]:
+                result = Call(BOOLEAN, other, (result, part))
+            return result
+        case Call(function=function, arguments=arguments) if function in OPPOSITES:
+            return Call(BOOLEAN, OPPOSITES[function], arguments)
+        case _:
+            return call
+
+
+def _simplify_in(call: Call) -> Expr:
+    tested, *values = call.arguments
+    if isinstance(tested, Literal) and tested.value is None:
+        return Literal(BOOLEAN, None)
+    kept = without_repeats(values)
+    if len(kept) == 1:
+        return simplify(Call(BOOLEAN, "equal", (tested, kept[0])))
+    return call if len(kept) == len(values) else Call(BOOLEAN, "in", (tested, *kept))
+
+
+def _simplify_coalesce(call: Call) -> Expr:
+    kept: list[Expr] = []
+    for operand in call.arguments:
+        if isinstance(operand, Literal) and operand.value is None:
+            continue
+        kept.append(operand)
+        if isinstance(operand, Literal):
+            break
+    if not kept:
+        return Literal(call.type, None)
+    if len(kept) == 1 and kept[0].type == call.type:
+        return kept[0]
+    return call if len(kept) == len(call.arguments) else Call(call.type, "coalesce", tuple(kept))
+
+
+def _simplify_case(case: Case) -> Expr:
+    branches = []
+    otherwise = case.otherwise
+    for condition, value in case.branches:
+        if isinstance(condition, Literal):
+            if condition.value is True:
+                otherwise = value
+                break
+            continue
+        branches.append((condition, value))
+    if not branches:
+        return otherwise
+    if otherwise is case.otherwise and len(branches) == len(case.branches):
+        return case
+    return Case(case.type, tuple(branches), otherwise)

@@ -1,0 +1,40 @@
+"""A constant that can't be computed is an error, even if no row would need it."""
+
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Call, Case, Expr, Literal
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import LogicalPlan, walk_plan
+from sqlfront_planner.rules.fold_constants import is_constant
+
+
+def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Raise the DataError of every constant expression that :func:`fold_constants` could not compute, as
+    Spark does; the plan itself stays as it is.
+
+    Except in the branches of a CASE or COALESCE, where a row has to ask for it. Stands after column pruning,
+    as what is never read is never an error.
+    """
+    for node in walk_plan(plan):
+        for operand in node.operands():
+            _surface(operand, settings)
+    return plan
+
+
+def _surface(expression: Expr, settings: Settings) -> None:
+    if isinstance(expression, Literal):
+        return
+    if is_constant(expression):
+        evaluate_scalar(expression, settings)
+        return
+    for child in _always_evaluated(expression):
+        _surface(child, settings)
+
+
+def _always_evaluated(expression: Expr) -> tuple[Expr, ...]:
+    match expression:
+        case Case(branches=((condition, _), *_)):
+            return (condition,)
+        case Call(function="coalesce" | "nvl" | "ifnull" | "nvl2" | "if", arguments=(first, *_)):
+            return (first,)
+        case _:
+            return expression.children()

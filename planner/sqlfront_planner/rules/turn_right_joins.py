@@ -1,0 +1,29 @@
+"""There are no right joins."""
+
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import Join, JoinKey, JoinKind, LogicalPlan, transform_plan
+from sqlfront_planner.rewriting import remap, selected
+
+
+def turn_right_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """A RIGHT join is a LEFT join with its sides exchanged, so that no other rule has to know both.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(turn_right_joins, "select t.a, c from t right join u on t.a = u.a"))
+    Project: a#0, c#3
+      Project: a#2, b#3, a#0, c#1
+        Join: left on (a#2 = a#0)
+          Scan: u [a, c]
+          Scan: t [a, b]
+    """
+    return transform_plan(plan, _turn)
+
+
+def _turn(plan: LogicalPlan) -> LogicalPlan:
+    if not (isinstance(plan, Join) and plan.kind is JoinKind.RIGHT):
+        return plan
+    left, right = plan.left.width, plan.right.width
+    places = [*range(right, right + left), *range(right)]
+    condition = None if plan.condition is None else remap(plan.condition, places)
+    keys = tuple(JoinKey(key.right, key.left, key.null_safe) for key in plan.keys)
+    return selected(Join(plan.right, plan.left, JoinKind.LEFT, condition, keys), places)

@@ -1,0 +1,307 @@
+"""Subquery expressions become joins."""
+
+from dataclasses import replace
+
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Column,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    transform,
+)
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import BIGINT, BOOLEAN
+from sqlfront_planner.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
+from sqlfront_planner.logical import (
+    Aggregate,
+    Exists,
+    Filter,
+    InSubquery,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    OuterColumn,
+    Project,
+    ScalarRow,
+    ScalarSubquery,
+    Sort,
+    Subquery,
+    Window,
+    transform_plan,
+)
+from sqlfront_planner.rewriting import (
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    columns_to_outer,
+    filtered,
+    holds_subquery,
+    selected,
+    shift,
+)
+
+
+def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Turn every subquery expression into a join.
+
+    A conjunct [NOT] EXISTS is a semi (anti) join on what correlates it; IN a semi join on the equality as
+    well; NOT IN a null-aware anti join. An uncorrelated scalar subquery is a cross join with its only row, a
+    correlated one a left join with its values for all keys; where an aggregation gives a row even for no rows
+    (count: 0), that row stands in for a missing match. Anywhere else (below OR, in a SELECT list) EXISTS and
+    IN are columns of left joins with the distinct keys.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(unnest_subqueries, "select a from t where b in (select c from u)"))
+    Project: a#0
+      Join: semi on (b#1 = c#2)
+        Scan: t [a, b]
+        Project: c#0
+          Scan: u [a, c]
+    """
+    return transform_plan(plan, lambda node: _unnest(node, settings))
+
+
+def _unnest(node: LogicalPlan, settings: Settings) -> LogicalPlan:
+    if not any(holds_subquery(operand) for operand in node.operands()):
+        return node
+    match node:
+        case Filter():
+            attaching = _Attaching(node.input, settings)
+            parts = conjuncts(node.condition)
+            attaching.plan = filtered(node.input, tuple(part for part in parts if not holds_subquery(part)))
+            rest = tuple(attaching.conjunct(part) for part in parts if holds_subquery(part))
+            plan = filtered(attaching.plan, tuple(part for part in rest if part != TRUE))
+            return selected(plan, range(node.width))
+        case Project() | Aggregate():
+            attaching = _Attaching(node.input, settings)
+            operands = tuple(attaching.value(operand) for operand in node.operands())
+            return node.with_operands(operands).with_inputs((attaching.plan,))
+        case Join(kind=JoinKind.INNER, keys=(), condition=Expr() as condition):
+            return _unnest(Filter(Join(node.left, node.right, JoinKind.INNER), condition), settings)
+        case _:
+            raise _unsupported_place(node)
+
+
+def _unsupported_place(node: LogicalPlan) -> NotSupportedError:
+    what = f"the condition of a {node.kind.value} join" if isinstance(node, Join) else type(node).__name__
+    return NotSupportedError(f"a subquery in {what} is not supported")
+
+
+class _Attaching:
+    """A node's input with the subqueries of the node's operands joined to it; columns are only added at its
+    right end."""
+
+    def __init__(self, plan: LogicalPlan, settings: Settings) -> None:
+        self.plan = plan
+        self.settings = settings
+        self.attached: list[tuple[Subquery, Expr]] = []
+
+    def conjunct(self, part: Expr) -> Expr:
+        """What remains to be checked of a conjunct of a filter; TRUE if a join does it all."""
+        negated = isinstance(part, Call) and part.function == "not"
+        subquery = part.arguments[0] if isinstance(part, Call) and negated else part
+        if isinstance(subquery, Exists):
+            return self.filter_by_existence(subquery, JoinKind.ANTI if negated else JoinKind.SEMI)
+        if isinstance(subquery, InSubquery) and not any(map(holds_subquery, subquery.operands)):
+            return self.filter_by_membership(subquery, negated, part)
+        return self.value(part)
+
+    def value(self, expression: Expr) -> Expr:
+        """The expression with its subqueries replaced by columns of :attr:`plan`."""
+        return transform(expression, lambda item: self.attach(item) if isinstance(item, Subquery) else item)
+
+    def attach(self, subquery: Subquery) -> Expr:
+        for known, value in self.attached:
+            if known == subquery:
+                return value
+        match subquery:
+            case ScalarSubquery():
+                value = self.scalar(self.pulled(subquery.plan))
+            case Exists():
+                value = self.existence(self.pulled(_for_existence(subquery.plan)))
+            case InSubquery():
+                value = self.membership(subquery)
+            case _:
+                raise AssertionError(f"{type(subquery).__name__} is no kind of subquery")
+        self.attached.append((subquery, value))
+        return value
+
+    def pulled(self, plan: LogicalPlan) -> Pulled:
+        return pull_up(unnest_subqueries(plan, self.settings), self.settings)
+
+    def join(self, pulled: Pulled, kind: JoinKind, more: tuple[Expr, ...] = ()) -> None:
+        """Join on what ties the subquery to the row, and on ``more`` over the same rows."""
+        width = self.plan.width
+        parts = tuple(_on(part, width) for part in (*more, *pulled.predicates))
+        self.plan = Join(self.plan, pulled.plan, kind, conjunction(parts))
+
+    # ---- conjuncts
+
+    def filter_by_existence(self, subquery: Exists, kind: JoinKind) -> Expr:
+        pulled = self.pulled(_for_existence(subquery.plan))
+        if pulled.empty is not None:
+            return TRUE if kind is JoinKind.SEMI else FALSE
+        if not pulled.predicates:
+            pulled = replace(pulled, plan=Limit(pulled.plan, 1))
+        self.join(pulled, kind)
+        return TRUE
+
+    def filter_by_membership(self, subquery: InSubquery, negated: bool, part: Expr) -> Expr:
+        pulled = self.pulled(_for_membership(subquery.plan))
+        if pulled.empty is not None:
+            return self.value(part)
+        outer = tuple(columns_to_outer(operand) for operand in subquery.operands)
+        same = tuple(Call(BOOLEAN, "equal", pair) for pair in zip(outer, pulled.values, strict=True))
+        if not negated:
+            self.join(pulled, JoinKind.SEMI, same)
+        elif len(same) == 1 and not pulled.predicates:
+            self.join(pulled, JoinKind.NULL_AWARE_ANTI, same)
+        else:
+            # A row goes if some row of its own is equal or might be: NOT IN is true only if all are
+            # different.
+            maybe = Call(BOOLEAN, "coalesce", (conjunction(same) or TRUE, TRUE))
+            self.join(pulled, JoinKind.ANTI, (maybe,))
+        return TRUE
+
+    # ---- values
+
+    def scalar(self, pulled: Pulled) -> Expr:
+        width = self.plan.width
+        (value,) = pulled.values
+        if not pulled.predicates and pulled.empty is None:
+            row = Project(pulled.plan, pulled.values, ("",)) if not isinstance(value, Column) else pulled.plan
+            self.plan = Join(self.plan, ScalarRow(_only(row, value)), JoinKind.INNER)
+            return Column(value.type, width)
+        if pulled.empty is None and not _is_unique(pulled):
+            raise unsupported("several rows for one outer row (aggregate them, or add LIMIT 1)")
+        default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
+        if default is None or (isinstance(default, Literal) and default.value is None):
+            default = None
+        # An expression over the subquery's row may be other than null where there is no row.
+        if default is None and isinstance(value, Column):
+            self.join(pulled, JoinKind.LEFT)
+            return _on(value, width)
+        marked = Project(
+            pulled.plan,
+            (*pulled.plan.row(), TRUE),
+            (*(column.name for column in pulled.plan.row()), "matched"),
+        )
+        self.join(replace(pulled, plan=marked), JoinKind.LEFT)
+        matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+        otherwise = Literal(value.type, None) if default is None else _on(default, width)
+        return Case(value.type, ((matched, _on(value, width)),), otherwise)
+
+    def existence(self, pulled: Pulled) -> Expr:
+        if pulled.empty is not None:
+            return TRUE
+        width = self.plan.width
+        if not pulled.predicates:
+            count = Aggregate(Limit(pulled.plan, 1), (), (AggregateCall("count", (), BIGINT),), ("n",))
+            self.plan = Join(self.plan, ScalarRow(count), JoinKind.INNER)
+            return Call(BOOLEAN, "greater", (Column(BIGINT, width, "n"), Literal(BIGINT, 0)))
+        self.join(_distinct_keys(pulled, (), "EXISTS below OR or in an expression"), JoinKind.LEFT)
+        return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+
+    def membership(self, subquery: InSubquery) -> Expr:
+        """TRUE if a row is equal; else null if the operand or any row's value is null (and there are rows);
+        else FALSE."""
+        pulled = self.pulled(_for_membership(subquery.plan))
+        if len(subquery.operands) != 1:
+            raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
+        operand = subquery.operands[0]
+        if pulled.empty is not None:
+            return Call(BOOLEAN, "equal", (operand, self.scalar(pulled)))
+        what = "IN below OR or in an expression"
+        same = Call(BOOLEAN, "equal", (columns_to_outer(operand), pulled.values[0]))
+        values = replace(pulled, predicates=(same, *pulled.predicates))
+        self.join(_distinct_keys(values, (), what), JoinKind.LEFT)
+        matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+        rows = AggregateCall("count", (), BIGINT)
+        known = AggregateCall("count", pulled.values, BIGINT)
+        if pulled.predicates:
+            self.join(_distinct_keys(pulled, (rows, known), what), JoinKind.LEFT)
+            counts = self.plan.row()[-3:-1]
+        else:
+            self.plan = Join(
+                self.plan, Aggregate(pulled.plan, (), (rows, known), ("rows", "known")), JoinKind.INNER
+            )
+            counts = self.plan.row()[-2:]
+        none = Call(BOOLEAN, "equal", (_or_zero(counts[0]), Literal(BIGINT, 0)))
+        some_null = Call(BOOLEAN, "less", (counts[1], counts[0]))
+        unsure = Call(BOOLEAN, "or", (Call(BOOLEAN, "is_null", (operand,)), some_null))
+        return Case(BOOLEAN, ((matched, TRUE), (none, FALSE), (unsure, UNKNOWN)), FALSE)
+
+
+def _or_zero(count: Column) -> Expr:
+    return Call(BIGINT, "coalesce", (count, Literal(BIGINT, 0)))
+
+
+def _on(expression: Expr, width: int) -> Expr:
+    """An expression over (outer columns, subquery's row) as one over the joined row."""
+    return transform(
+        shift(expression, width),
+        lambda item: Column(item.type, item.ordinal, item.name) if isinstance(item, OuterColumn) else item,
+    )
+
+
+def _only(plan: LogicalPlan, value: Expr) -> LogicalPlan:
+    return selected(plan, (value.ordinal,)) if isinstance(value, Column) else plan
+
+
+def _is_unique(pulled: Pulled) -> bool:
+    """True if at most one row of the plan satisfies the predicates: they fix all its grouping keys."""
+    plan = pulled.plan
+    while isinstance(plan, Filter):
+        plan = plan.input
+    if isinstance(plan, Window):
+        return True
+    fixed = {
+        side.ordinal
+        for part in pulled.predicates
+        if isinstance(part, Call) and part.function == "equal"
+        for side in part.arguments
+        if isinstance(side, Column)
+    }
+    return isinstance(plan, Aggregate) and fixed >= set(range(len(plan.keys)))
+
+
+def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) -> Pulled:
+    """One row per combination of the predicates' inner sides: these, the calls, and TRUE as the last
+    column."""
+    inner, tied = equalities(pulled, what)
+    names = (*("" for _ in inner), *(call.function for call in calls))
+    grouped = Aggregate(pulled.plan, inner, calls, names)
+    marked = Project(grouped, (*grouped.row(), TRUE), (*names, "matched"))
+    return Pulled(marked, tied(0), marked.row())
+
+
+def _for_existence(plan: LogicalPlan) -> LogicalPlan:
+    """A plan that has rows exactly if ``plan`` has."""
+    match plan:
+        case Project() | Sort(limit=None, offset=0):
+            return _for_existence(plan.input)
+        case Limit(count=count, offset=0) if count is None or count > 0:
+            return _for_existence(plan.input)
+        case Sort(limit=int() as count, offset=0) if count > 0:
+            return _for_existence(plan.input)
+        case Aggregate(keys=(_, *_)):
+            return _for_existence(plan.input)
+        case _:
+            return plan
+
+
+def _for_membership(plan: LogicalPlan) -> LogicalPlan:
+    """A plan with the same set of rows."""
+    match plan:
+        case Sort(limit=None, offset=0):
+            return _for_membership(plan.input)
+        case Aggregate(calls=(), keys=(_, *_)):
+            return Project(plan.input, plan.keys, plan.names)
+        case _:
+            return plan

@@ -1,0 +1,61 @@
+"""The values that are fixed once per run, such as ``current_date``."""
+
+import getpass
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.expressions import Expr, Literal, RunValue
+from sqlfront_engine.functions.registry import Settings
+
+#: What gives the time of a run.
+Now = Callable[[], datetime]
+
+CATALOG: Final = "spark_catalog"
+DATABASE: Final = "default"
+
+
+def utc_now() -> datetime:
+    """The system's clock."""
+    return datetime.now(UTC)
+
+
+class RunValues:
+    """The values of one run; all that depend on the time agree on it."""
+
+    def __init__(self, settings: Settings, now: Now = utc_now) -> None:
+        self._zone = settings.time_zone
+        self._now = now()
+
+    def literal(self, value: RunValue) -> Expr:
+        """The value of this run, as an expression of the same type.
+
+        >>> import pyarrow as pa
+        >>> from datetime import datetime, timezone
+        >>> values = RunValues(Settings("Asia/Tokyo"), lambda: datetime(2024, 5, 1, 20, 0,
+        tzinfo=timezone.utc))
+        >>> values.literal(RunValue(pa.date32(), "current_date")).value
+        datetime.date(2024, 5, 2)
+        """
+        return Literal(value.type, self._value(value.name))
+
+    def _value(self, name: str) -> object:
+        match name:
+            case "current_date" | "curdate":
+                return self._now.astimezone(ZoneInfo(self._zone)).date()
+            case "current_timestamp" | "now":
+                return self._now
+            case "localtimestamp":
+                return self._now.astimezone(ZoneInfo(self._zone)).replace(tzinfo=None)
+            case "current_timezone":
+                return self._zone
+            case "current_user" | "user" | "session_user":
+                return getpass.getuser()
+            case "current_schema" | "current_database":
+                return DATABASE
+            case "current_catalog":
+                return CATALOG
+            case _:
+                raise InternalError(f"{name} is no value of a run")
