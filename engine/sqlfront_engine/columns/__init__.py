@@ -1,0 +1,13 @@
+"""What the operators and the aggregates do with whole columns, vectorised in numpy.
+
+In come Arrow arrays in physical form, out go arrays or plain integer vectors. To be read in this order:
+:mod:`~sqlfront_engine.columns.batches` (join, gather and cut columns),
+:mod:`~sqlfront_engine.columns.encoding` (columns of any type as integers that are equal exactly where the
+values are), :mod:`~sqlfront_engine.columns.grouping` (rows of equal keys get one dense number),
+:mod:`~sqlfront_engine.columns.matching` (the same for keys that are met later: the lookup side of a join),
+:mod:`~sqlfront_engine.columns.ordering` (columns as integers that sort like the values).
+
+Equality is that of SQL's grouping everywhere: NaN equals NaN, -0.0 equals 0.0, null equals null unless said
+otherwise. Nothing here uses Acero: a plan costs more than a small query, and its hash tables lose to direct
+addressing.
+"""

@@ -1,0 +1,253 @@
+"""Keys that are looked up later: the build side of a join numbers its keys, the probe side finds the
+numbers."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.arrays import numpy_view, valid_mask
+from sqlfront_engine.columns.batches import Mask, Rows, mask_array
+from sqlfront_engine.columns.encoding import (
+    MAX_BOUND,
+    Codes,
+    Integers,
+    as_integers,
+    decimal_words,
+    dictionary_indices,
+    hashable_value,
+    to_hashable,
+    value_range,
+)
+from sqlfront_engine.columns.grouping import group_codes
+from sqlfront_engine.columns.hashing import IntegerTable
+
+#: A number may be its code as long as there are at most so many codes per row, or SMALL_BOUND.
+CODES_PER_ROW: Final = 16
+SMALL_BOUND: Final = 65_536
+#: In keys of several columns each column's codes stay below this, so that two always combine.
+MAX_COLUMN_BOUND: Final = 2**31
+
+
+class KeyDirectory:
+    """The different keys of some rows, numbered.
+
+    ``rows`` are the rows that can be found at all (None = all): those without a null, except in the columns
+    that are ``null_safe``, where null is a value. ``numbers`` holds a number for each of these, ``0 <= number
+    < size``, the same for equal keys. Not every number need have a row.
+    """
+
+    def __init__(self, columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
+        self._null_safe = tuple(null_safe) or (False,) * len(columns)
+        complete = _complete_rows(columns, self._null_safe)
+        self.rows: Rows | None = None
+        if complete is not None:
+            self.rows = np.flatnonzero(complete)
+            columns = [column.filter(mask_array(complete)) for column in columns]
+            length = len(self.rows)
+        self._steps: list[_Step] = []
+        codes = Codes(np.zeros(length, np.int64), 1)
+        for column, safe in zip(columns, self._null_safe, strict=True):
+            codes = self._add_column(column, codes, safe, several=len(columns) > 1)
+        self._hashed: IntegerTable | None = None
+        if codes.bound > max(CODES_PER_ROW * length, SMALL_BOUND):
+            self._hashed, codes = _renumber(codes)
+        self.numbers, self.size = codes.values, codes.bound
+
+    def find(self, columns: Sequence[pa.Array], length: int) -> Integers:
+        """A number per row: that of its key, or one that no row of the directory has. The columns have the
+        types of those that the directory was made of."""
+        codes = np.zeros(length, np.int64)
+        for column, step in zip(columns, self._steps, strict=True):
+            codes = step.extend(codes, column)
+        return codes if self._hashed is None else self._hashed.find(codes)
+
+    @property
+    def wanted_rows(self) -> int:
+        """How many rows a call of :meth:`find` should have to be worth its fixed cost."""
+        return max((step.coder.fixed_cost for step in self._steps), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.numbers.nbytes + (0 if self._hashed is None else self._hashed.nbytes)
+
+    def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:
+        coder = _make_coder(column, MAX_COLUMN_BOUND if several else MAX_BOUND)
+        step = _Step(coder, null_safe)
+        if codes.bound * step.bound > MAX_BOUND:
+            folded, codes = _renumber(codes)
+            self._steps.append(_Step(coder, null_safe, folded))
+        else:
+            self._steps.append(step)
+        return Codes(step.extend(codes.values, column), codes.bound * step.bound)
+
+
+class _Coder(Protocol):
+    """Codes for the values of one column, ``0 <= code < bound``; ``bound - 1`` is for values that it doesn't
+    know. What nulls get is undefined."""
+
+    bound: int
+    #: As many values should be coded at once, at least, for the fixed cost of a call not to matter.
+    fixed_cost: int
+
+    def code(self, column: pa.Array) -> Integers: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One more column of a compound key; ``folded`` renumbers the codes of the columns before it, to make
+    room."""
+
+    coder: _Coder
+    null_safe: bool
+    folded: IntegerTable | None = None
+
+    @property
+    def bound(self) -> int:
+        return self.coder.bound + self.null_safe
+
+    def extend(self, codes: Integers, column: pa.Array) -> Integers:
+        """The codes so far, and this column's."""
+        own = self.coder.code(column)
+        valid = valid_mask(column)
+        if valid is not None:
+            own = np.where(valid, own, self.bound - 1)
+        if self.folded is not None:
+            codes = self.folded.find(codes)
+        return codes * self.bound + own
+
+
+class _RangeCoder:
+    """Whole numbers of a limited range: the distance from the least one."""
+
+    fixed_cost = 0
+
+    def __init__(self, low: int, count: int) -> None:
+        self._low = low
+        self.bound = count + 1
+
+    def code(self, column: pa.Array) -> Integers:
+        values = as_integers(column)
+        if values is None:  # decimals, some of which don't fit into 64 bits
+            outside = self._low - 1 if self._low > -(2**63) else self._low + self.bound
+            values = _narrow_or(column, outside)
+        # Seen as unsigned, what is below the range is far above it.
+        distance = (values - np.int64(self._low)).view(np.uint64)
+        return np.minimum(distance, np.uint64(self.bound - 1)).view(np.int64)
+
+
+class _TableCoder:
+    """Whole numbers that lie far apart."""
+
+    fixed_cost = 0
+
+    def __init__(self, values: Integers) -> None:
+        self._table = IntegerTable(np.unique(values))
+        self.bound = self._table.missing + 1
+
+    def code(self, column: pa.Array) -> Integers:
+        values = as_integers(column)
+        assert values is not None
+        return self._table.find(values)
+
+
+class _ValueCoder:
+    """Strings and the like, by Arrow's lookup, which hashes the known values anew at each call."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self._values = column.unique()
+        self.bound = len(self._values) + 1
+        self.fixed_cost = len(self._values)
+        self._dictionary: pa.Array | None = None
+        self._dictionary_codes: Integers = np.zeros(0, np.int64)
+
+    def code(self, column: pa.Array) -> Integers:
+        if not pa.types.is_dictionary(column.type):
+            return self._look_up(column)
+        dictionary = column.dictionary
+        if self._dictionary is None or not _same_buffers(self._dictionary, dictionary):
+            self._dictionary, self._dictionary_codes = dictionary, self._look_up(dictionary)
+        if len(dictionary) == 0:
+            return np.zeros(len(column), np.int64)
+        return self._dictionary_codes[dictionary_indices(column)]
+
+    def _look_up(self, column: pa.Array) -> Integers:
+        hashable = to_hashable(column)
+        found = pc.index_in(hashable, value_set=self._values)
+        codes = numpy_view(found).astype(np.int64)
+        missing = valid_mask(found)
+        return codes if missing is None else np.where(missing, codes, self.bound - 1)
+
+
+class _ObjectCoder:
+    """Nested values, one by one."""
+
+    fixed_cost = 0
+
+    def __init__(self, column: pa.Array) -> None:
+        self._codes: dict[Hashable, int] = {}
+        for value in column.to_pylist():
+            self._codes.setdefault(hashable_value(value), len(self._codes))
+        self.bound = len(self._codes) + 1
+
+    def code(self, column: pa.Array) -> Integers:
+        missing = self.bound - 1
+        codes = [self._codes.get(hashable_value(value), missing) for value in column.to_pylist()]
+        return np.array(codes, np.int64)
+
+
+def _make_coder(column: pa.Array, max_bound: int) -> _Coder:
+    data_type = column.type
+    if pa.types.is_null(data_type):
+        return _ObjectCoder(column)
+    if pa.types.is_dictionary(data_type):
+        return _ValueCoder(column.dictionary)
+    values = as_integers(column)
+    if values is not None:
+        low, high = value_range(values, valid_mask(column))
+        if high - low + 2 <= max_bound:
+            return _RangeCoder(low, high - low + 1)
+        if not pa.types.is_decimal128(data_type):
+            return _TableCoder(values)
+    hashable = to_hashable(column)
+    return _ObjectCoder(column) if hashable is None else _ValueCoder(hashable)
+
+
+def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Mask | None:
+    """Rows without a null in a column that isn't null-safe; None = all."""
+    result: Mask | None = None
+    for column, safe in zip(columns, null_safe, strict=True):
+        valid = None if safe else valid_mask(column)
+        if valid is not None:
+            result = valid if result is None else result & valid
+    return result
+
+
+def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
+    """The different codes in a table, and the codes replaced by their numbers in it."""
+    grouping = group_codes(codes)
+    table = IntegerTable(codes.values[grouping.first])
+    return table, Codes(grouping.ids, table.missing + 1)
+
+
+def _narrow_or(column: pa.Array, otherwise: int) -> Integers:
+    """Unscaled values of decimals, ``otherwise`` for those beyond 64 bits."""
+    words = decimal_words(column)
+    fits = words[:, 1] == words[:, 0] >> 63
+    return np.where(fits, words[:, 0], otherwise)
+
+
+def _same_buffers(left: pa.Array, right: pa.Array) -> bool:
+    """Whether two dictionaries are the same piece of memory."""
+    mine, other = left.buffers()[-1], right.buffers()[-1]
+    return (
+        len(left) == len(right)
+        and left.offset == right.offset
+        and mine is not None
+        and other is not None
+        and mine.address == other.address
+    )

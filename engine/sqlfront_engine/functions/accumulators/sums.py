@@ -1,0 +1,262 @@
+"""count, sum and avg, exact for whole numbers and decimals."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_numpy, numpy_view
+from sqlfront_engine.columns.encoding import Integers, as_integers
+from sqlfront_engine.errors import DatabaseError
+from sqlfront_engine.failures import arithmetic_overflow
+from sqlfront_engine.functions.accumulators.base import (
+    Groups,
+    all_valid,
+    doubles,
+    integers,
+    sum_doubles,
+    sum_integers,
+    without_nulls,
+)
+from sqlfront_engine.functions.accumulators.wide import (
+    WideSums,
+    decimal_array,
+    divide_half_up,
+    sum_wide,
+    unscaled,
+)
+from sqlfront_engine.types import BIGINT, DOUBLE, physical
+
+
+@dataclass(frozen=True)
+class Count:
+    """The number of rows without a null argument."""
+
+    state_types = (BIGINT,)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        return [from_numpy(groups.select(all_valid(arguments)).counts(), BIGINT)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return [from_numpy(_sum_counts(groups, states[0]), BIGINT)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+
+@dataclass(frozen=True)
+class CountIf:
+    """The number of rows whose argument is true."""
+
+    state_types = (BIGINT,)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (condition,) = without_nulls(groups, arguments)
+        return [from_numpy(groups.select(numpy_view(condition).astype(np.bool_)).counts(), BIGINT)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return [from_numpy(_sum_counts(groups, states[0]), BIGINT)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+
+@dataclass(frozen=True)
+class SumDoubles:
+    """The sum of floats or doubles as a double; null without values."""
+
+    state_types = (DOUBLE,)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments)
+        return [from_numpy(sum_doubles(groups, numpy_view(values)), DOUBLE, groups.counts() > 0)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return self.update(groups, states)
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+
+@dataclass(frozen=True)
+class SumIntegers:
+    """The sum of whole numbers as a bigint; null without values. Beyond 64 bits: ARITHMETIC_OVERFLOW, or null
+    with ``tolerant`` (try_sum)."""
+
+    tolerant: bool = False
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return (BIGINT, BIGINT) if self.tolerant else (BIGINT,)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments)
+        counts = groups.counts()
+        sums, fits = _exact_sums(groups, integers(values))
+        if self.tolerant:
+            return [from_numpy(sums, BIGINT, fits & (counts > 0)), from_numpy(counts, BIGINT)]
+        if not fits.all():
+            raise arithmetic_overflow("try_add")
+        return [from_numpy(sums, BIGINT, counts > 0)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        if not self.tolerant:
+            return self.update(groups, states)
+        sums, _ = self.update(groups, states[:1])
+        counts = _sum_counts(groups, states[1])
+        return [_null_where(sums, _overflowed(groups, states)), from_numpy(counts, BIGINT)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+
+@dataclass(frozen=True)
+class SumDecimals:
+    """The sum of decimals as the decimal ``type`` (logical); null without values. Beyond its precision:
+    ARITHMETIC_OVERFLOW, or null with ``tolerant`` (try_sum)."""
+
+    type: pa.DataType
+    tolerant: bool = False
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return (physical(self.type), BIGINT) if self.tolerant else (physical(self.type),)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments)
+        counts = groups.counts()
+        sums = sum_decimals(groups, values)
+        valid = counts > 0
+        if isinstance(sums, WideSums):
+            fits = sums.fit(self.type.precision)
+            if not fits.all() and not self.tolerant:
+                raise _decimal_overflow("try_sum")
+            valid &= fits
+        result = decimal_array(sums, physical(self.type), valid)
+        return [result, from_numpy(counts, BIGINT)] if self.tolerant else [result]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        if not self.tolerant:
+            return self.update(groups, states)
+        sums, _ = self.update(groups, states[:1])
+        counts = _sum_counts(groups, states[1])
+        return [_null_where(sums, _overflowed(groups, states)), from_numpy(counts, BIGINT)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+
+@dataclass(frozen=True)
+class AverageDoubles:
+    """The mean of numbers other than decimals, summed as doubles as Spark does; null without values."""
+
+    state_types = (DOUBLE, BIGINT)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments)
+        return [
+            from_numpy(sum_doubles(groups, numpy_view(values)), DOUBLE),
+            from_numpy(groups.counts(), BIGINT),
+        ]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return [
+            from_numpy(sum_doubles(groups, numpy_view(states[0])), DOUBLE),
+            from_numpy(_sum_counts(groups, states[1]), BIGINT),
+        ]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        sums, counts = doubles(states[0]), integers(states[1])
+        return from_numpy(sums / np.maximum(counts, 1), DOUBLE, counts > 0)
+
+
+@dataclass(frozen=True)
+class AverageDecimals:
+    """The mean of decimals: the exact sum (at most 38 digits, else ARITHMETIC_OVERFLOW or, with ``tolerant``,
+    null) divided by the count, rounded half up to ``type``."""
+
+    type: pa.DataType
+    sum_type: pa.DataType
+    tolerant: bool = False
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return (physical(self.sum_type), BIGINT)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments)
+        return [self._sums(groups, values), from_numpy(groups.counts(), BIGINT)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        valid = all_valid(states[:1])
+        kept, (sums,) = without_nulls(groups, states[:1])
+        result = self._sums(kept, sums)
+        if valid is not None:
+            result = _null_where(result, _overflowed(groups, states))
+        return [result, from_numpy(_sum_counts(groups, states[1]), BIGINT)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        sums, counts = states[0], integers(states[1])
+        valid = counts > 0
+        known = all_valid([sums])
+        if known is not None:
+            valid = valid & known
+        result, fits = divide_half_up(unscaled(sums), np.maximum(counts, 1), self.sum_type.scale, self.type)
+        if not fits[valid].all() and not self.tolerant:
+            raise _decimal_overflow("try_avg")
+        return decimal_array(result, physical(self.type), valid & fits)
+
+    def _sums(self, groups: Groups, values: pa.Array) -> pa.Array:
+        sums = sum_decimals(groups, values)
+        fits = None
+        if isinstance(sums, WideSums):
+            fits = sums.fit(self.sum_type.precision)
+            if not fits.all() and not self.tolerant:
+                raise _decimal_overflow("try_avg")
+        return decimal_array(sums, physical(self.sum_type), fits)
+
+
+def sum_decimals(groups: Groups, values: pa.Array) -> Integers | WideSums:
+    """The exact unscaled sum of each group of a decimal column without nulls."""
+    narrow = as_integers(values)
+    if narrow is not None:
+        sums = sum_integers(groups, narrow)
+        if sums is not None:
+            return sums
+    return sum_wide(groups, unscaled(values))
+
+
+def _exact_sums(groups: Groups, values: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
+    sums = sum_integers(groups, values)
+    if sums is not None:
+        return sums, np.ones(groups.size, np.bool_)
+    wide = sum_wide(groups, values)
+    return wide.low, wide.fit_bigint()
+
+
+def _sum_counts(groups: Groups, counts: pa.Array) -> Integers:
+    sums = sum_integers(groups, integers(counts))
+    assert sums is not None
+    return sums
+
+
+def _overflowed(groups: Groups, states: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
+    """Groups of which a state has rows but no sum: it had overflowed already."""
+    lost = integers(states[1]) > 0
+    known = all_valid(states[:1])
+    lost &= False if known is None else ~known
+    return groups.select(lost).counts() > 0
+
+
+def _null_where(column: pa.Array, mask: npt.NDArray[np.bool_]) -> pa.Array:
+    known = all_valid([column])
+    valid = ~mask if known is None else known & ~mask
+    if pa.types.is_decimal(column.type):
+        return decimal_array(unscaled(column), column.type, valid)
+    return from_numpy(numpy_view(column), column.type, valid)
+
+
+def _decimal_overflow(alternative: str) -> DatabaseError:
+    return arithmetic_overflow(alternative, "Overflow in sum of decimals")

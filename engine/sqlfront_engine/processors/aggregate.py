@@ -1,0 +1,87 @@
+"""GROUP BY and DISTINCT, in one stage or two."""
+
+from enum import Enum
+
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import empty_batch, make_batch, slices
+from sqlfront_engine.columns.grouping import group_rows
+from sqlfront_engine.display import describe_call
+from sqlfront_engine.expressions import AggregateCall
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.aggregate_calls import AggregateCalls
+from sqlfront_engine.processors.inputs import take_block
+from sqlfront_engine.processors.state_table import StateTable
+
+#: A partial aggregation hands on what it has beyond that many groups, so that its memory is bounded.
+PARTIAL_GROUPS = 4 * BATCH_ROWS
+
+
+class AggregateMode(Enum):
+    """Which stage of an aggregation."""
+
+    SINGLE = "single"
+    """Rows in, results out."""
+    PARTIAL = "partial"
+    """Rows in, states out: the keys, then the calls' state columns; a key may come several times."""
+    FINAL = "final"
+    """States in, results out."""
+
+
+class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
+    """One row per distinct key (null is a key), without keys exactly one row: the keys, then the calls'
+    results.
+
+    ``keys`` and the calls' arguments are over the original input row in every mode, ``schema`` is that of the
+    final output. SINGLE and FINAL need all rows of a key in one instance. Memory grows with the groups, not
+    with the rows, except for aggregates that hold all values.
+    """
+
+    cooperative = False
+
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    mode: AggregateMode
+    schema: pa.Schema
+
+    def run(self, context: ProcessorContext) -> Steps:
+        calls = AggregateCalls(self.calls, context.settings)
+        table = StateTable(len(self.keys), calls.accumulators, context.memory)
+        if self.mode is AggregateMode.FINAL:
+            while (states := (yield Take(0))) is not None:
+                table.add(states)
+        else:
+            while (block := (yield from take_block(0, table.wanted_rows, context))) is not None:
+                states = self._states(block, calls)
+                if self.mode is AggregateMode.SINGLE:
+                    table.add(states)
+                elif self.keys and 2 * states.num_rows > block.num_rows:
+                    yield from slices(states, BATCH_ROWS)
+                else:
+                    table.add(states)
+                    if table.rows > PARTIAL_GROUPS:
+                        yield from slices(table.take(), BATCH_ROWS)
+        yield from slices(self._output(table, calls, context), BATCH_ROWS)
+
+    def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> pa.RecordBatch:
+        """The block's groups: keys and states."""
+        keys = [block.column(ordinal) for ordinal in self.keys]
+        grouping = group_rows(keys, block.num_rows)
+        return calls.states(block, keys, grouping)
+
+    def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
+        """What is emitted at the end of the input."""
+        states = table.take()
+        if self.mode is AggregateMode.PARTIAL:
+            return states
+        if states.num_rows == 0:
+            if self.keys or context.total_parallelism > 1:
+                return empty_batch(self.schema)
+            states = calls.empty_state()
+        columns = calls.finish(states, len(self.keys))
+        return make_batch(columns, self.schema.names, states.num_rows)
+
+    def describe(self) -> str:
+        keys = ", ".join(f"#{ordinal}" for ordinal in self.keys)
+        calls = ", ".join(map(describe_call, self.calls))
+        return f"Aggregate {self.mode.value}: keys [{keys}] calls [{calls}]"

@@ -1,0 +1,20 @@
+"""WHERE and HAVING."""
+
+from sqlfront_engine.display import describe
+from sqlfront_engine.evaluate import compile_filter
+from sqlfront_engine.expressions import Expr
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+
+
+class Filter(Processor, frozen=True, tag_field="processor", tag=True):
+    """The rows for which ``condition`` is true (neither false nor null)."""
+
+    condition: Expr
+
+    def run(self, context: ProcessorContext) -> Steps:
+        select = compile_filter(self.condition, context.settings)
+        while (batch := (yield Take(0))) is not None:
+            yield select(batch)
+
+    def describe(self) -> str:
+        return f"Filter: {describe(self.condition)}"

@@ -1,0 +1,28 @@
+"""LIMIT and OFFSET."""
+
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+
+
+class Limit(Processor, frozen=True, tag_field="processor", tag=True):
+    """At most ``count`` rows (None = all) after skipping ``offset``; needs a total parallelism of one. Ends,
+    and so stops its producers, as soon as it has enough."""
+
+    count: int | None
+    offset: int = 0
+
+    def run(self, context: ProcessorContext) -> Steps:
+        skip, left = self.offset, self.count
+        while left is None or left > 0:
+            batch = yield Take(0)
+            if batch is None:
+                return
+            wanted = batch.slice(min(skip, batch.num_rows), left)
+            skip -= min(skip, batch.num_rows)
+            if wanted.num_rows:
+                yield wanted
+            if left is not None:
+                left -= wanted.num_rows
+
+    def describe(self) -> str:
+        count = "all" if self.count is None else self.count
+        return f"Limit: {count}" + (f" offset {self.offset}" if self.offset else "")

@@ -1,0 +1,63 @@
+"""INTERSECT and EXCEPT, with and without ALL."""
+
+from collections.abc import Callable
+from typing import Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_numpy
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.columns.encoding import Integers, canonical
+from sqlfront_engine.functions.accumulators.base import integers
+from sqlfront_engine.functions.accumulators.sums import Count
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.inputs import take_block
+from sqlfront_engine.processors.sort import in_order
+from sqlfront_engine.processors.state_table import BLOCK_ROWS, StateTable
+from sqlfront_engine.types import BIGINT
+
+SetKind = Literal["intersect", "intersect_all", "except", "except_all"]
+
+#: How often a row comes out that the left side has ``left`` times and the right side ``right`` times.
+_COPIES: Final[dict[str, Callable[[Integers, Integers], Integers]]] = {
+    "intersect": lambda left, right: ((left > 0) & (right > 0)).astype(np.int64),
+    "intersect_all": np.minimum,
+    "except": lambda left, right: ((left > 0) & (right == 0)).astype(np.int64),
+    "except_all": lambda left, right: np.maximum(left - right, 0),
+}
+
+
+class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
+    """Rows of input 0 by what input 1 has of them; null equals null. Equal rows of both inputs must meet in
+    one instance. Holds each different row once, with the times it was seen."""
+
+    cooperative = False
+
+    kind: SetKind
+
+    def run(self, context: ProcessorContext) -> Steps:
+        names: list[str] = []
+        table: StateTable | None = None
+        for ordinal in (0, 1):
+            while (block := (yield from take_block(ordinal, BLOCK_ROWS, context))) is not None:
+                names = names or block.schema.names
+                table = table or StateTable(block.num_columns, (Count(), Count()), context.memory)
+                table.add(_counted(block, ordinal))
+        if table is not None:
+            counted = table.take()
+            left, right = (integers(column) for column in counted.columns[-2:])
+            rows = np.repeat(np.arange(counted.num_rows), _COPIES[self.kind](left, right))
+            distinct = make_batch(counted.columns[:-2], names, counted.num_rows)
+            yield from in_order(distinct, rows)
+
+    def describe(self) -> str:
+        return f"SetDifference: {self.kind.replace('_', ' ')}"
+
+
+def _counted(block: pa.RecordBatch, ordinal: int) -> pa.RecordBatch:
+    """The block's rows and how often each was seen in input 0 and in input 1."""
+    ones, zeros = np.ones(block.num_rows, np.int64), np.zeros(block.num_rows, np.int64)
+    counts = (zeros, ones) if ordinal else (ones, zeros)
+    columns = [*map(canonical, block.columns), *(from_numpy(count, BIGINT) for count in counts)]
+    return make_batch(columns, [f"c{position}" for position in range(len(columns))], block.num_rows)

@@ -1,0 +1,48 @@
+"""ORDER BY."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import Rows, gather_batch
+from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_engine.display import describe_key
+from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.inputs import take_all
+
+
+class Sort(Processor, frozen=True, tag_field="processor", tag=True):
+    """All rows in the order of ``keys``; one sorted stream per instance."""
+
+    cooperative = False
+
+    keys: tuple[SortKey, ...]
+
+    def run(self, context: ProcessorContext) -> Steps:
+        batch = yield from take_all(0, context)
+        if batch is not None:
+            yield from in_order(batch, sort_rows(batch, self.keys))
+
+    def describe(self) -> str:
+        return f"Sort: {describe_keys(self.keys)}"
+
+
+def sort_rows(batch: pa.RecordBatch, keys: Sequence[SortKey]) -> Rows:
+    """The batch's row numbers in the order of the keys."""
+    codes = [
+        ranks(batch.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
+        for key in keys
+    ]
+    return sorting_order(combine_ranks(codes, batch.num_rows))
+
+
+def in_order(batch: pa.RecordBatch, order: Rows) -> Iterator[pa.RecordBatch]:
+    """The rows of the batch with these numbers, gathered piece by piece."""
+    for start in range(0, len(order), BATCH_ROWS):
+        yield gather_batch(batch, order[start : start + BATCH_ROWS])
+
+
+def describe_keys(keys: Sequence[SortKey]) -> str:
+    """The keys on one line."""
+    return ", ".join(describe_key(key) for key in keys)

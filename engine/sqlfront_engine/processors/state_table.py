@@ -1,0 +1,91 @@
+"""States by key, merged from time to time: what an aggregation holds."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import concat_batches, gather, make_batch, row_indices
+from sqlfront_engine.columns.grouping import group_rows
+from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
+from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
+
+#: Rows that are aggregated at a time, at least.
+BLOCK_ROWS: Final = 2 * BATCH_ROWS
+
+
+class StateTable:
+    """State rows: the first ``keys`` columns are the key, then come the accumulators' states.
+
+    Added rows wait until there are as many of them as were merged before, and are merged then, so that each
+    row is merged a constant number of times on average, and at most twice the groups' memory is held.
+    """
+
+    def __init__(self, keys: int, accumulators: Sequence[Accumulator], memory: MemoryAccount) -> None:
+        self._keys = keys
+        self._accumulators = accumulators
+        self._memory = memory
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
+        self._merged_rows = 0
+        #: Rows held, merged or not.
+        self.rows = 0
+
+    @property
+    def wanted_rows(self) -> int:
+        """How many rows are best aggregated next: the more groups there are, the fewer merges are to be
+        paid."""
+        return max(BLOCK_ROWS, 2 * self._merged_rows)
+
+    def add(self, states: pa.RecordBatch) -> None:
+        """Take state rows; a key may come several times."""
+        if states.num_rows == 0:
+            return
+        self._memory.charge(states.nbytes)
+        self._batches.append(states)
+        self._bytes += states.nbytes
+        self.rows += states.num_rows
+        if self.rows >= max(BLOCK_ROWS, 2 * self._merged_rows):
+            self._merge()
+
+    def take(self) -> pa.RecordBatch:
+        """All state rows, each key once; the table is empty afterwards."""
+        self._merge()
+        states = self._batches[0] if self._batches else make_batch([], [], 0)
+        self._replace([])
+        return states
+
+    def _merge(self) -> None:
+        if not self._batches:
+            return
+        batch = concat_batches(self._batches)
+        columns = batch.columns
+        keys, states = columns[: self._keys], columns[self._keys :]
+        grouping = group_rows(keys, batch.num_rows)
+        if grouping.size < batch.num_rows:
+            groups = Groups(grouping.ids, grouping.size)
+            first = row_indices(grouping.first)
+            merged = [gather(key, first) for key in keys]
+            merged += merge_states(self._accumulators, groups, states)
+            batch = make_batch(merged, batch.schema.names, grouping.size)
+        self._replace([batch])
+
+    def _replace(self, batches: list[pa.RecordBatch]) -> None:
+        size = sum(batch.nbytes for batch in batches)
+        self._memory.charge(size)
+        self._memory.release(self._bytes)
+        self._batches, self._bytes = batches, size
+        self.rows = self._merged_rows = sum(batch.num_rows for batch in batches)
+
+
+def merge_states(
+    accumulators: Sequence[Accumulator], groups: Groups, states: Sequence[pa.Array]
+) -> list[pa.Array]:
+    """The accumulators' state columns, one after the other, merged by group."""
+    merged: list[pa.Array] = []
+    start = 0
+    for accumulator in accumulators:
+        stop = start + len(accumulator.state_types)
+        merged += accumulator.merge(groups, states[start:stop])
+        start = stop
+    return merged

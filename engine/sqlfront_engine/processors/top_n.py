@@ -1,0 +1,117 @@
+"""ORDER BY with a LIMIT."""
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.arrays import valid_mask
+from sqlfront_engine.columns.batches import Rows, concat_batches, gather_batch, mask_array
+from sqlfront_engine.columns.encoding import Codes, Integers
+from sqlfront_engine.columns.ordering import combine_ranks, ranks, sortable, sorting_order
+from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.sort import describe_keys, in_order
+
+
+class TopN(Processor, frozen=True, tag_field="processor", tag=True):
+    """The first ``count`` rows after ``offset`` in the order of ``keys``, sorted. Holds about twice that many
+    rows."""
+
+    keys: tuple[SortKey, ...]
+    count: int
+    offset: int = 0
+
+    def run(self, context: ProcessorContext) -> Steps:
+        if self.count == 0:
+            return
+        best = _Best(self.keys, self.count + self.offset, context.memory)
+        while (batch := (yield Take(0))) is not None:
+            best.add(batch)
+        result, order = best.sorted()
+        if result is not None:
+            yield from in_order(result, order[self.offset :])
+
+    def describe(self) -> str:
+        offset = f" offset {self.offset}" if self.offset else ""
+        return f"TopN: {describe_keys(self.keys)} limit {self.count}{offset}"
+
+
+class _Best:
+    """The first ``wanted`` rows so far, among others."""
+
+    def __init__(self, keys: tuple[SortKey, ...], wanted: int, memory: MemoryAccount) -> None:
+        self._keys = keys
+        self._wanted = wanted
+        self._memory = memory
+        self._batches: list[pa.RecordBatch] = []
+        self._rows = self._bytes = 0
+        #: No row whose first key sorts after this can be among the wanted ones; None = unknown.
+        self._threshold: int | None = None
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        batch = self._promising(batch)
+        if batch.num_rows == 0:
+            return
+        self._memory.charge(batch.nbytes)
+        self._batches.append(batch)
+        self._rows += batch.num_rows
+        self._bytes += batch.nbytes
+        if self._rows >= max(2 * self._wanted, BATCH_ROWS // 4):
+            self._prune()
+
+    def sorted(self) -> tuple[pa.RecordBatch | None, Rows]:
+        """The rows held, and the sorting order of the first ``wanted`` of them."""
+        if not self._batches:
+            return None, np.zeros(0, np.int64)
+        batch = concat_batches(self._batches)
+        codes = self._codes(batch)
+        first = _least(codes, self._wanted)
+        return batch, first[sorting_order(Codes(codes.values[first], codes.bound))]
+
+    def _codes(self, batch: pa.RecordBatch) -> Codes:
+        keys = [
+            ranks(batch.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
+            for key in self._keys
+        ]
+        return combine_ranks(keys, batch.num_rows)
+
+    def _promising(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self._threshold is None or batch.num_rows == 0:
+            return batch
+        values = self._first_key(batch)
+        return batch if values is None else batch.filter(mask_array(values <= self._threshold))
+
+    def _prune(self) -> None:
+        batch = concat_batches(self._batches)
+        if batch.num_rows > self._wanted:
+            batch = gather_batch(batch, _least(self._codes(batch), self._wanted))
+        self._memory.charge(batch.nbytes)
+        self._memory.release(self._bytes)
+        self._batches, self._rows, self._bytes = [batch], batch.num_rows, batch.nbytes
+        if batch.num_rows == self._wanted:
+            values = self._first_key(batch)
+            self._threshold = None if values is None else int(values.max())
+
+    def _first_key(self, batch: pa.RecordBatch) -> Integers | None:
+        """Integers that sort as the first key does, comparable from batch to batch; None if the type has
+        none."""
+        key = self._keys[0]
+        column = batch.column(key.ordinal)
+        values = sortable(column)
+        if values is None:
+            return None
+        if key.descending:
+            values = ~values
+        valid = valid_mask(column)
+        limits = np.iinfo(np.int64)
+        return (
+            values
+            if valid is None
+            else np.where(valid, values, limits.min if key.nulls_first else limits.max)
+        )
+
+
+def _least(codes: Codes, count: int) -> Rows:
+    """The rows of the ``count`` least codes, in any order."""
+    if count >= len(codes.values):
+        return np.arange(len(codes.values))
+    return np.argpartition(codes.values, count)[:count]
