@@ -74,8 +74,10 @@ imports: $(DEV_READY)  ## Who may import whom, by import-linter
 
 # ---- by hand
 
-oracle: $(DEV_READY)  ## Compare every stored answer with a live Spark (needs Java)
-	$(BIN)/pytest -q -m spark $(ARGS)
+oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs Java)
+	@$(BIN)/python demo/prepare.py
+	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
+	$(BIN)/python -m tests.tpch.complete --check
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)
