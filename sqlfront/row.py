@@ -13,7 +13,7 @@ from sqlfront_engine.arrays import to_python
 SLICE_ROWS: Final = 1024
 
 
-class Row(tuple[object, ...]):
+class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that hold something
     """A row of a result: a tuple whose values are also attributes and items by column name, as PySpark's
     ``Row``.
 
@@ -22,17 +22,18 @@ class Row(tuple[object, ...]):
     (Row(id=7, name='x'), 'x', 7, {'id': 7, 'name': 'x'})
     """
 
-    __slots__ = ("_names",)
     _names: tuple[str, ...]
 
     def __new__(cls, names: Sequence[str], values: Sequence[object]) -> "Row":
         """``names`` and ``values`` have the same length; of equal names the first is found by name."""
         row = super().__new__(cls, values)
-        object.__setattr__(row, "_names", tuple(names))
+        row._names = tuple(names)
         return row
 
     def __getattr__(self, name: str) -> object:
-        names = object.__getattribute__(self, "_names")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        names = self.__dict__.get("_names", ())
         if name in names:
             return self[names.index(name)]
         raise AttributeError(f"the row has no column {name!r}; its columns are {', '.join(names)}")

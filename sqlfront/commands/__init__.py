@@ -1,0 +1,81 @@
+"""Statements that are not queries: what they do to the session, and what rows they give.
+
+``run`` holds what they share, ``tables`` those that change tables and views, ``inspection`` those that show
+something.
+"""
+
+import time
+from typing import TYPE_CHECKING, assert_never
+
+from sqlfront.commands import inspection, tables
+from sqlfront.commands.run import Made, Run
+from sqlfront.result import Result, Statistics
+from sqlfront_planner.binder import Arguments
+from sqlfront_planner.planning import plan_query
+from sqlfront_planner.statement import (
+    CacheTable,
+    CreateTable,
+    CreateView,
+    DescribeQuery,
+    DescribeTable,
+    Drop,
+    Explain,
+    Insert,
+    Query,
+    RefreshTable,
+    SetOption,
+    ShowTables,
+    Statement,
+    UncacheTable,
+    UseDatabase,
+)
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+
+def run(session: "Session", statement: Statement, arguments: Arguments, timeout: float | None) -> Result:
+    """Do what the statement says; the result is empty (no columns) unless the statement gives rows."""
+    began = time.perf_counter()
+    made = _dispatch(Run(session, arguments, timeout), statement)
+    seconds = time.perf_counter() - began
+    if isinstance(made, Result):
+        return made
+    schema, batches, affected = made
+    statistics = Statistics("command", "a statement that is not a query", seconds, affected)
+    return Result(schema, iter(batches), statistics, settings=session.settings)
+
+
+def _dispatch(run: Run, statement: Statement) -> Made | Result:
+    match statement:
+        case Query():
+            plan = plan_query(statement, run.session.catalog, run.session.bind_settings, run.arguments)
+            return run.session.run(plan, run.arguments, timeout=run.timeout)
+        case Explain():
+            return inspection.explain(run, statement)
+        case CreateTable():
+            return tables.create_table(run, statement)
+        case CreateView():
+            return tables.create_view(run, statement)
+        case CacheTable():
+            return tables.cache(run, statement)
+        case UncacheTable():
+            return tables.uncache(run, statement)
+        case Drop():
+            return tables.drop(run, statement)
+        case Insert():
+            return tables.insert(run, statement)
+        case ShowTables():
+            return inspection.show_tables(run, statement)
+        case DescribeTable():
+            return inspection.describe_table(run, statement)
+        case DescribeQuery():
+            return inspection.describe(run.bind(statement.query).schema)
+        case SetOption():
+            return inspection.set_option(run, statement)
+        case RefreshTable():
+            return tables.refresh(run, statement)
+        case UseDatabase():
+            return inspection.use_database(statement)
+        case _:
+            assert_never(statement)

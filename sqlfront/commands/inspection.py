@@ -1,0 +1,133 @@
+"""Statements that show something: plans, tables, columns, settings."""
+
+import fnmatch
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.cache import CachedTable
+from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of, rows_batch
+from sqlfront_connectors.files import FileTable
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.types import BOOLEAN, STRING, ddl
+from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry, is_default
+from sqlfront_planner.explain import explain as explain_plan
+from sqlfront_planner.explain import explain_analyzed
+from sqlfront_planner.planning import plan_query
+from sqlfront_planner.statement import (
+    DescribeTable,
+    Explain,
+    ExplainMode,
+    Query,
+    SetOption,
+    ShowTables,
+    UseDatabase,
+)
+
+_DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
+_TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
+_SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
+_PLAN: Final = pa.schema([("plan", STRING)])
+
+
+def explain(run: Run, statement: Explain) -> Made:
+    """EXPLAIN: the plan as one row of text."""
+    if not isinstance(statement.statement, Query):
+        raise NotSupportedError(f"EXPLAIN of {type(statement.statement).__name__}; EXPLAIN takes a query")
+    session = run.session
+    plan = plan_query(statement.statement, session.catalog, session.bind_settings, run.arguments)
+    if statement.mode is ExplainMode.ANALYZE:
+        job = session.submit(plan, run.arguments, timeout=run.timeout)
+        for _ in job.batches():
+            pass
+        text = explain_analyzed(plan, job.statistics())
+    else:
+        text = explain_plan(plan, extended=statement.mode is ExplainMode.EXTENDED)
+    return _PLAN, [rows_batch(_PLAN, [(text,)])], None
+
+
+def show_tables(run: Run, statement: ShowTables) -> Made:
+    """SHOW TABLES: Spark's three columns."""
+    if statement.database is not None and not is_default((statement.database,)):
+        raise no_database(statement.database)
+    rows = [
+        ("" if entry.temporary else DEFAULT_DATABASE, entry.name.lower(), entry.temporary)
+        for entry in run.session.catalog.entries()
+        if statement.pattern is None or _matches(entry.name, statement.pattern)
+    ]
+    return _TABLES, [rows_batch(_TABLES, sorted(rows))], None
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """Spark's SHOW patterns: ``*`` for any characters, ``|`` between alternatives, case doesn't matter."""
+    return any(fnmatch.fnmatchcase(name.lower(), part.strip().lower()) for part in pattern.split("|"))
+
+
+def describe_table(run: Run, statement: DescribeTable) -> Made:
+    """DESCRIBE TABLE: columns, partition columns, and with EXTENDED what else is known."""
+    entry = run.entry(statement.name)
+    schema = run.all_rows(statement.name, entry).schema
+    rows: list[tuple[str | None, ...]] = [(field.name, ddl(field.type), None) for field in schema]
+    origin = origin_of(entry)
+    if (
+        isinstance(origin, TableEntry)
+        and isinstance(origin.table, FileTable)
+        and origin.table.partition_columns
+    ):
+        partition = origin.table.partition_columns
+        rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
+        rows += [(name, ddl(schema.field(name).type), None) for name in partition]
+    if statement.extended:
+        rows += _details(entry, origin)
+    return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
+
+
+def _details(entry: Entry, origin: Entry) -> list[tuple[str | None, ...]]:
+    """What DESCRIBE EXTENDED adds."""
+    rows: list[tuple[str | None, ...]] = [
+        ("", "", ""),
+        ("# Detailed Table Information", "", ""),
+        ("Database", "" if origin.temporary else DEFAULT_DATABASE, ""),
+        ("Table", origin.name, ""),
+        ("Type", "VIEW" if isinstance(origin, ViewEntry) else "TABLE", ""),
+    ]
+    if isinstance(origin, ViewEntry):
+        rows.append(("View Text", origin.sql, ""))
+    else:
+        rows.append(("Provider", origin.table.format, ""))
+        if isinstance(origin.table, FileTable):
+            rows.append(("Location", f"file:{origin.table.location}", ""))
+    if isinstance(entry, TableEntry):
+        statistics = entry.table.snapshot().statistics
+        rows.append(("Cached", str(isinstance(entry.table, CachedTable)).lower(), ""))
+        rows.append(("Statistics", f"{statistics.size} bytes, {statistics.rows} rows", ""))
+        placed = entry.table.partitioning
+        if placed is not None:
+            keys = ", ".join(entry.table.schema.field(column).name for column in placed.columns)
+            rows += [("Num Buckets", str(placed.count), ""), ("Bucket Columns", f"[{keys}]", "")]
+    return rows
+
+
+def describe(schema: pa.Schema) -> Made:
+    """DESCRIBE QUERY: the columns of a schema."""
+    rows = [(field.name, ddl(field.type), None) for field in schema]
+    return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
+
+
+def set_option(run: Run, statement: SetOption) -> Made:
+    """SET: change a setting, or show one or all."""
+    options = run.session.options
+    if statement.key is None:
+        rows = options.items()
+    elif statement.value is None:
+        rows = [(statement.key, options.get(statement.key))]
+    else:
+        rows = [(statement.key, options.set(statement.key, statement.value))]
+    return _SETTINGS, [rows_batch(_SETTINGS, rows)], None
+
+
+def use_database(statement: UseDatabase) -> Made:
+    """USE: there is one database."""
+    if not is_default(tuple(statement.database.split("."))):
+        raise no_database(statement.database)
+    return NOTHING

@@ -1,0 +1,101 @@
+"""What all commands share: the run of one statement, names, and rows to show."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront.cache import CachedTable
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.errors import Error, ProgrammingError, spark_error
+from sqlfront_planner.binder import Arguments, bind
+from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
+from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.statement import Query, parse_query
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+#: The columns and rows that a command gives, and how many rows it wrote (None: it writes none).
+Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
+NOTHING: Final[Made] = (pa.schema([]), (), None)
+
+
+def wrote(rows: int) -> Made:
+    """What a command gives that wrote rows."""
+    return pa.schema([]), (), rows
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One command under way."""
+
+    session: "Session"
+    arguments: Arguments
+    timeout: float | None
+
+    def bind(self, query: Query) -> LogicalPlan:
+        """The query's logical plan."""
+        return bind(query, self.session.catalog, self.session.bind_settings, self.arguments)
+
+    def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
+        """The rows of a logical plan, in physical form."""
+        job = self.session.submit(
+            plan_logical(plan, self.session.settings), self.arguments, timeout=self.timeout
+        )
+        return job.batches()
+
+    def entry(self, name: str) -> Entry:
+        """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""
+        found = self.session.catalog.lookup(tuple(name.split(".")))
+        if found is None:
+            raise not_found(name, self.session.catalog.names())
+        return found
+
+    def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
+        """The plan of all rows of a table or view; ``origin`` is its entry, or what it was before CACHE
+        TABLE."""
+        if isinstance(origin, TableEntry):
+            table = origin.table
+            return Scan(name, table, table.snapshot(), tuple(range(len(table.schema))))
+        quoted = ".".join(f"`{part}`" for part in name.split("."))
+        return self.bind(parse_query(f"SELECT * FROM {quoted}"))
+
+
+def origin_of(entry: Entry) -> Entry:
+    """The entry as it was before CACHE TABLE."""
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        return entry.table.origin
+    return entry
+
+
+def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
+    """The error for a name that the catalog doesn't know."""
+    hint = f" Known are {', '.join(known)}." if known else ""
+    return spark_error(
+        "TABLE_OR_VIEW_NOT_FOUND",
+        f"The table or view `{name}` cannot be found. Verify the spelling and correctness of the name.{hint}",
+    )
+
+
+def no_database(name: str) -> Error:
+    """The error for a database other than the one there is."""
+    return ProgrammingError(
+        f"The schema `{name}` cannot be found; there is one, `{DEFAULT_DATABASE}`.",
+        condition="SCHEMA_NOT_FOUND",
+        sqlstate="42704",
+    )
+
+
+def last_part(name: str) -> str:
+    """The name without its qualifiers."""
+    return name.rpartition(".")[2]
+
+
+def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.RecordBatch:
+    """A batch of a few rows of Python values."""
+    listed = list(rows)
+    columns = [from_values([row[index] for row in listed], field.type) for index, field in enumerate(schema)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

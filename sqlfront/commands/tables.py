@@ -1,0 +1,227 @@
+"""Statements that change what tables there are and what they hold."""
+
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.cache import CachedTable, writable
+from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, wrote
+from sqlfront_connectors import registry
+from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.memory import MemoryTable, partitioning_of
+from sqlfront_engine.errors import DataError, ProgrammingError
+from sqlfront_engine.types import VOID
+from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
+from sqlfront_planner.insertion import assign
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.statement import (
+    CacheTable,
+    CreateTable,
+    CreateView,
+    Drop,
+    Insert,
+    RefreshTable,
+    RelationKind,
+    UncacheTable,
+)
+
+#: The format of CREATE TABLE without USING.
+DEFAULT_FORMAT: Final = "memory"
+
+
+def create_table(run: Run, statement: CreateTable) -> Made:
+    """CREATE TABLE: entered in the catalog only when it holds its rows."""
+    catalog = run.session.catalog
+    present = catalog.lookup(tuple(statement.name.split("."))) if not statement.temporary else None
+    if present is not None and isinstance(present, ViewEntry | TableEntry) and not present.temporary:
+        if statement.if_not_exists:
+            return NOTHING
+        if not statement.replace:
+            catalog.add(present)
+    query = None if statement.query is None else run.bind(statement.query)
+    if query is not None and statement.schema is not None:
+        raise ProgrammingError("CREATE TABLE ... AS SELECT takes no column list; its columns are the query's")
+    schema = _storable(query.schema) if query is not None else statement.schema
+    table = _make(run, statement, schema)
+    written = None
+    try:
+        if query is not None:
+            written = _fill(run, table, statement.name, query)
+        entry = TableEntry(last_part(statement.name), table, statement.temporary)
+        replaced = catalog.add(entry, replace=statement.replace)
+    except BaseException:
+        table.drop()
+        raise
+    _forget(replaced)
+    return wrote(written)
+
+
+def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
+    if schema is not None:
+        _check_unique(schema)
+    definition = TableDefinition(
+        last_part(statement.name),
+        schema,
+        statement.options,
+        statement.location,
+        run.session.home,
+        statement.partitioned_by,
+        statement.clustered_by,
+        statement.buckets,
+    )
+    return registry.create(statement.format or DEFAULT_FORMAT, definition)
+
+
+def _storable(schema: pa.Schema) -> pa.Schema:
+    """The schema of a table made from a query; refuses void columns, as Spark does for files."""
+    for field in schema:
+        if field.type == VOID:
+            raise ProgrammingError(
+                f"column `{field.name}` has no type (it is always null); cast it",
+                condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+                sqlstate="0A000",
+            )
+    return schema
+
+
+def _check_unique(schema: pa.Schema) -> None:
+    seen: set[str] = set()
+    for name in schema.names:
+        if name.lower() in seen:
+            raise ProgrammingError(
+                f"The column `{name}` already exists. Choose another name or rename the existing column.",
+                condition="COLUMN_ALREADY_EXISTS",
+                sqlstate="42711",
+            )
+        seen.add(name.lower())
+
+
+def _fill(run: Run, table: Table, name: str, query: LogicalPlan, columns: tuple[str, ...] = ()) -> int:
+    assert isinstance(table, WritableTable)
+    names = columns or (tuple(query.schema.names) if columns == () and _is_permuted(table, query) else ())
+    return insert_all(table, run.rows(assign(query, name, table.schema, names)))
+
+
+def _is_permuted(table: Table, query: LogicalPlan) -> bool:
+    """Whether the table (partition columns last) has the query's columns in another order."""
+    return list(table.schema.names) != list(query.schema.names) and sorted(table.schema.names) == sorted(
+        query.schema.names
+    )
+
+
+def create_view(run: Run, statement: CreateView) -> Made:
+    """CREATE VIEW: its query is bound once, so that a wrong one is refused here."""
+    catalog = run.session.catalog
+    view = ViewEntry(last_part(statement.name), statement.query.text, statement.columns, statement.temporary)
+    plan = run.bind(statement.query)
+    if statement.columns and len(statement.columns) != len(plan.schema):
+        raise ProgrammingError(
+            f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(plan.schema)}",
+            condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
+            sqlstate="21S01",
+        )
+    present = catalog.lookup((view.name,))
+    if present is not None and present.temporary == view.temporary and statement.if_not_exists:
+        return NOTHING
+    catalog.add(view, replace=statement.replace)
+    return NOTHING
+
+
+def cache(run: Run, statement: CacheTable) -> Made:
+    """CACHE TABLE: a copy in memory takes the place of the table or view."""
+    catalog = run.session.catalog
+    if statement.query is not None:
+        origin: Entry = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
+        if catalog.lookup((statement.name,)) is not None:
+            catalog.add(origin)
+        plan = run.bind(statement.query)
+    else:
+        origin = origin_of(run.entry(statement.name))
+        plan = run.all_rows(statement.name, origin)
+    definition = TableDefinition(
+        last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
+    )
+    copy = MemoryTable(definition.name, plan.schema, partitioning_of(definition))
+    rows = insert_all(copy, run.rows(plan))
+    entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
+    catalog.add(entry, replace=True)
+    return wrote(rows)
+
+
+def uncache(run: Run, statement: UncacheTable) -> Made:
+    """UNCACHE TABLE: the table or view as it was before."""
+    entry = run.session.catalog.lookup(tuple(statement.name.split(".")))
+    if entry is None and statement.if_exists:
+        return NOTHING
+    entry = run.entry(statement.name)
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        run.session.catalog.add(entry.table.origin, replace=True)
+        entry.table.copy.drop()
+    return NOTHING
+
+
+def drop(run: Run, statement: Drop) -> Made:
+    """DROP TABLE or VIEW."""
+    parts = tuple(statement.name.split("."))
+    entry = run.session.catalog.lookup(parts)
+    if entry is None:
+        if statement.if_exists:
+            return NOTHING
+        raise not_found(statement.name)
+    origin = (
+        entry.table.origin
+        if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)
+        else entry
+    )
+    is_view = isinstance(origin, ViewEntry) or origin.temporary
+    if (statement.kind is RelationKind.VIEW) != is_view and not (
+        statement.kind is RelationKind.TABLE and origin.temporary
+    ):
+        wanted, found = (
+            ("a view", "a table") if statement.kind is RelationKind.VIEW else ("a table", "a view")
+        )
+        raise ProgrammingError(
+            f"'DROP {statement.kind.name}' expects {wanted} but `{entry.name}` is {found}.",
+            condition="EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE"
+            if statement.kind is RelationKind.VIEW
+            else "EXPECT_TABLE_NOT_VIEW.USE_ALTER_VIEW",
+            sqlstate="42809",
+        )
+    _forget(run.session.catalog.remove(parts))
+    return NOTHING
+
+
+def insert(run: Run, statement: Insert) -> Made:
+    """INSERT INTO or OVERWRITE: all rows or none."""
+    entry = run.entry(statement.name)
+    table = writable(entry)
+    plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
+    try:
+        written = insert_all(table, run.rows(plan), overwrite=statement.overwrite)
+    except DataError as error:
+        if error.condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
+            raise DataError(
+                f"Fail to insert into `{entry.name}`: {error.message}",
+                condition="CAST_OVERFLOW_IN_TABLE_INSERT",
+                sqlstate="22003",
+            ) from error
+        raise
+    return wrote(written)
+
+
+def refresh(run: Run, statement: RefreshTable) -> Made:
+    """REFRESH TABLE: list a file table anew, read a cached one anew."""
+    entry = run.entry(statement.name)
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
+        origin.table.refresh()
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        insert_all(entry.table.copy, run.rows(run.all_rows(statement.name, origin)), overwrite=True)
+    return NOTHING
+
+
+def _forget(entry: Entry | None) -> None:
+    """Free the table of an entry that was taken out."""
+    if isinstance(entry, TableEntry):
+        entry.table.drop()
