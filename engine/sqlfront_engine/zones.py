@@ -9,11 +9,15 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sqlfront_engine.arrays import from_values
+from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.types import TIMESTAMP, TIMESTAMP_NTZ
+
+Micros = npt.NDArray[np.int64]
 
 _UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "UCT", "Zulu", "Etc/GMT"})
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
@@ -82,24 +86,72 @@ def _offset(match: re.Match[str]) -> datetime.timedelta:
     return datetime.timedelta(seconds=-total if match[1] == "-" else total)
 
 
+@lru_cache(maxsize=256)
+def fixed_offset(name: str) -> int | None:
+    """The offset in microseconds of a zone that never changes it by its name (``UTC``, ``+05:30``,
+    ``GMT-3``), else None; ValueError if there is no such zone.
+
+    >>> fixed_offset("+05:30"), fixed_offset("Europe/Paris")
+    (19800000000, None)
+    """
+    if is_utc(name):
+        return 0
+    zone = zone_of(name)
+    return zone.utcoffset(None) // _MICROSECOND if isinstance(zone, datetime.timezone) else None
+
+
 def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
     """Timestamps as the zone's wall clock shows them (timestamp_ntz)."""
     if is_utc(zone):
         return instants.view(TIMESTAMP_NTZ)
-    return pc.call_function("local_timestamp", [instants.view(pa.timestamp("us", tz=zone))])
+    return from_numpy(wall_clock(_micros(instants), zone), TIMESTAMP_NTZ, valid_mask(instants))
 
 
 def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
     """The instants (timestamp) at which the zone's wall clock shows these timestamp_ntz."""
     if is_utc(zone):
         return clock.view(TIMESTAMP)
-    options = pc.AssumeTimezoneOptions(zone, ambiguous="earliest", nonexistent="raise")
-    try:
-        return pc.call_function("assume_timezone", [clock], options).view(TIMESTAMP)
-    except pa.ArrowInvalid:
-        micros = clock.view(pa.int64()).to_pylist()
-        values = [None if value is None else value - offset_micros(value, zone_of(zone)) for value in micros]
-        return from_values(values, pa.int64()).view(TIMESTAMP)
+    return from_numpy(instants_of(_micros(clock), zone), TIMESTAMP, valid_mask(clock))
+
+
+def wall_clock(instants: Micros, zone: str) -> Micros:
+    """What the zone's wall clock shows at instants, both in microseconds since 1970."""
+    offset = fixed_offset(zone)
+    if offset is not None:
+        return instants + offset if offset else instants
+    zoned = from_numpy(instants, pa.timestamp("us", tz=_SHORT_NAMES.get(zone, zone)))
+    return _micros(pc.call_function("local_timestamp", [zoned]))
+
+
+def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Micros:
+    """The instants at which the zone's wall clock shows ``clock``, both in microseconds since 1970.
+
+    Of two instants the later one is taken only if it has the ``preferred`` offset (in microseconds).
+    """
+    offset = fixed_offset(zone)
+    if offset is not None:
+        return clock - offset if offset else clock
+    naive = from_numpy(clock, TIMESTAMP_NTZ)
+    instants = _assume(naive, zone, "earliest").copy()
+    skipped = wall_clock(instants, zone) != clock
+    if skipped.any():
+        # Arrow's "earliest" is the last instant before the gap, whose offset still counts.
+        before = instants[skipped]
+        instants[skipped] = clock[skipped] - (wall_clock(before, zone) - before)
+    if preferred is not None:
+        later = _assume(naive, zone, "latest")
+        keep = (clock - later == preferred) & ~skipped
+        instants[keep] = later[keep]
+    return instants
+
+
+def _assume(naive: pa.Array, zone: str, which: str) -> Micros:
+    options = pc.AssumeTimezoneOptions(_SHORT_NAMES.get(zone, zone), ambiguous=which, nonexistent=which)
+    return _micros(pc.call_function("assume_timezone", [naive], options))
+
+
+def _micros(array: pa.Array) -> Micros:
+    return numpy_view(array)  # type: ignore[return-value]
 
 
 def offset_micros(clock: int, zone: datetime.tzinfo) -> int:

@@ -14,6 +14,11 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Days = npt.NDArray[np.int32] | Integers
 
+MICROS_PER_SECOND: Final = 1_000_000
+MICROS_PER_MINUTE: Final = 60 * MICROS_PER_SECOND
+MICROS_PER_HOUR: Final = 60 * MICROS_PER_MINUTE
+MICROS_PER_DAY: Final = 24 * MICROS_PER_HOUR
+
 #: Days from 0000-03-01 to 1970-01-01, and in 400 years.
 _EPOCH: Final = 719_468
 _ERA: Final = 146_097

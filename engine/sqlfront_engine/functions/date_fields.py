@@ -8,12 +8,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_engine.functions import calendar_dates, zones
-from sqlfront_engine.functions.calendar_dates import Days, Integers, by_day, civil_from_days
+from sqlfront_engine.functions import calendar_dates
+from sqlfront_engine.functions.calendar_dates import (
+    MICROS_PER_DAY,
+    MICROS_PER_HOUR,
+    MICROS_PER_MINUTE,
+    MICROS_PER_SECOND,
+    Days,
+    Integers,
+    by_day,
+    civil_from_days,
+)
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import columnar
 from sqlfront_engine.functions.temporal_arithmetic import checked_days
 from sqlfront_engine.types import DATE, INT, TIMESTAMP, decimal, physical
+from sqlfront_engine.zones import instants_of, wall_clock
 
 _SECONDS: Final = decimal(8, 6)
 Mask = npt.NDArray[np.bool_] | None
@@ -76,8 +86,8 @@ def local_micros(column: pa.Array, zone: str) -> Integers:
     values = numpy_view(column).astype(np.int64, copy=False)
     if column.type == DATE:
         # A date is its first instant, which is not midnight where a zone skips that.
-        return zones.to_local(zones.to_instants(values * zones.DAY, zone), zone)
-    return zones.to_local(values, zone) if column.type == TIMESTAMP else values
+        return wall_clock(instants_of(values * MICROS_PER_DAY, zone), zone)
+    return wall_clock(values, zone) if column.type == TIMESTAMP else values
 
 
 def _time_field(unit: int, count: int, data_type: pa.DataType = INT) -> Kernel:
@@ -93,9 +103,9 @@ def _time_field(unit: int, count: int, data_type: pa.DataType = INT) -> Kernel:
 
 
 _TIME_FIELDS: Final = {
-    "hour": (_time_field(zones.HOUR, 24), "12"),
-    "minute": (_time_field(zones.MINUTE, 60), "58"),
-    "second": (_time_field(zones.SECOND, 60), "59"),
+    "hour": (_time_field(MICROS_PER_HOUR, 24), "12"),
+    "minute": (_time_field(MICROS_PER_MINUTE, 60), "58"),
+    "second": (_time_field(MICROS_PER_SECOND, 60), "59"),
 }
 
 
@@ -166,7 +176,7 @@ register(
         "extract_second",
         (Kind.DATE_OR_TIMESTAMP,),
         _SECONDS,
-        _time_field(1, zones.MINUTE, _SECONDS),
+        _time_field(1, MICROS_PER_MINUTE, _SECONDS),
         example=("extract(second from timestamp'2009-07-30 12:58:59.5')", "Decimal('59.500000')"),
     ),
     *(

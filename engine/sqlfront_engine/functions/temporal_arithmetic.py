@@ -24,7 +24,8 @@ import pyarrow as pa
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_engine.errors import DataError, InternalError, spark_error
 from sqlfront_engine.forms import from_months, full_array, months
-from sqlfront_engine.functions import calendar_dates, zones
+from sqlfront_engine.functions import calendar_dates
+from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY
 from sqlfront_engine.functions.registry import Datum, PreparedKernel, Signature
 from sqlfront_engine.types import (
     DATE,
@@ -34,6 +35,7 @@ from sqlfront_engine.types import (
     YEAR_MONTH_INTERVAL,
     is_interval,
 )
+from sqlfront_engine.zones import fixed_offset, instants_of, wall_clock
 
 Integers = npt.NDArray[np.int64]
 Rule = Callable[[Integers, Integers], npt.NDArray[np.int32] | Integers]
@@ -109,7 +111,7 @@ def _both_valid(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
 
 def _interval_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
     """The date wraps around at the ends of the int that holds it, as in Spark."""
-    return (days + interval // zones.DAY).astype(np.int32)
+    return (days + interval // MICROS_PER_DAY).astype(np.int32)
 
 
 def _months_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
@@ -127,7 +129,7 @@ def _days_between(end: Integers, start: Integers) -> Integers:
     days = end - start
     if len(days) and int(np.abs(days).max()) > _MAX_INT:
         raise DataError("integer overflow")
-    return days * zones.DAY
+    return days * MICROS_PER_DAY
 
 
 # ---- timestamps
@@ -135,21 +137,23 @@ def _days_between(end: Integers, start: Integers) -> Integers:
 
 def _interval_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
     """Whole days are days of the calendar, the rest is time."""
-    if zones.fixed_offset(zone) is not None:
+    if fixed_offset(zone) is not None:
         return _checked_sum(micros, interval)
-    days = np.trunc(interval / zones.DAY).astype(np.int64)
-    local = zones.to_local(micros, zone)
-    moved = zones.to_instants(local + days * zones.DAY, zone, preferred=local - micros)
-    return _checked_sum(np.where(days == 0, micros, moved), interval - days * zones.DAY)
+    days = np.trunc(interval / MICROS_PER_DAY).astype(np.int64)
+    local = wall_clock(micros, zone)
+    moved = instants_of(local + days * MICROS_PER_DAY, zone, preferred=local - micros)
+    return _checked_sum(np.where(days == 0, micros, moved), interval - days * MICROS_PER_DAY)
 
 
 def _months_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
-    local = zones.to_local(micros, zone)
-    days = local // zones.DAY
+    local = wall_clock(micros, zone)
+    days = local // MICROS_PER_DAY
     moved = calendar_dates.add_months(days, interval)
-    if len(moved) and int(np.abs(moved).max()) > _MAX_LONG // zones.DAY - 1:
+    if len(moved) and int(np.abs(moved).max()) > _MAX_LONG // MICROS_PER_DAY - 1:
         raise DataError("long overflow")
-    return zones.to_instants(moved * zones.DAY + (local - days * zones.DAY), zone, preferred=local - micros)
+    return instants_of(
+        moved * MICROS_PER_DAY + (local - days * MICROS_PER_DAY), zone, preferred=local - micros
+    )
 
 
 def _checked_sum(left: Integers, right: Integers) -> Integers:
@@ -160,7 +164,7 @@ def _checked_sum(left: Integers, right: Integers) -> Integers:
 
 
 def _micros_between(end: Integers, start: Integers, zone: str) -> Integers:
-    return _checked_difference(zones.to_local(end, zone), zones.to_local(start, zone))
+    return _checked_difference(wall_clock(end, zone), wall_clock(start, zone))
 
 
 def _checked_difference(left: Integers, right: Integers) -> Integers:
@@ -177,7 +181,7 @@ def _scale_interval(operation: str, arguments: tuple[Datum, ...], signature: Sig
     constant = all(isinstance(datum, pa.Scalar) for datum in arguments)
     rows = 1 if constant else length
     interval, number = (full_array(datum, rows) for datum in arguments)
-    in_months = signature.type == YEAR_MONTH_INTERVAL
+    in_months = signature.argument_types[0] == YEAR_MONTH_INTERVAL
     amounts = (months(interval) if in_months else interval.view(pa.int64())).to_pylist()
     bound = _MAX_INT if in_months else _MAX_LONG
     scaled = [

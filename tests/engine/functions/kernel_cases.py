@@ -1,8 +1,8 @@
 """Scalar functions by example: a table of calls with their answers, checked on kernels and on Spark.
 
 A table maps a registry name to rows of arguments followed by the answer: ``{"substring": [("hello", 2, 3,
-"ell")]}``. The answer is a Python value or :class:`Fails`. Python values stand for the types of
-:func:`type_of`; ``Typed`` says another one.
+"ell")]}``. The answer is a Python value (:class:`Typed` if of another type than the entry's) or
+:class:`Fails`. Python values stand for the types of :func:`type_of`; ``Typed`` says another one.
 
 :func:`check` runs a call in every form that a kernel must accept: constants only, columns only, the first
 argument a column and the others constants, columns that are slices, columns long enough for the ways by
@@ -13,11 +13,13 @@ asked the same.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 
 import pyarrow as pa
+import pytest
 
 from sqlfront_engine.arrays import from_values, scalar
 from sqlfront_engine.errors import DatabaseError
@@ -116,16 +118,14 @@ def check(case: Case) -> None:
     function = registry.lookup(case.name)
     assert function is not None, case.name
     types = argument_types(function, case.arguments)
-    result_type = function.result_type(types)
+    result_type = case.answer.type if isinstance(case.answer, Typed) else function.result_type(types)
     values = [_plain(argument) for argument in case.arguments]
     for shape, arguments, length in shapes(values, types):
         constants = tuple(item if isinstance(item, pa.Scalar) else None for item in arguments)
         signature = Signature(result_type, types, constants, Settings(case.zone))
         kernel = function.prepared(signature)
         if isinstance(case.answer, Fails):
-            _check_failure(
-                lambda kernel=kernel, arguments=arguments, length=length: kernel(arguments, length), case
-            )
+            _check_failure(partial(kernel, arguments, length), case, case.answer)
             continue
         result = kernel(arguments, length)
         assert result.type == physical(result_type), (shape, result.type)
@@ -149,14 +149,10 @@ def _same(left: object, right: object) -> bool:
     return left == right and type(left) is type(right)
 
 
-def _check_failure(run, case: Case) -> None:
-    try:
-        result = run()
-    except DatabaseError as error:
-        assert isinstance(case.answer, Fails)
-        assert error.condition == case.answer.condition, f"{case}: {error}"
-        return
-    raise AssertionError(f"{case}: no error but {result}")
+def _check_failure(run: Callable[[], Datum], case: Case, expected: Fails) -> None:
+    with pytest.raises(DatabaseError) as caught:
+        run()
+    assert caught.value.condition == expected.condition, f"{case}: {caught.value}"
 
 
 def argument_types(function: ScalarFunction, arguments: tuple[object, ...]) -> tuple[pa.DataType, ...]:
@@ -247,6 +243,9 @@ def literal(value: object) -> str:
             days, seconds = divmod(seconds, 86_400)
             clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
             return f"INTERVAL '{sign}{days} {clock}' DAY TO SECOND"
+        case pa.MonthDayNano():
+            sign = "-" if value.months < 0 else ""
+            return f"INTERVAL '{sign}{abs(value.months) // 12}-{abs(value.months) % 12}' YEAR TO MONTH"
         case list():
             return f"array({', '.join(map(literal, value))})"
         case _:

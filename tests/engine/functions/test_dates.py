@@ -29,7 +29,13 @@ FIELDS = {
     "weekofyear": [(LEAP, 9), (date(2021, 1, 1), 53), (date(2019, 12, 31), 1), (FIRST, 1), (LAST, 52)],
     "extract_year_of_week": [(date(2021, 1, 1), 2020), (date(2019, 12, 31), 2020), (FIRST, 1)],
     "extract_day_of_week_iso": [(LEAP, 6), (date(2020, 3, 1), 7)],
-    "hour": [(NOON, 12), (EARLY, 23), (LEAP, 0), (NOON.replace(tzinfo=None), 12), (Typed(None, TIMESTAMP), None)],
+    "hour": [
+        (NOON, 12),
+        (EARLY, 23),
+        (LEAP, 0),
+        (NOON.replace(tzinfo=None), 12),
+        (Typed(None, TIMESTAMP), None),
+    ],
     "minute": [(NOON, 58), (EARLY, 59), (LEAP, 0)],
     "second": [(NOON, 59), (EARLY, 59), (LEAP, 0)],
     "extract_second": [
