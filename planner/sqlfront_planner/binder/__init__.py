@@ -1,0 +1,78 @@
+"""Step two of a query's way: sqlglot's tree becomes a typed logical plan whose columns are ordinals.
+
+In: a :class:`~sqlfront_planner.statement.Query`, the catalog, settings and arguments. Out: a
+:class:`~sqlfront_planner.logical.LogicalPlan`, in which every name is resolved, every expression has Spark's type, every implicit cast is
+written out, and the columns have the names that Spark gives them. Whatever the binder doesn't know it refuses by name.
+
+Read in this order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT), :mod:`.relations` (FROM), :mod:`.groups` and
+:mod:`.windows`; for expressions :mod:`.syntax` (the table of handlers), :mod:`.expressions`, then the module of the kind. :mod:`.names` makes result-column names.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlfront_engine.functions  # registers all functions
+from sqlfront_engine.errors import Error
+from sqlfront_planner.binder import (
+    calls,
+    casts,
+    columns,
+    conditionals,
+    literals,
+    operators,
+    predicates,
+    subqueries,
+    windows,
+)
+from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
+from sqlfront_planner.binder.query import QueryBinder
+from sqlfront_planner.binder.sorting import projection
+from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.statement import Query
+
+__all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
+
+#: The modules whose import fills the table of handlers.
+HANDLER_MODULES = (calls, casts, columns, conditionals, literals, operators, predicates, subqueries, windows)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A bound query: the plan; ``pinned``, the arguments (by position) whose value it depends on and not only their type;
+    ``relations``, the names of the tables and views that were read."""
+
+    plan: LogicalPlan
+    pinned: frozenset[int]
+    relations: tuple[str, ...]
+
+
+def bind(
+    query: Query,
+    catalog: Catalog,
+    settings: BindSettings = BindSettings(),
+    parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
+) -> LogicalPlan:
+    """The logical plan of a query.
+
+    Raises ProgrammingError and NotSupportedError that point into ``query.sql``.
+    """
+    return bind_query(query, catalog, settings, parameters).plan
+
+
+def bind_query(
+    query: Query,
+    catalog: Catalog,
+    settings: BindSettings = BindSettings(),
+    parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
+) -> Binding:
+    """The logical plan of a query, and what it depends on beside the text and the arguments' types."""
+    arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
+    context = StatementContext(catalog, settings, arguments)
+    try:
+        bound = QueryBinder(context).bind(query.tree)
+        plan = projection(bound.plan, bound.plan.row(), bound.names)
+    except Error as error:
+        error.locate(query.sql)
+        raise
+    return Binding(plan, frozenset(context.pinned), tuple(dict.fromkeys(context.relations)))

@@ -1,0 +1,189 @@
+"""Aggregate calls, and the step from the input's row to the groups' row."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
+from sqlfront_engine.functions.aggregates import AggregateFunction, lookup_aggregate
+from sqlfront_engine.types import BIGINT, BOOLEAN
+from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.logical import OuterColumn
+
+_EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
+
+
+class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of call ``index`` while the select list is being bound; a Column once the keys are known."""
+
+    index: int
+
+
+@dataclass(slots=True)
+class Aggregates:
+    """The aggregate calls of one SELECT; equal ones are computed once."""
+
+    calls: list[AggregateCall] = field(default_factory=list)
+
+    def add(self, call: AggregateCall) -> Expr:
+        """The expression that stands for the call's value."""
+        if call not in self.calls:
+            self.calls.append(call)
+        return AggregateOutput(call.type, self.calls.index(call))
+
+
+@handles(exp.Filter, arguments="this expression")
+def bind_filter(binder: ExpressionBinder, node: exp.Filter) -> Expr:
+    """``sum(x) FILTER (WHERE condition)``."""
+    call = node.this
+    if not isinstance(call, exp.Anonymous):
+        raise unsupported("FILTER here", node)
+    name = _aggregate_name(call)
+    if name is None:
+        raise failure(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            "Invalid SQL syntax: FILTER needs an aggregate function.",
+            node,
+        )
+    return bind_aggregate(binder, call, name, condition=node.expression.this)
+
+
+@handles(exp.IgnoreNulls, exp.RespectNulls)
+def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.RespectNulls) -> Expr:
+    """``first(x) IGNORE NULLS``."""
+    call = node.this
+    name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
+    if name not in _EDGES:
+        raise unsupported("IGNORE NULLS with this function", node)
+    return bind_aggregate(binder, call, name, ignore_nulls=isinstance(node, exp.IgnoreNulls))
+
+
+def _aggregate_name(call: exp.Anonymous) -> str | None:
+    name = function_name(call)
+    return name if lookup_aggregate(name) is not None else None
+
+
+def bind_aggregate(
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    name: str,
+    *,
+    condition: exp.Expr | None = None,
+    ignore_nulls: bool = False,
+) -> Expr:
+    """An aggregate call over the input's row.
+
+    Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION and its like where no aggregate may stand.
+    """
+    collector = binder.aggregates
+    if binder.inside_aggregate:
+        raise failure(
+            "NESTED_AGGREGATE_FUNCTION",
+            "It is not allowed to use an aggregate function in the argument of another aggregate function. Please use the "
+            "inner aggregate function in a sub-query.",
+            node,
+        )
+    if collector is None:
+        raise _misplaced(binder, node)
+    inner = binder.within(inside_aggregate=True)
+    call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
+    if condition is not None:
+        call = AggregateCall(
+            call.function, call.arguments, call.type, call.distinct, inner.condition(condition)
+        )
+    return collector.add(call)
+
+
+def aggregate_call(
+    binder: ExpressionBinder, node: exp.Anonymous, name: str, *, ignore_nulls: bool = False
+) -> AggregateCall:
+    """The typed call of an aggregate function, its arguments bound and coerced."""
+    entry = lookup_aggregate(name)
+    assert entry is not None
+    nodes, distinct = _arguments(node)
+    if name == "count" and not distinct and [type(part) for part in nodes] == [exp.Star]:
+        refuse_unknown(nodes[0], frozenset())
+        return AggregateCall("count", (), BIGINT)
+    if name == "count" and not nodes:
+        raise failure(
+            "WRONG_NUM_ARGS.WITH_SUGGESTION",
+            "The `count` requires  >= 1 parameters but the actual number is 0.",
+            node,
+        )
+    operands = _expanded(binder, nodes)
+    if ignore_nulls and len(operands) == 1:
+        operands.append(Literal(BOOLEAN, True))
+    kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
+    least = len(entry.arguments) - entry.optional
+    check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
+    arguments = _constants(binder, entry, coerce(binder, name, kinds, operands, node), node)
+    kind = entry.result_type(tuple(item.type for item in arguments))
+    return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
+
+
+def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
+    """The call's arguments, and whether they are DISTINCT."""
+    nodes = node.expressions
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        refuse_unknown(nodes[0], frozenset({"expressions"}))
+        return list(nodes[0].expressions), True
+    return list(nodes), False
+
+
+def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
+    """The bound arguments; a star stands for all columns."""
+    operands: list[Expr] = []
+    for part in nodes:
+        if isinstance(part, exp.Star):
+            refuse_unknown(part, frozenset())
+            operands += [column.expression for column in binder.scope.visible()]
+        else:
+            operands.append(binder.bind(part))
+    return operands
+
+
+def _constants(
+    binder: ExpressionBinder, entry: AggregateFunction, arguments: tuple[Expr, ...], node: exp.Expr
+) -> tuple[Expr, ...]:
+    """The arguments, of which those that must be constant are."""
+    result = list(arguments)
+    for place in entry.constants:
+        if place < len(result):
+            result[place] = binder.context.known_value(result[place])
+            if any(isinstance(item, Column | OuterColumn) for item in walk(result[place])):
+                raise failure(
+                    "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+                    f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position {place + 1} should '
+                    "be a foldable expression.",
+                    node,
+                )
+    return tuple(result)
+
+
+def _misplaced(binder: ExpressionBinder, node: exp.Expr) -> Error:
+    shown = binder.name(node)
+    match binder.clause:
+        case "WHERE":
+            return failure(
+                "INVALID_WHERE_CONDITION",
+                f"The WHERE condition contains invalid expressions: {shown}. Rewrite the query to avoid window functions, "
+                "aggregate functions, and generator functions in the WHERE clause.",
+                node,
+            )
+        case "GROUP BY":
+            return failure(
+                "GROUP_BY_AGGREGATE",
+                f"Aggregate functions are not allowed in GROUP BY, but found {shown}.",
+                node,
+            )
+        case clause:
+            return failure(
+                "UNSUPPORTED_EXPR_FOR_OPERATOR",
+                f'The aggregate function "{shown}" is not allowed in {clause}.',
+                node,
+            )

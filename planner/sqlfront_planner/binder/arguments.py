@@ -1,0 +1,121 @@
+"""The arguments of calls: how many, of which types, and the casts that bring them there."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Call, Expr
+from sqlfront_engine.functions import registry
+from sqlfront_engine.functions.registry import ArgumentType, Kind
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.suggestions import quoted
+from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_planner.types import argument_name, common_type, implicit_cast
+
+_ORDINALS: Final = (
+    "first",
+    "second",
+    "third",
+    "fourth",
+    "fifth",
+    "sixth",
+    "seventh",
+    "eighth",
+    "ninth",
+    "tenth",
+)
+
+
+def function_name(node: exp.Anonymous) -> str:
+    """The function's name in lower case."""
+    name = node.this if isinstance(node.this, str) else node.this.name
+    return name.removeprefix(FUNCTION_MARK).lower()
+
+
+def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
+    """The typed call of a registry entry, its arguments coerced; NotSupportedError if there is no such entry."""
+    entry = registry.lookup(name)
+    if entry is None:
+        raise unsupported(f"The function {name}", node)
+    kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
+    least = len(entry.arguments) - entry.optional
+    check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
+    arguments = coerce(binder, name, kinds, operands, node)
+    return Call(entry.result_type(tuple(item.type for item in arguments)), entry.name, arguments)
+
+
+def argument_kinds(
+    declared: tuple[ArgumentType, ...], count: int, *, variadic: bool
+) -> tuple[ArgumentType, ...]:
+    """The declared types of ``count`` arguments; the last one repeats if ``variadic``."""
+    if variadic and count > len(declared):
+        return (*declared, *(declared[-1:] * (count - len(declared))))
+    return declared[:count]
+
+
+def coerce(
+    binder: ExpressionBinder,
+    name: str,
+    kinds: Sequence[ArgumentType],
+    operands: Sequence[Expr],
+    node: exp.Expr,
+) -> tuple[Expr, ...]:
+    """The operands cast to what a function asks for.
+
+    Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
+    """
+    common = [operand for operand, kind in zip(operands, kinds, strict=True) if kind is Kind.COMMON]
+    shared = common_type(operand.type for operand in common)
+    if shared is None:
+        raise mixed_types(binder, name, common, node)
+    result = []
+    for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
+        target = shared if kind is Kind.COMMON else implicit_cast(operand.type, kind)
+        if target is None:
+            raise _wrong_argument(binder, place, kind, operand, node)
+        result.append(cast_to(operand, target))
+    return tuple(result)
+
+
+def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:
+    """Raise WRONG_NUM_ARGS if a function doesn't take that many arguments."""
+    if least <= given and (most is None or given <= most):
+        return
+    if most is None:
+        wanted = f"> {least - 1}"
+    elif least == most:
+        wanted = str(least)
+    else:
+        wanted = f"[{', '.join(map(str, range(least, most + 1)))}]"
+    raise failure(
+        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+        f"The {quoted((name,))} requires {wanted} parameters but the actual number is {given}.",
+        node,
+    )
+
+
+def _wrong_argument(
+    binder: ExpressionBinder, place: int, kind: ArgumentType, operand: Expr, node: exp.Expr
+) -> Error:
+    ordinal = _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The {ordinal} parameter requires the '
+        f'{argument_name(kind)} type, however it has the type "{types.sql_name(operand.type)}".',
+        node,
+    )
+
+
+def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], node: exp.Expr) -> Error:
+    """Spark's error for arguments that have no common type."""
+    shown = " or ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
+    return failure(
+        "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{function}` should all be the same type, '
+        f"but it's ({shown}).",
+        node,
+    )

@@ -1,0 +1,144 @@
+"""CAST, TRY_CAST, ``::``, typed literals (``DATE '2020-01-01'``), and the names of types."""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Cast, Expr, Literal
+from sqlfront_engine.types import (
+    BOOLEAN,
+    DATE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    is_interval,
+    is_numeric,
+    is_string,
+)
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.syntax import failure, handles
+from sqlfront_planner.binder.type_names import data_type_of
+
+_TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
+_DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
+_DATETIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+_SUGGESTED: Final[dict[tuple[pa.DataType, pa.DataType], str]] = {
+    (DATE, INT): "UNIX_DATE",
+    (INT, DATE): "DATE_FROM_UNIX_DATE",
+}
+
+
+@handles(exp.TryCast, arguments="this to safe")
+def bind_cast(binder: ExpressionBinder, node: exp.TryCast) -> Expr:
+    """CAST, TRY_CAST (``safe``) and ``::``."""
+    operand = binder.bind(node.this)
+    return explicit_cast(
+        binder, operand, data_type_of(node.args["to"]), node, safe=bool(node.args.get("safe"))
+    )
+
+
+@handles(exp.Cast, arguments="this to")
+def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
+    """``DATE '...'``, ``TIMESTAMP '...'``, ``TIMESTAMP_NTZ '...'``."""
+    kind = data_type_of(node.args["to"])
+    if not isinstance(node.this, exp.Literal) or kind not in _TYPED_LITERALS:
+        raise failure(
+            "UNSUPPORTED_TYPED_LITERAL",
+            f'Literals of the type "{types.sql_name(kind)}" are not supported. Supported types are "DATE", "TIMESTAMP_NTZ", '
+            '"TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X".',
+            node,
+        )
+    text = str(node.this.this)
+    value = _date(text) if kind == DATE else None
+    if value is None:
+        value = evaluate_scalar(
+            Cast(kind, Literal(STRING, text), safe=True), binder.context.settings.evaluation
+        )
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)
+    if value is None:
+        name = types.sql_name(kind)
+        raise failure(
+            "INVALID_TYPED_LITERAL",
+            f'The value of the typed literal "{name}" is invalid: {exp.Literal.string(text).sql()}.',
+            node,
+        )
+    return Literal(kind, value)
+
+
+def _date(text: str) -> date | None:
+    """The date of its usual spelling, without asking the evaluator."""
+    match = _DATE.fullmatch(text)
+    try:
+        return date(int(match[1]), int(match[2]), int(match[3])) if match else None
+    except ValueError:
+        return None
+
+
+def explicit_cast(
+    binder: ExpressionBinder, operand: Expr, target: pa.DataType, node: exp.Expr, *, safe: bool = False
+) -> Expr:
+    """The cast that the user asked for; DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION if Spark has none."""
+    source = operand.type
+    if source == target:
+        return operand
+    if not can_cast(source, target):
+        function = _SUGGESTED.get((source, target))
+        head = (
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast "{types.sql_name(source)}" to '
+            f'"{types.sql_name(target)}".'
+        )
+        if function is None:
+            raise failure("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", head, node)
+        raise failure(
+            "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION",
+            f'{head}\nTo convert values from "{types.sql_name(source)}" to "{types.sql_name(target)}", you can use the '
+            f"functions `{function}` instead.",
+            node,
+        )
+    if isinstance(operand, Literal) and operand.value is None:
+        return Literal(target, None)
+    return Cast(target, operand, safe)
+
+
+def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark casts between the types in ANSI mode.
+
+    >>> can_cast(pa.int32(), pa.date32()), can_cast(pa.string(), pa.date32())
+    (False, True)
+    """
+    if source in (target, VOID):
+        return True
+    if is_string(target):
+        return True
+    if is_string(source):
+        return not pa.types.is_nested(target)
+    if is_numeric(source):
+        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP) or is_interval(target)
+    if source == BOOLEAN:
+        return is_numeric(target)
+    if source in _DATETIMES:
+        return target in _DATETIMES or (source == TIMESTAMP and is_numeric(target))
+    if is_interval(source):
+        return is_numeric(target)
+    return _can_cast_nested(source, target)
+
+
+def _can_cast_nested(source: pa.DataType, target: pa.DataType) -> bool:
+    kinds = pa.types
+    if kinds.is_list(source) and kinds.is_list(target):
+        return can_cast(source.value_type, target.value_type)
+    if kinds.is_map(source) and kinds.is_map(target):
+        return can_cast(source.key_type, target.key_type) and can_cast(source.item_type, target.item_type)
+    if kinds.is_struct(source) and kinds.is_struct(target):
+        return source.num_fields == target.num_fields and all(
+            can_cast(ours.type, theirs.type) for ours, theirs in zip(source, target, strict=True)
+        )
+    return False

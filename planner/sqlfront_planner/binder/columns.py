@@ -1,0 +1,202 @@
+"""Names: columns of the scope, fields of structs, the select list's aliases, and columns of the enclosing query."""
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, RunValue, columns_used, transform
+from sqlfront_engine.types import STRING
+from sqlfront_planner.binder.arguments import call_function
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.scope import Match, Scope
+from sqlfront_planner.binder.suggestions import quoted, suggestion
+from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
+from sqlfront_planner.logical import OuterColumn
+
+_USER_WORDS = frozenset({"user", "current_user", "session_user"})
+
+
+@handles(exp.Column, arguments="this table db catalog")
+def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
+    """A dotted name."""
+    if isinstance(node.this, exp.Star):
+        raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+    return resolve(binder, parts_of(node), node)
+
+
+@handles(exp.Star, arguments="")
+def bind_star(binder: ExpressionBinder, node: exp.Star) -> Expr:
+    """A star outside of a select list, of ``count(*)`` and the like."""
+    raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+
+
+@handles(exp.Dot, arguments="this expression")
+def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
+    """A field of an expression's value: ``a[0].b``."""
+    field = node.expression
+    if not isinstance(field, exp.Identifier):
+        raise unsupported("A qualified function call", node)
+    return field_of(binder, binder.bind(node.this), field.name, node)
+
+
+@handles(exp.Bracket, arguments="this expressions")
+def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
+    """``a[i]`` of an array (from 0) or ``m[k]`` of a map."""
+    if len(node.expressions) != 1:
+        raise unsupported("A subscript with several indexes", node)
+    operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
+    if pa.types.is_struct(operand.type) and isinstance(index, Literal) and isinstance(index.value, str):
+        return field_of(binder, operand, index.value, node)
+    return call_function(binder, "get_item", [operand, index], node)
+
+
+def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr:
+    """What a dotted name means at this place.
+
+    Raises ProgrammingError: AMBIGUOUS_REFERENCE, UNRESOLVED_COLUMN with the nearest known names.
+    """
+    output = binder.output
+    if output is not None and output.first and not binder.inside_aggregate:
+        expression = _output(binder, parts, node)
+        if expression is not None:
+            return expression
+    match = binder.scope.resolve(parts)
+    if match is not None:
+        column = _only(match, parts, node)
+        if _is_ungrouped(binder, column):
+            expression = _output(binder, parts, node)
+            if expression is not None:
+                return expression
+        return _fields(binder, column, parts[match.parts :], node)
+    expression = _alias(binder, parts, node)
+    if expression is None and output is not None:
+        expression = _output(binder, parts, node)
+    if expression is None:
+        expression = _outer(binder, parts, node)
+    if expression is None and len(parts) == 1 and parts[0].lower() in _USER_WORDS:
+        expression = RunValue(STRING, "current_user")
+    if expression is None:
+        raise unresolved(binder.scope, parts, node)
+    return expression
+
+
+def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:
+    if len(match.columns) > 1:
+        candidates = ", ".join(sorted(quoted((*column.qualifier, column.name)) for column in match.columns))
+        raise failure(
+            "AMBIGUOUS_REFERENCE",
+            f"Reference {quoted(parts)} is ambiguous, could be: [{candidates}].",
+            node,
+        )
+    return match.columns[0].expression
+
+
+def _is_ungrouped(binder: ExpressionBinder, column: Expr) -> bool:
+    """In HAVING: an input column that no grouping expression reads, so that an alias of that name wins."""
+    output = binder.output
+    if output is None or output.grouped is None or binder.inside_aggregate:
+        return False
+    return not columns_used(column) <= output.grouped
+
+
+def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], node: exp.Expr) -> Expr:
+    for name in names:
+        expression = field_of(binder, expression, name, node)
+    return expression
+
+
+def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr) -> Expr:
+    """``operand.name``: a struct's field, or a map's value; FIELD_NOT_FOUND lists the fields there are."""
+    kind = operand.type
+    if pa.types.is_struct(kind):
+        places = [place for place in range(kind.num_fields) if kind.field(place).name.lower() == name.lower()]
+        if len(places) == 1:
+            field = kind.field(places[0])
+            return Call(field.type, "get_field", (operand, Literal(STRING, field.name)))
+        known = ", ".join(quoted((kind.field(place).name,)) for place in range(kind.num_fields))
+        if places:
+            raise failure(
+                "AMBIGUOUS_REFERENCE_TO_FIELDS",
+                f"Ambiguous reference to the field {quoted((name,))}. It appears {len(places)} times in the schema.",
+                node,
+            )
+        raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)
+    if pa.types.is_map(kind):
+        return call_function(binder, "get_item", [operand, Literal(STRING, name)], node)
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        raise unsupported("A field of an array of structs", node)
+    raise failure(
+        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+        f'Can\'t extract a value from "{binder.name(node)}". Need a complex type [STRUCT, ARRAY, MAP].',
+        node,
+    )
+
+
+def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """The select list's column of that name."""
+    output = binder.output
+    assert output is not None
+    if binder.inside_aggregate:
+        return None
+    found = output.expressions.get(parts[0].lower())
+    if not found:
+        return None
+    if any(other != found[0] for other in found[1:]):
+        raise failure("AMBIGUOUS_REFERENCE", f"Reference {quoted(parts)} is ambiguous.", node)
+    return _fields(binder, found[0], parts[1:], node)
+
+
+def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """An earlier column of the same select list."""
+    found = binder.aliases.get(parts[0].lower())
+    if not found:
+        return None
+    if len(found) > 1:
+        raise failure(
+            "AMBIGUOUS_LATERAL_COLUMN_ALIAS",
+            f"Lateral column alias {quoted(parts)} is ambiguous and has {len(found)} matches.",
+            node,
+        )
+    return _fields(binder, found[0], parts[1:], node)
+
+
+def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
+    """A column of the enclosing query's row."""
+    parent = binder.scope.parent
+    if parent is None:
+        return None
+    match = parent.resolve(parts)
+    if match is None:
+        if _is_further_out(parent.parent, parts):
+            raise unsupported("A subquery that reads a column from more than one level outside", node)
+        return None
+    return _fields(binder, outer(_only(match, parts, node)), parts[match.parts :], node)
+
+
+def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
+    while scope is not None:
+        if scope.resolve(parts) is not None:
+            return True
+        scope = scope.parent
+    return False
+
+
+def outer(expression: Expr) -> Expr:
+    """The expression over the enclosing query's row, seen from within a subquery."""
+    return transform(
+        expression,
+        lambda item: OuterColumn(item.type, item.ordinal, item.name) if isinstance(item, Column) else item,
+    )
+
+
+def unresolved(scope: Scope, parts: tuple[str, ...], node: exp.Expr) -> Error:
+    """UNRESOLVED_COLUMN, with the nearest of the known names."""
+    known = [(*column.qualifier, column.name) for column in scope.visible()]
+    head = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
+    if not known:
+        return failure("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", head, node)
+    return failure(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"{head} Did you mean one of the following? [{suggestion(parts, known)}].",
+        node,
+    )

@@ -1,0 +1,208 @@
+"""What one statement's binding shares: catalog, settings, arguments, and what it found out about them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_connectors.base import Snapshot, Table
+from sqlfront_engine import types
+from sqlfront_engine.errors import ProgrammingError, spark_error
+from sqlfront_engine.expressions import Expr, Literal, Parameter
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.types import common_type, decimal_type_of
+
+_INT_BOUND: Final = 2**31
+_BIGINT_BOUND: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class BindSettings:
+    """The session's settings that decide what a text means; part of a plan's key."""
+
+    time_zone: str = "UTC"
+
+    @property
+    def evaluation(self) -> Settings:
+        """The part that evaluation needs."""
+        return Settings(self.time_zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The values for a statement's parameters, by position (``?``) or by name (``:name``), with their types.
+
+    Named ones have their position in the order of their names, so that equal sets of names give equal plans.
+    """
+
+    values: tuple[object, ...] = ()
+    types: tuple[pa.DataType, ...] = ()
+    names: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, given: "Sequence[object] | Mapping[str, object] | Arguments | None") -> "Arguments":
+        """The arguments from what a user gave.
+
+        Raises ProgrammingError for a value of a class that has no SQL type.
+
+        >>> Arguments.of({"b": "x", "a": 1})
+        Arguments(values=(1, 'x'), types=(DataType(int32), DataType(string)), names=('a', 'b'))
+        """
+        if given is None:
+            return NO_ARGUMENTS
+        if isinstance(given, Arguments):
+            return given
+        names = tuple(sorted(given)) if isinstance(given, Mapping) else None
+        raw = tuple(given[name] for name in names) if isinstance(given, Mapping) and names else tuple(given)
+        pairs = [typed_value(value) for value in raw] if not isinstance(given, Mapping) or names else []
+        return cls(tuple(value for value, _ in pairs), tuple(kind for _, kind in pairs), names)
+
+    def place(self, name: str) -> int | None:
+        """The position of the parameter ``name`` (``?0`` for the first positional one), None if it has no argument."""
+        if name.startswith("?"):
+            place = int(name[1:])
+            return place if self.names is None and place < len(self.values) else None
+        return self.names.index(name) if self.names is not None and name in self.names else None
+
+
+NO_ARGUMENTS: Final = Arguments()
+
+
+def typed_value(value: object) -> tuple[object, pa.DataType]:
+    """A Python value as Spark reads it: the value that a Literal holds, and its type.
+
+    Raises ProgrammingError (UNSUPPORTED_FEATURE.LITERAL_TYPE) for other classes.
+    """
+    match value:
+        case None:
+            return None, types.VOID
+        case bool():
+            return value, types.BOOLEAN
+        case int() if -_INT_BOUND <= value < _INT_BOUND:
+            return int(value), types.INT
+        case int() if -_BIGINT_BOUND <= value < _BIGINT_BOUND:
+            return int(value), types.BIGINT
+        case int():
+            return _typed_decimal(Decimal(value))
+        case float():
+            return float(value), types.DOUBLE
+        case Decimal():
+            return _typed_decimal(value)
+        case str():
+            return str(value), types.STRING
+        case bytes() | bytearray() | memoryview():
+            return bytes(value), types.BINARY
+        case datetime():
+            aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            return aware.astimezone(UTC), types.TIMESTAMP
+        case date():
+            return value, types.DATE
+        case timedelta():
+            return value, types.DAY_TIME_INTERVAL
+        case list():
+            pairs = [typed_value(item) for item in value]
+            kind = common_type(item_type for _, item_type in pairs)
+            if kind is not None:
+                return [item for item, _ in pairs], pa.list_(kind)
+    raise ProgrammingError(
+        f"A parameter's value must be a bool, int, float, Decimal, str, bytes, date, datetime, timedelta, None or a list "
+        f"of one type of them, not {value!r} ({type(value).__name__}).",
+        condition="INVALID_SQL_ARG",
+        sqlstate="42K08",
+    )
+
+
+def _typed_decimal(value: Decimal) -> tuple[object, pa.DataType]:
+    kind = decimal_type_of(value) if value.is_finite() else None
+    if kind is None:
+        raise spark_error("NUMERIC_VALUE_OUT_OF_RANGE", f"{value} has more than 38 digits.")
+    return value, kind
+
+
+class MovedBy(Enum):
+    """What a date or timestamp is moved by; Spark shows each in its own way."""
+
+    NUMBER = "number"
+    """A number of days."""
+    DAYS = "days"
+    """An interval of whole days."""
+    INTERVAL = "interval"
+    """Any other interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A sum or difference that moves a date or timestamp; ``swapped``: that stands on the right. Holds its node, so that
+    the node's identity isn't used again."""
+
+    node: exp.Expr
+    by: MovedBy
+    swapped: bool
+
+
+@dataclass(slots=True)
+class StatementContext:
+    """The state of binding one statement.
+
+    ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so that a
+    plan may only be used again with the same ones. ``relations`` collects the names of the tables and views that were
+    read, ``snapshots`` the one version of each table that the query reads, ``moved`` the date arithmetic by the
+    identity of its node.
+    """
+
+    catalog: Catalog
+    settings: BindSettings
+    arguments: Arguments
+    pinned: set[int] = field(default_factory=set)
+    relations: list[str] = field(default_factory=list)
+    views_open: tuple[str, ...] = ()
+    moved: dict[int, Moved] = field(default_factory=dict)
+    common_uses: dict[int, object] = field(default_factory=dict)
+    _snapshots: dict[int, tuple[Table, Snapshot]] = field(default_factory=dict)
+
+    def snapshot(self, table: Table) -> Snapshot:
+        """The version of the table that this statement reads."""
+        entry = self._snapshots.get(id(table))
+        if entry is None:
+            entry = self._snapshots[id(table)] = (table, table.snapshot())
+        return entry[1]
+
+    def parameter(self, name: str) -> Expr:
+        """The expression of a parameter; null has no type, so that it stands in the plan itself.
+
+        Raises ProgrammingError (UNBOUND_SQL_PARAMETER) if there is no argument for it.
+        """
+        place = self.arguments.place(name)
+        if place is None:
+            shown = f"?{int(name[1:]) + 1}" if name.startswith("?") else name
+            raise spark_error(
+                "UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {shown}. {self._known()}"
+            )
+        data_type = self.arguments.types[place]
+        if data_type == types.VOID:
+            return Literal(types.VOID, self.pin(place))
+        return Parameter(data_type, place)
+
+    def pin(self, place: int) -> object:
+        """The value of an argument; from now on it is part of the plan's meaning."""
+        self.pinned.add(place)
+        return self.arguments.values[place]
+
+    def known_value(self, expression: Expr) -> Expr:
+        """The literal that a parameter stands for; other expressions as they are."""
+        if isinstance(expression, Parameter):
+            return Literal(expression.type, self.pin(expression.index))
+        return expression
+
+    def _known(self) -> str:
+        arguments = self.arguments
+        if arguments.names:
+            return f"There are arguments for {', '.join(':' + name for name in arguments.names)}."
+        count = len(arguments.values)
+        return "There is 1 argument." if count == 1 else f"There are {count or 'no'} arguments."

@@ -1,0 +1,151 @@
+"""Binding one expression: names become ordinals, every operand gets its type, Spark's implicit casts are written out.
+
+:meth:`ExpressionBinder.bind` looks the node's class up in the table of handlers (:mod:`sqlfront_planner.binder.syntax`), which the modules
+``literals``, ``operators``, ``predicates``, ``conditionals``, ``casts``, ``calls``, ``aggregates``, ``windows``, ``subqueries`` and
+``columns`` fill.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Cast, Expr, Literal
+from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, VOID
+from sqlfront_planner.binder.context import StatementContext
+from sqlfront_planner.binder.names import name_of
+from sqlfront_planner.binder.scope import Scope
+from sqlfront_planner.binder.syntax import HANDLERS, failure, refuse_unknown, span, unsupported
+from sqlfront_planner.types import common_type
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.aggregates import Aggregates
+    from sqlfront_planner.binder.query import QueryBinder
+    from sqlfront_planner.binder.windows import Windows
+
+_BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
+
+
+@dataclass(frozen=True, slots=True)
+class OutputNames:
+    """The select list's names, as HAVING and ORDER BY see them: expressions over the row before the projection.
+
+    ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that aren't
+    ``grouped`` (HAVING), None = over none.
+    """
+
+    expressions: Mapping[str, Sequence[Expr]]
+    first: bool
+    grouped: frozenset[int] | None = None
+
+
+@dataclass(slots=True)
+class ExpressionBinder:
+    """Binds expressions over one scope.
+
+    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None where such
+    calls aren't allowed. ``aliases`` are the select list's earlier columns. ``inside_aggregate`` is true within an
+    aggregate's arguments.
+    """
+
+    queries: "QueryBinder"
+    scope: Scope
+    clause: str
+    aggregates: "Aggregates | None" = None
+    windows: "Windows | None" = None
+    aliases: dict[str, list[Expr]] = field(default_factory=dict)
+    output: OutputNames | None = None
+    named_windows: Mapping[str, exp.Window] = field(default_factory=dict)
+    inside_aggregate: bool = False
+
+    @property
+    def context(self) -> StatementContext:
+        """What the whole statement shares."""
+        return self.queries.context
+
+    def bind(self, node: exp.Expr) -> Expr:
+        """The typed expression of a node.
+
+        Raises ProgrammingError with Spark's condition, NotSupportedError for what isn't built; both point at the
+        innermost node with a position.
+        """
+        entry = HANDLERS.get(type(node))
+        if entry is None:
+            raise unsupported(f"{type(node).__name__} ({node.key.upper()})", node)
+        handler, known = entry
+        try:
+            refuse_unknown(node, known)
+            return handler(self, node)
+        except Error as error:
+            if error.position is None:
+                error.position = span(node)
+            raise
+
+    def bind_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
+        """The expressions of several nodes."""
+        return [self.bind(node) for node in nodes]
+
+    def within(self, *, inside_aggregate: bool) -> "ExpressionBinder":
+        """The binder for an aggregate's arguments."""
+        return replace(self, inside_aggregate=inside_aggregate)
+
+    def name(self, node: exp.Expr) -> str:
+        """The text that stands for a node in names of result columns and in messages."""
+        return name_of(node, self)
+
+    def window(self, node: exp.Window) -> exp.Window:
+        """The window of an OVER clause: itself, or the one of the WINDOW clause that it names."""
+        alias = node.args.get("alias")
+        if alias is None:
+            return node
+        named = self.named_windows.get(alias.name.lower())
+        if named is None:
+            raise failure(
+                "MISSING_WINDOW_SPECIFICATION",
+                f"Window specification is not defined in the WINDOW clause for `{alias.name}`.",
+                alias,
+            )
+        if node.args.get("partition_by") or node.args.get("order") or node.args.get("spec"):
+            raise unsupported("A window that extends a named one", node)
+        return named
+
+    def condition(self, node: exp.Expr) -> Expr:
+        """The boolean expression of WHERE, HAVING, QUALIFY or FILTER; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't."""
+        expression = self.bind(node)
+        if expression.type == VOID:
+            return Literal(BOOLEAN, None)
+        if expression.type != BOOLEAN:
+            shown = self.name(node)
+            raise failure(
+                "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+                f'Cannot resolve "{shown}" due to data type mismatch: Filter expression "{shown}" of type '
+                f'"{types.sql_name(expression.type)}" is not a boolean.',
+                node,
+            )
+        return expression
+
+
+def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
+    """The expression as ``data_type`` by an implicit cast; literals that can't fail are converted at once."""
+    if expression.type == data_type:
+        return expression
+    if isinstance(expression, Literal):
+        value = expression.value
+        if value is None:
+            return Literal(data_type, None)
+        if isinstance(value, int) and not isinstance(value, bool):
+            if data_type in _BITS and -(1 << _BITS[data_type]) <= value < 1 << _BITS[data_type]:
+                return Literal(data_type, value)
+            if data_type == DOUBLE and abs(value) < 1 << 53:
+                return Literal(DOUBLE, float(value))
+    return Cast(data_type, expression)
+
+
+def unify(operands: Sequence[Expr]) -> list[Expr] | None:
+    """The operands cast to their least common type; None if they have none."""
+    wanted = common_type(operand.type for operand in operands)
+    return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

@@ -1,0 +1,91 @@
+"""Operator precedence as Spark has it, where sqlglot's parser has another.
+
+sqlglot takes ``& ^ | << >> ||`` for operators of one level below ``+``, and ``= <> <=>`` for one below ``< <= > >=``. In Spark's grammar ``||``
+stands with ``+`` and ``-``, below them come the shifts, ``&``, ``^``, ``|`` in this order, then all comparisons on one level. Parentheses are nodes of their
+own, so a chain of operators can be read off in order and grouped anew.
+"""
+
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_planner.binder.syntax import unsupported
+
+#: Levels from the tightest to the loosest; all group to the left.
+_LEVELS: Final[dict[type[exp.Expr], int]] = {
+    **dict.fromkeys((exp.Mul, exp.Div, exp.IntDiv, exp.Mod), 0),
+    **dict.fromkeys((exp.Add, exp.Sub, exp.DPipe), 1),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), 2),
+    exp.BitwiseAnd: 3,
+    exp.BitwiseXor: 4,
+    exp.BitwiseOr: 5,
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE), 6),
+}
+_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
+
+
+def regrouped(node: exp.Binary) -> exp.Binary:
+    """The same chain of operators, grouped as Spark groups it; the node itself if it is already.
+
+    >>> from sqlglot import parse_one
+    >>> regrouped(parse_one("1 || 2 + 3", read="spark")).sql("spark")
+    '1 || 2 + 3'
+    >>> type(regrouped(parse_one("1 || 2 + 3", read="spark"))).__name__
+    'Add'
+    """
+    if _is_grouped(node):
+        return node
+    operands: list[exp.Expr] = []
+    operators: list[exp.Binary] = []
+    _flatten(node, operands, operators)
+    return _group(operands, operators)
+
+
+def refuse_predicate_operands(node: exp.Binary) -> None:
+    """A comparison whose operand is an IN, LIKE or BETWEEN without parentheses reads differently in Spark."""
+    for side in (node.this, node.expression):
+        inner = side.this if isinstance(side, exp.Not) else side
+        if isinstance(inner, _PREDICATES):
+            raise unsupported("A predicate as an operand of a comparison, without parentheses,", node)
+
+
+def _is_grouped(node: exp.Binary) -> bool:
+    """Whether no operator on the left binds looser than this one, and every one on the right tighter."""
+    level = _LEVELS[type(node)]
+    return _loosest(node.this) <= level and _loosest(node.expression) < level
+
+
+def _loosest(node: exp.Expr) -> int:
+    """The loosest operator of a chain, -1 for an operand."""
+    level = _LEVELS.get(type(node), -1)
+    return level if level < 0 else max(level, _loosest(node.this), _loosest(node.args["expression"]))
+
+
+def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Binary]) -> None:
+    if type(node) in _LEVELS:
+        assert isinstance(node, exp.Binary)
+        _flatten(node.this, operands, operators)
+        operators.append(node)
+        _flatten(node.expression, operands, operators)
+    else:
+        operands.append(node)
+
+
+def _group(operands: list[exp.Expr], operators: list[exp.Binary]) -> exp.Binary:
+    """Precedence climbing over the flat chain."""
+    output, waiting = [operands[0]], list[exp.Binary]()
+    for operator, operand in zip(operators, operands[1:], strict=True):
+        while waiting and _LEVELS[type(waiting[-1])] <= _LEVELS[type(operator)]:
+            _reduce(output, waiting)
+        waiting.append(operator)
+        output.append(operand)
+    while waiting:
+        _reduce(output, waiting)
+    result = output[0]
+    assert isinstance(result, exp.Binary)
+    return result
+
+
+def _reduce(output: list[exp.Expr], waiting: list[exp.Binary]) -> None:
+    right, left, operator = output.pop(), output.pop(), waiting.pop()
+    output.append(type(operator)(this=left, expression=right))

@@ -1,0 +1,192 @@
+"""Interval literals in all of Spark's spellings, their values and their text.
+
+Source: the pages "Interval literals" of Spark's SQL reference. A literal is a number of months or of microseconds, and the range of units in
+which it is shown.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine.expressions import Literal
+from sqlfront_engine.types import DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL
+from sqlfront_planner.binder.syntax import failure, unsupported
+
+_MICROS: Final = {
+    "WEEK": 604_800_000_000,
+    "DAY": 86_400_000_000,
+    "HOUR": 3_600_000_000,
+    "MINUTE": 60_000_000,
+    "SECOND": 1_000_000,
+    "MILLISECOND": 1_000,
+    "MICROSECOND": 1,
+}
+_MONTHS: Final = {"YEAR": 12, "MONTH": 1}
+_FIELDS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
+_SHOWN_AS: Final = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
+_PAIR: Final = re.compile(r"\s*([+-]?\s*\d*\.?\d+)\s*([a-zA-Z]+)\s*")
+#: The text of ``INTERVAL '...' DAY TO SECOND`` by its first unit, as far as it goes.
+_SPAN: Final = {
+    "YEAR": re.compile(r"\s*([+-])?(\d+)-(\d+)\s*"),
+    "DAY": re.compile(r"\s*([+-])?(\d+)\s+(\d{1,2})(?::(\d{1,2})(?::(\d{1,2}(?:\.\d{1,9})?))?)?\s*"),
+    "HOUR": re.compile(r"\s*([+-])?(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d{1,9})?))?\s*"),
+    "MINUTE": re.compile(r"\s*([+-])?(\d+):(\d{1,2}(?:\.\d{1,9})?)\s*"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalLiteral:
+    """``amount`` months (``first`` is YEAR or MONTH) or microseconds, shown in the units ``first`` to ``last``."""
+
+    amount: int
+    first: str
+    last: str
+
+    @property
+    def type(self) -> pa.DataType:
+        """The logical type; the units aren't part of it."""
+        return YEAR_MONTH_INTERVAL if self.first in _MONTHS else DAY_TIME_INTERVAL
+
+    @property
+    def days_only(self) -> bool:
+        """Whether it is an INTERVAL DAY, which a date stays a date with."""
+        return self.last == "DAY"
+
+    def negated(self) -> "IntervalLiteral":
+        """The opposite interval."""
+        return IntervalLiteral(-self.amount, self.first, self.last)
+
+    def literal(self) -> Literal:
+        """The bound expression."""
+        if self.first in _MONTHS:
+            return Literal(YEAR_MONTH_INTERVAL, pa.MonthDayNano([self.amount, 0, 0]))
+        return Literal(DAY_TIME_INTERVAL, timedelta(microseconds=self.amount))
+
+    def text(self) -> str:
+        """``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
+
+        >>> IntervalLiteral(93_784_000_000, "DAY", "SECOND").text(), IntervalLiteral(14, "YEAR", "MONTH").text()
+        ("INTERVAL '1 02:03:04' DAY TO SECOND", "INTERVAL '1-2' YEAR TO MONTH")
+        """
+        units = self.first if self.first == self.last else f"{self.first} TO {self.last}"
+        body = _months_text(self) if self.first in _MONTHS else _time_text(self)
+        return f"INTERVAL '{'-' if self.amount < 0 else ''}{body}' {units}"
+
+
+def interval_literal(node: exp.Interval) -> IntervalLiteral:
+    """The literal that sqlglot read.
+
+    Raises ProgrammingError (INVALID_INTERVAL_FORMAT) for a text that isn't an interval, NotSupportedError for one that mixes
+    months with days, and for a value that isn't a literal.
+    """
+    value, unit = node.this, node.args.get("unit")
+    sign = 1
+    if isinstance(value, exp.Neg):
+        value, sign = value.this, -1
+    if not isinstance(value, exp.Literal):
+        raise unsupported("INTERVAL with a value that is not a literal", node)
+    text = str(value.this)
+    if isinstance(unit, exp.IntervalSpan):
+        result = _span(text, _unit(unit.this, node), _unit(unit.expression, node), node)
+    elif unit is None:
+        result = _pairs(text, node)
+    else:
+        result = _of_units([(_number(text, node), _unit(unit, node))], node)
+    return result.negated() if sign < 0 else result
+
+
+def _pairs(text: str, node: exp.Expr) -> IntervalLiteral:
+    """``'1 day 2 hours'``."""
+    body = re.sub(r"^\s*interval\s", "", text, flags=re.IGNORECASE)
+    pairs, position = [], 0
+    while position < len(body):
+        match = _PAIR.match(body, position)
+        if match is None:
+            raise _bad_format(text, node)
+        pairs.append((_number(match[1], node), _known_unit(match[2], node)))
+        position = match.end()
+    if not pairs:
+        raise _bad_format(text, node)
+    return _of_units(pairs, node)
+
+
+def _of_units(pairs: list[tuple[Decimal, str]], node: exp.Expr) -> IntervalLiteral:
+    months = [unit for _, unit in pairs if unit in _MONTHS]
+    if months and len(months) < len(pairs):
+        raise unsupported("An interval of months and days together", node)
+    scale = _MONTHS if months else _MICROS
+    amount = sum(quantity * scale[unit] for quantity, unit in pairs)
+    if any(quantity % 1 and unit != "SECOND" for quantity, unit in pairs):
+        raise _bad_format(" ".join(f"{quantity} {unit}" for quantity, unit in pairs), node)
+    order = tuple(_MONTHS) if months else _FIELDS
+    units = sorted((_SHOWN_AS.get(unit, unit) for _, unit in pairs), key=order.index)
+    return IntervalLiteral(int(amount), units[0], units[-1])
+
+
+def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
+    """``'1 02:03:04' DAY TO SECOND``."""
+    match = _SPAN[first].fullmatch(text) if first in _SPAN else None
+    if match is None:
+        raise _bad_format(text, node)
+    sign, *parts = match.groups()
+    if first == "YEAR":
+        if last != "MONTH" or int(parts[1]) > 11:
+            raise _bad_format(text, node)
+        amount = Decimal(int(parts[0]) * 12 + int(parts[1]))
+    else:
+        fields = _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1] if last in _FIELDS else ()
+        given = [part for part in parts if part is not None]
+        if len(given) != len(fields):
+            raise _bad_format(text, node)
+        amount = sum(
+            (Decimal(part) * _MICROS[unit] for part, unit in zip(given, fields, strict=True)), Decimal()
+        )
+    return IntervalLiteral(-int(amount) if sign == "-" else int(amount), first, last)
+
+
+def _unit(node: exp.Expr, whole: exp.Expr) -> str:
+    return _known_unit(node.name, whole)
+
+
+def _known_unit(word: str, node: exp.Expr) -> str:
+    unit = word.upper()
+    unit = unit[:-1] if unit.endswith("S") else unit
+    if unit not in _MONTHS and unit not in _MICROS:
+        raise _bad_format(word, node)
+    return unit
+
+
+def _number(text: str, node: exp.Expr) -> Decimal:
+    try:
+        return Decimal(text.replace(" ", ""))
+    except InvalidOperation:
+        raise _bad_format(text, node) from None
+
+
+def _bad_format(text: str, node: exp.Expr) -> Exception:
+    return failure("INVALID_INTERVAL_FORMAT", f"Error parsing '{text}' to interval.", node)
+
+
+def _months_text(interval: IntervalLiteral) -> str:
+    months = abs(interval.amount)
+    if interval.first == "MONTH":
+        return str(months)
+    return f"{months // 12}-{months % 12}" if interval.last == "MONTH" else str(months // 12)
+
+
+def _time_text(interval: IntervalLiteral) -> str:
+    """The fields from first to last; the first takes what the larger ones would have held."""
+    rest, parts = abs(interval.amount), []
+    for unit in _FIELDS[_FIELDS.index(interval.first) : _FIELDS.index(interval.last) + 1]:
+        count, rest = divmod(rest, _MICROS[unit])
+        parts.append(str(count) if unit == "DAY" else f"{count:02d}")
+    if interval.last == "SECOND" and rest:
+        parts[-1] += f".{rest:06d}".rstrip("0")
+    if interval.first == "DAY" and len(parts) > 1:
+        return f"{parts[0]} {':'.join(parts[1:])}"
+    return ":".join(parts)

@@ -1,0 +1,61 @@
+"""Literals of the statement: numbers, strings, intervals, parameters, and the words that stand for a value of the run."""
+
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Expr, Literal, RunValue
+from sqlfront_engine.types import BINARY, BOOLEAN, STRING, TIMESTAMP, VOID
+from sqlfront_planner.binder.constants import number
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.intervals import interval_literal
+from sqlfront_planner.binder.syntax import failure, handles
+
+
+@handles(exp.Literal, arguments="this is_string")
+def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
+    """A number or a string."""
+    return Literal(STRING, node.this) if node.is_string else number(node.this, node)
+
+
+@handles(exp.Boolean)
+def bind_boolean(binder: ExpressionBinder, node: exp.Boolean) -> Expr:
+    """TRUE and FALSE."""
+    return Literal(BOOLEAN, bool(node.this))
+
+
+@handles(exp.Null, arguments="")
+def bind_null(binder: ExpressionBinder, node: exp.Null) -> Expr:
+    """NULL has a type of its own until an operator gives it one."""
+    return Literal(VOID, None)
+
+
+@handles(exp.HexString, arguments="this")
+def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
+    """``X'1F'``; an odd number of digits gets a zero in front."""
+    digits = str(node.this)
+    try:
+        return Literal(BINARY, bytes.fromhex(digits if len(digits) % 2 == 0 else f"0{digits}"))
+    except ValueError:
+        raise failure(
+            "INVALID_TYPED_LITERAL", f"The value of the typed literal \"X\" is invalid: '{digits}'.", node
+        ) from None
+
+
+@handles(exp.Placeholder)
+def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
+    """``?`` and ``:name``."""
+    return binder.context.parameter(str(node.this))
+
+
+@handles(exp.Interval, arguments="this unit fraction_in_string")
+def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
+    """``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND``, ``INTERVAL '1 day 2 hours'``."""
+    return interval_literal(node).literal()
+
+
+@handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")
+def bind_current(binder: ExpressionBinder, node: exp.CurrentDate | exp.CurrentTimestamp) -> Expr:
+    """``current_date`` and ``current_timestamp`` without parentheses, fixed once per run."""
+    if isinstance(node, exp.CurrentDate):
+        return RunValue(types.DATE, "current_date")
+    return RunValue(TIMESTAMP, "current_timestamp")

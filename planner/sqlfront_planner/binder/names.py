@@ -1,0 +1,577 @@
+"""The text of expressions as Spark shows it: names of result columns without an alias, and expressions in messages.
+
+Spark makes the name from the analysed expression without its implicit casts, which is the statement's own text normalised: operators in
+parentheses, function names as written in lower case, their default arguments filled in. The rules below were read off a running Spark
+(``tests/planner/test_names.py`` holds its answers).
+"""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Literal
+from sqlfront_engine.functions import registry
+from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlglot import exp
+
+from sqlfront_planner.binder.constants import constant_text, negative_literal, number
+from sqlfront_planner.binder.context import MovedBy
+from sqlfront_planner.binder.grouping import regrouped
+from sqlfront_planner.binder.intervals import interval_literal
+from sqlfront_planner.binder.syntax import parts_of
+from sqlfront_planner.binder.type_names import data_type_of
+from sqlfront_planner.tokens import FUNCTION_MARK, NOT_NULL_MARK
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.expressions import ExpressionBinder
+
+_BINARY: Final[dict[type[exp.Expr], str]] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseXor: "^",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+    exp.EQ: "=",
+    exp.NullSafeEQ: "<=>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "AND",
+    exp.Or: "OR",
+}
+
+#: Functions that show under another name than the one written.
+_SHOWN: Final = {
+    **{
+        name: name.upper()
+        for name in (
+            "acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc degrees e exp expm1 hypot log10 log1p log2 pi "
+            "power radians sec signum sin sinh sqrt tan tanh regexp_like rlike"
+        ).split()
+    },
+    "random": "rand",
+    "array_agg": "collect_list",
+    "dateadd": "date_add",
+    "curdate": "current_date",
+    "user": "current_user",
+    "session_user": "current_user",
+    "current_database": "current_schema",
+    "regexp": "REGEXP",
+    "rank": "RANK",
+    "dense_rank": "DENSE_RANK",
+    "percent_rank": "PERCENT_RANK",
+}
+_WINDOW_ONLY: Final = frozenset({"rank", "dense_rank", "percent_rank"})
+
+#: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
+_DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
+    "round": (1, ("0",)),
+    "bround": (1, ("0",)),
+    "substring": (2, ("2147483647",)),
+    "substr": (2, ("2147483647",)),
+    "split": (2, ("-1",)),
+    "lpad": (2, (" ",)),
+    "rpad": (2, (" ",)),
+    "replace": (2, ("",)),
+    "locate": (2, ("1",)),
+    "position": (2, ("1",)),
+    "overlay": (3, ("-1",)),
+    "regexp_replace": (3, ("1",)),
+    "regexp_extract": (2, ("1",)),
+    "regexp_extract_all": (2, ("1",)),
+    "months_between": (2, ("true",)),
+    "unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "sort_array": (1, ("true",)),
+    "lag": (1, ("1", "NULL")),
+    "lead": (1, ("1", "NULL")),
+}
+_CAST_FUNCTIONS: Final = frozenset(
+    "boolean tinyint smallint int bigint float double decimal string binary date timestamp".split()
+)
+_UNIT_FUNCTIONS: Final = {
+    "timestampadd": "timestampadd",
+    "dateadd": "timestampadd",
+    "date_add": "timestampadd",
+    "timestampdiff": "timestampdiff",
+    "datediff": "timestampdiff",
+    "date_diff": "timestampdiff",
+}
+
+
+def result_name(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    """The name of a select list's column without an alias."""
+    match node:
+        case exp.Paren():
+            return result_name(node.this, binder)
+        case exp.Column():
+            return str(node.parts[-1].name)
+        case exp.Dot() if isinstance(node.expression, exp.Identifier):
+            return name_of(node, binder)
+        case exp.TryCast() if isinstance(node.this, exp.Column) and not _is_field(node.this, binder):
+            return str(node.this.parts[-1].name)
+        case exp.TryCast() if isinstance(node.this, exp.Null):
+            return "NULL"
+        case _:
+            return name_of(node, binder)
+
+
+def name_of(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    """The text of an expression inside of a name or a message."""
+    operator = _BINARY.get(type(node))
+    if operator is not None:
+        return _binary(node, operator, binder)
+    maker = _TEXTS.get(type(node))
+    return maker(node, binder) if maker is not None else node.sql("spark")
+
+
+def _is_field(node: exp.Column, binder: "ExpressionBinder") -> bool:
+    """Whether a dotted name ends in a struct's field."""
+    parts = parts_of(node)
+    match = binder.scope.resolve(parts)
+    return match is not None and match.parts < len(parts)
+
+
+def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Binary)
+    if not isinstance(node, exp.And | exp.Or):
+        node = regrouped(node)
+        operator = _BINARY.get(type(node), operator)
+        if type(node) not in _BINARY:
+            return name_of(node, binder)
+    left, right = name_of(node.this, binder), name_of(node.expression, binder)
+    if isinstance(node, exp.Add | exp.Sub):
+        moved = _time_arithmetic(node, left, right, binder)
+        if moved is not None:
+            return moved
+    return f"({left} {operator} {right})"
+
+
+def _time_arithmetic(node: exp.Binary, left: str, right: str, binder: "ExpressionBinder") -> str | None:
+    """Dates and timestamps that are moved by days or an interval show as functions."""
+    moved = binder.context.moved.get(id(node))
+    if moved is None:
+        return None
+    if moved.swapped:
+        left, right = right, left
+    minus = isinstance(node, exp.Sub)
+    match moved.by:
+        case MovedBy.NUMBER:
+            return f"{'date_sub' if minus else 'date_add'}({left}, {right})"
+        case MovedBy.DAYS:
+            days = f"extractansiintervaldays({right})"
+            return f"date_add({left}, {f'(- {days})' if minus else days})"
+        case MovedBy.INTERVAL:
+            return f"{left} {'-' if minus else '+'} {right}"
+
+
+# ---- by node
+
+
+def _literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Literal)
+    if node.is_string:
+        return str(node.this)
+    literal = number(node.this, node)
+    return _value_text(literal)
+
+
+def _value_text(literal: Literal) -> str:
+    if isinstance(literal.value, Decimal):
+        return format(literal.value, "f")
+    if types.is_string(literal.type) and literal.value is not None:
+        return str(literal.value)
+    return constant_text(literal.value, literal.type)
+
+
+def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    """The text of a literal that needs its value: typed ones and parameters."""
+    bound = binder.context.known_value(binder.bind(node))
+    return _value_text(bound) if isinstance(bound, Literal) else node.sql("spark")
+
+
+def _negative(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Neg)
+    literal = negative_literal(node)
+    return f"(- {name_of(node.this, binder)})" if literal is None else _value_text(literal)
+
+
+def _column(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Column)
+    if isinstance(node.this, exp.Star):
+        return node.sql("spark")
+    parts = parts_of(node)
+    match = binder.scope.resolve(parts)
+    if match is None:
+        if binder.aliases.get(parts[0].lower()):
+            return ".".join((f"lateralAliasReference({parts[0]})", *parts[1:]))
+        parent = binder.scope.parent
+        match = parent.resolve(parts) if parent is not None else None
+        if match is None:
+            return ".".join(parts) if len(parts) == 1 else parts[-1]
+    return ".".join(parts[match.parts - 1 :])
+
+
+def _cast(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    word = "TRY_CAST" if node.args.get("safe") else "CAST"
+    return f"{word}({name_of(node.this, binder)} AS {_type_text(node.args['to'])})"
+
+
+def _type_text(node: exp.Expr) -> str:
+    assert isinstance(node, exp.DataType)
+    if isinstance(node.this, exp.Interval):
+        unit = node.this.args.get("unit")
+        if isinstance(unit, exp.IntervalSpan):
+            return f"INTERVAL {unit.this.name} TO {unit.expression.name}".upper()
+        return f"INTERVAL {unit.name}".upper() if unit is not None else "INTERVAL"
+    return types.sql_name(data_type_of(node))
+
+
+def _not(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return f"(NOT {name_of(node.this, binder)})"
+
+
+def _not_equal(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Binary)
+    return f"(NOT ({name_of(node.this, binder)} = {name_of(node.expression, binder)}))"
+
+
+def _distinct_from(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Binary)
+    return f"(NOT ({name_of(node.this, binder)} <=> {name_of(node.expression, binder)}))"
+
+
+def _between(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return f"between({_list([node.this, node.args['low'], node.args['high']], binder)})"
+
+
+def _in(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    left = name_of(node.this, binder)
+    query = node.args.get("query")
+    if query is not None:
+        return f"({left} IN (listquery({_outer_names(query, binder)})))"
+    return f"({left} IN ({_list(node.expressions, binder)}))"
+
+
+def _like(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return _pattern(node, binder, "")
+
+
+def _escape(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Binary)
+    return _pattern(node.this, binder, f" ESCAPE '{node.expression.this}'")
+
+
+def _pattern(node: exp.Expr, binder: "ExpressionBinder", escape: str) -> str:
+    assert isinstance(node, exp.Binary)
+    left, negated = name_of(node.this, binder), bool(node.args.get("negate"))
+    if isinstance(node.expression, exp.Any | exp.All):
+        quantifier = "any" if isinstance(node.expression, exp.Any) else "all"
+        return f"{'not' if negated else ''}like{quantifier}({left})"
+    right = name_of(node.expression, binder)
+    if isinstance(node, exp.ILike):
+        text = f"ilike({left}, {right})"
+    elif isinstance(node, exp.RegexpLike):
+        text = f"RLIKE({left}, {right})"
+    else:
+        text = f"{left} LIKE {right}{escape}"
+    return f"(NOT {text})" if negated else text
+
+
+def _is(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Binary)
+    left = name_of(node.this, binder)
+    match node.expression:
+        case exp.Boolean(this=value):
+            return f"({left} <=> {'true' if value else 'false'})"
+        case exp.Literal(this=mark) if mark == NOT_NULL_MARK:
+            return f"({left} IS NOT NULL)"
+        case _:
+            return f"({left} IS NULL)"
+
+
+def _case(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    operand = None if node.this is None else name_of(node.this, binder)
+    words = ["CASE"]
+    for branch in node.args["ifs"]:
+        when = name_of(branch.this, binder)
+        when = when if operand is None else f"({operand} = {when})"
+        words.append(f"WHEN {when} THEN {name_of(branch.args['true'], binder)}")
+    default = node.args.get("default")
+    if default is not None:
+        words.append(f"ELSE {name_of(default, binder)}")
+    return " ".join([*words, "END"])
+
+
+def _interval(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Interval)
+    return interval_literal(node).text()
+
+
+def _bracket(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return f"{name_of(node.this, binder)}[{_list(node.expressions, binder)}]"
+
+
+def _dot(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Dot)
+    return f"{name_of(node.this, binder)}.{node.expression.name}"
+
+
+def _tuple(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    parts = [f"col{place}, {name_of(part, binder)}" for place, part in enumerate(node.expressions, 1)]
+    return f"named_struct({', '.join(parts)})"
+
+
+def _extract(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Extract)
+    return f"extract({node.this.name} FROM {name_of(node.expression, binder)})"
+
+
+def _substring(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    length = node.args.get("length")
+    shown = "2147483647" if length is None else name_of(length, binder)
+    return f"substring({_list([node.this, node.args['start']], binder)}, {shown})"
+
+
+def _trim(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    position = str(node.args.get("position") or "BOTH").upper()
+    characters = node.args.get("expression")
+    if characters is not None:
+        return f"TRIM({position} {name_of(characters, binder)} FROM {name_of(node.this, binder)})"
+    return f"{ {'BOTH': 'trim', 'LEADING': 'ltrim', 'TRAILING': 'rtrim'}[position] }({name_of(node.this, binder)})"
+
+
+def _position(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return f"locate({_list([node.args['substr'], node.this], binder)}, 1)"
+
+
+def _overlay(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Overlay)
+    length = node.args.get("for_")
+    shown = "-1" if length is None else name_of(length, binder)
+    return f"overlay({_list([node.this, node.expression, node.args['from_']], binder)}, {shown})"
+
+
+def _list(nodes: Sequence[exp.Expr], binder: "ExpressionBinder") -> str:
+    return ", ".join(name_of(node, binder) for node in nodes)
+
+
+# ---- calls
+
+
+def _call(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    written = node.this if isinstance(node.this, str) else node.this.name
+    name = str(written).removeprefix(FUNCTION_MARK).lower()
+    special = _CALLS.get(name)
+    if special is not None and len(node.expressions) in special[0]:
+        return special[1]([name_of(part, binder) for part in node.expressions])
+    if name in _CAST_FUNCTIONS and len(node.expressions) == 1:
+        return name_of(node.expressions[0], binder)
+    if name in _UNIT_FUNCTIONS and len(node.expressions) == 3:
+        unit, *rest = node.expressions
+        return f"{_UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, binder)})"
+    if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
+        return "count(1)"
+    arguments, distinct = _arguments(node, binder)
+    if name == "struct":
+        arguments = [_struct_field(part, binder) for part in node.expressions]
+    shown, defaults = _shown(name, len(arguments))
+    entry = lookup_aggregate(name)
+    if entry is not None:
+        hidden = set(entry.hidden)
+        arguments = [text for place, text in enumerate(arguments) if place not in hidden]
+    return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join([*arguments, *defaults])})"
+
+
+def _arguments(node: exp.Expr, binder: "ExpressionBinder") -> tuple[list[str], bool]:
+    """The texts of the arguments (a star is all columns), and whether they are DISTINCT."""
+    nodes, distinct = node.expressions, False
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = nodes[0].expressions, True
+    texts: list[str] = []
+    for part in nodes:
+        if isinstance(part, exp.Star):
+            texts += [column.name for column in binder.scope.visible()]
+        else:
+            texts.append(name_of(part, binder))
+    return texts, distinct
+
+
+def _struct_field(part: exp.Expr, binder: "ExpressionBinder") -> str:
+    if isinstance(part, exp.Alias):
+        return f"{name_of(part.this, binder)} AS {part.alias}"
+    return name_of(part, binder)
+
+
+def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
+    """The name that a function shows, and the defaults that follow its arguments."""
+    entry = lookup_aggregate(name)
+    if entry is not None:
+        missing = count - (len(entry.arguments) - entry.optional)
+        defaults = entry.shown_defaults[missing:] if entry.optional else entry.shown_defaults
+        return entry.display or _SHOWN.get(name, name), tuple(defaults)
+    least, defaults = _DEFAULTS.get(name, (0, ()))
+    shown = _SHOWN.get(name)
+    if shown is None:
+        scalar = registry.lookup(name)
+        shown = (scalar.display if scalar is not None else None) or name
+        shown = name if shown in registry.OPERATORS.values() else shown
+    return shown, defaults[max(count - least, 0) :]
+
+
+def _filter(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Filter)
+    return f"{name_of(node.this, binder)} FILTER (WHERE {name_of(node.expression.this, binder)})"
+
+
+def _ignore_nulls(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return name_of(node.this, binder)
+
+
+def _window(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    assert isinstance(node, exp.Window)
+    window = binder.window(node)
+    function = name_of(node.this, binder)
+    parts = []
+    partition = window.args.get("partition_by")
+    if partition:
+        parts.append(f"PARTITION BY {_list(partition, binder)}")
+    order = window.args.get("order")
+    if order is not None:
+        parts.append(f"ORDER BY {', '.join(_ordered(item, binder) for item in order.expressions)}")
+    parts.append(_frame_text(node, window, function, binder))
+    return f"{function} OVER ({' '.join(parts)})"
+
+
+def _ordered(item: exp.Expr, binder: "ExpressionBinder") -> str:
+    direction = "DESC" if item.args.get("desc") else "ASC"
+    nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
+    return f"{name_of(item.this, binder)} {direction} NULLS {nulls}"
+
+
+def _frame_text(node: exp.Window, window: exp.Window, function: str, binder: "ExpressionBinder") -> str:
+    """The frame; ranking functions and lag and lead have one of their own."""
+    inner = node.this
+    while not isinstance(inner, exp.Anonymous):
+        inner = inner.this
+    name = str(inner.this).removeprefix(FUNCTION_MARK).lower()
+    if name in ("lag", "lead"):
+        offset = name_of(inner.expressions[1], binder) if len(inner.expressions) > 1 else "1"
+        if name == "lag":
+            offset = offset[1:] if offset.startswith("-") else f"-{offset}"
+        return f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
+    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
+        return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    spec = window.args.get("spec")
+    if spec is None:
+        if window.args.get("order") is None:
+            return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+        return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+    start = _bound(spec.args.get("start"), spec.args.get("start_side"), binder)
+    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), binder)
+    return f"{str(spec.args['kind']).upper()} BETWEEN {start} AND {end}"
+
+
+def _bound(value: object, side: object, binder: "ExpressionBinder") -> str:
+    text = name_of(value, binder) if isinstance(value, exp.Expr) else str(value)
+    return text.upper() if not side else f"{text} {side}".upper()
+
+
+def _scalar_subquery(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return f"scalarsubquery({_outer_names(node, binder)})"
+
+
+def _exists(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    return f"exists({_outer_names(node.this, binder)})"
+
+
+def _outer_names(query: exp.Expr, binder: "ExpressionBinder") -> str:
+    """The enclosing query's columns that a subquery reads, in its order."""
+    return ", ".join(binder.queries.outer_names(query, binder.scope))
+
+
+def _if(arguments: list[str]) -> str:
+    return f"(IF({', '.join(arguments)}))"
+
+
+def _log(arguments: list[str]) -> str:
+    return f"LOG({', '.join(arguments if len(arguments) == 2 else ['E()', *arguments])})"
+
+
+def _trim_of(position: str) -> Callable[[list[str]], str]:
+    return lambda arguments: f"TRIM({position} {arguments[0]} FROM {arguments[1]})"
+
+
+#: Calls that don't show as calls: argument counts, and the text from the arguments' texts.
+_CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
+    "if": ((3,), _if),
+    "isnull": ((1,), lambda arguments: f"({arguments[0]} IS NULL)"),
+    "isnotnull": ((1,), lambda arguments: f"({arguments[0]} IS NOT NULL)"),
+    "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),
+    "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
+    "like": ((2,), lambda arguments: f"{arguments[0]} LIKE {arguments[1]}"),
+    "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
+    "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
+    "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),
+    "log": ((1, 2), _log),
+    "ltrim": ((2,), _trim_of("LEADING")),
+    "rtrim": ((2,), _trim_of("TRAILING")),
+    "unix_timestamp": ((0,), lambda arguments: "unix_timestamp(current_timestamp(), yyyy-MM-dd HH:mm:ss)"),
+}
+
+Text = Callable[[exp.Expr, "ExpressionBinder"], str]
+
+_TEXTS: Final[dict[type[exp.Expr], Text]] = {
+    exp.Literal: _literal,
+    exp.Boolean: lambda node, binder: "true" if node.this else "false",
+    exp.Null: lambda node, binder: "NULL",
+    exp.HexString: _bound_literal,
+    exp.Placeholder: _bound_literal,
+    exp.Cast: _bound_literal,
+    exp.CurrentDate: lambda node, binder: "current_date()",
+    exp.CurrentTimestamp: lambda node, binder: "current_timestamp()",
+    exp.Neg: _negative,
+    exp.BitwiseNot: lambda node, binder: f"~{name_of(node.this, binder)}",
+    exp.Paren: lambda node, binder: name_of(node.this, binder),
+    exp.Column: _column,
+    exp.TryCast: _cast,
+    exp.Not: _not,
+    exp.NEQ: _not_equal,
+    exp.NullSafeNEQ: _distinct_from,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.RegexpLike: _like,
+    exp.Escape: _escape,
+    exp.Is: _is,
+    exp.Case: _case,
+    exp.Interval: _interval,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+    exp.Tuple: _tuple,
+    exp.DPipe: lambda node, binder: (
+        f"concat({name_of(node.this, binder)}, {name_of(node.args['expression'], binder)})"
+    ),
+    exp.Extract: _extract,
+    exp.Substring: _substring,
+    exp.Trim: _trim,
+    exp.StrPosition: _position,
+    exp.Overlay: _overlay,
+    exp.Anonymous: _call,
+    exp.Filter: _filter,
+    exp.IgnoreNulls: _ignore_nulls,
+    exp.RespectNulls: _ignore_nulls,
+    exp.Window: _window,
+    exp.Subquery: _scalar_subquery,
+    exp.Exists: _exists,
+}

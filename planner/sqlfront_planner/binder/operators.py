@@ -1,0 +1,392 @@
+"""Arithmetic, bitwise and logical operators: Spark's grouping, its coercions and its result types."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
+from sqlfront_engine.functions import decimal_rules
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    is_decimal,
+    is_fractional,
+    is_integral,
+    is_interval,
+    is_numeric,
+    is_string,
+)
+from sqlfront_planner.binder.constants import negative_literal
+from sqlfront_planner.binder.context import Moved, MovedBy
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.grouping import regrouped
+from sqlfront_planner.binder.intervals import interval_literal
+from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
+from sqlfront_planner.types import as_decimal, decimal_of_value, least_common_type
+
+ARITHMETIC: Final[dict[type[exp.Expr], str]] = {
+    exp.Add: "add",
+    exp.Sub: "subtract",
+    exp.Mul: "multiply",
+    exp.Div: "divide",
+    exp.IntDiv: "div",
+    exp.Mod: "remainder",
+}
+BITWISE: Final[dict[type[exp.Expr], str]] = {
+    exp.BitwiseAnd: "bit_and_op",
+    exp.BitwiseOr: "bit_or_op",
+    exp.BitwiseXor: "bit_xor_op",
+}
+SHIFTS: Final[dict[type[exp.Expr], str]] = {
+    exp.BitwiseLeftShift: "shiftleft",
+    exp.BitwiseRightShift: "shiftright",
+}
+_DECIMAL_RESULT: Final[dict[str, Callable[[pa.DataType, pa.DataType], pa.DataType]]] = {
+    "add": decimal_rules.add_type,
+    "subtract": decimal_rules.add_type,
+    "multiply": decimal_rules.multiply_type,
+    "divide": decimal_rules.divide_type,
+    "remainder": decimal_rules.remainder_type,
+}
+_NUMBER_OR_INTERVAL: Final = (
+    '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")'
+)
+_TIMESTAMPS: Final = (TIMESTAMP, TIMESTAMP_NTZ)
+_SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
+
+
+@handles(exp.Paren)
+def bind_paren(binder: ExpressionBinder, node: exp.Paren) -> Expr:
+    """Parentheses group and mean nothing else."""
+    return binder.bind(node.this)
+
+
+@handles(*ARITHMETIC, arguments="this expression typed safe")
+def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
+    """``+ - * / div %`` over numbers, dates, timestamps and intervals."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    return arithmetic(binder, ARITHMETIC[type(node)], left, right, node)
+
+
+def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    """The typed call of an arithmetic operator by its registry name; ``node`` is for messages."""
+    if operator in ("add", "subtract") and (_is_time(left.type) or _is_time(right.type)):
+        moved = _time_arithmetic(binder, operator, left, right, node)
+        if moved is not None:
+            return moved
+    if is_interval(left.type) or is_interval(right.type):
+        scaled = _interval_arithmetic(operator, left, right)
+        if scaled is not None:
+            return scaled
+    kind = _operand_type(operator, left.type, right.type)
+    if kind is None:
+        raise _mismatch(binder, node, left.type, right.type, _NUMBER_OR_INTERVAL)
+    if is_decimal(kind):
+        return _decimal_arithmetic(binder, operator, left, right)
+    result = BIGINT if operator == "div" else kind
+    return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
+
+
+def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The type that both operands of an arithmetic operator are cast to, some decimal if the decimal rules apply."""
+    if left == VOID and right == VOID:
+        return BIGINT if operator == "div" else DOUBLE
+    if is_string(left) and is_string(right):
+        return None
+    kind = least_common_type(left, right)
+    if kind is None or not is_numeric(kind):
+        return None
+    if operator == "divide" and not is_decimal(kind):
+        return DOUBLE
+    if operator == "div" and is_integral(kind):
+        return BIGINT
+    if operator == "div" and is_fractional(kind):
+        return None
+    return kind
+
+
+def _decimal_arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr) -> Expr:
+    left, right = decimal_operands(binder, left, right)
+    if operator == "div":
+        return Call(BIGINT, operator, (left, right))
+    return Call(_DECIMAL_RESULT[operator](left.type, right.type), operator, (left, right))
+
+
+def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Both operands as decimals; an integer literal becomes the narrowest one."""
+
+    def convert(operand: Expr, other: Expr) -> Expr:
+        if is_decimal(operand.type):
+            return operand
+        if operand.type == VOID:
+            return cast_to(operand, other.type)
+        if isinstance(operand, Parameter) and is_integral(operand.type):
+            operand = binder.context.known_value(operand)
+        if isinstance(operand, Literal) and isinstance(operand.value, int):
+            return Literal(decimal_of_value(operand.value), Decimal(operand.value))
+        return Cast(as_decimal(operand.type), operand)
+
+    return convert(left, right), convert(right, left)
+
+
+# ---- dates, timestamps, intervals
+
+
+def _is_time(data_type: pa.DataType) -> bool:
+    return data_type == DATE or data_type in _TIMESTAMPS
+
+
+def _time_arithmetic(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
+) -> Expr | None:
+    """A date or timestamp plus or minus something; None if Spark has no such operator."""
+    swapped = not _is_time(left.type) and operator == "add"
+    if swapped:
+        left, right = right, left
+    if operator == "subtract" and (is_string(left.type) or is_string(right.type)):
+        left, right = cast_to(left, _other_time(left, right)), cast_to(right, _other_time(right, left))
+    if not _is_time(left.type):
+        return None
+    if is_interval(right.type):
+        days = left.type == DATE and right.type == DAY_TIME_INTERVAL and is_day_interval(right, node)
+        binder.context.moved[id(node)] = Moved(node, MovedBy.DAYS if days else MovedBy.INTERVAL, swapped)
+        if left.type == DATE and right.type == DAY_TIME_INTERVAL and not days:
+            left = cast_to(left, TIMESTAMP)
+        return Call(left.type, operator, (left, right))
+    if left.type == DATE and (is_numeric(right.type) or is_string(right.type) or right.type == VOID):
+        binder.context.moved[id(node)] = Moved(node, MovedBy.NUMBER, swapped)
+        return _move_days(binder, operator, left, right, node)
+    if operator == "subtract" and _is_time(right.type):
+        kind = least_common_type(left.type, right.type)
+        assert kind is not None
+        return Call(DAY_TIME_INTERVAL, operator, (cast_to(left, kind), cast_to(right, kind)))
+    return None
+
+
+def _other_time(operand: Expr, other: Expr) -> pa.DataType:
+    """What a string is read as beside a date or timestamp in a difference."""
+    return other.type if is_string(operand.type) and _is_time(other.type) else operand.type
+
+
+def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    function = "date_add" if operator == "add" else "date_sub"
+    if right.type != VOID and right.type not in _SMALL:
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires the ("INT" or '
+            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(right.type)}".',
+            node,
+        )
+    return Call(DATE, function, (left, cast_to(right, INT)))
+
+
+def is_day_interval(bound: Expr, node: exp.Expr) -> bool:
+    """Whether the interval operand of ``node`` is of whole days: a literal in days, or the difference of two dates."""
+    if isinstance(bound, Call) and bound.function == "subtract":
+        return all(argument.type == DATE for argument in bound.arguments)
+    return any(
+        interval_literal(side).days_only
+        for side in (_unsigned(node.this), _unsigned(node.args.get("expression")))
+        if isinstance(side, exp.Interval)
+    )
+
+
+def _unsigned(node: exp.Expr | None) -> exp.Expr | None:
+    while isinstance(node, exp.Paren | exp.Neg):
+        node = node.this
+    return node
+
+
+def _interval_arithmetic(operator: str, left: Expr, right: Expr) -> Expr | None:
+    """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such operator."""
+    if operator in ("add", "subtract"):
+        kind = left.type if is_interval(left.type) else right.type
+        if left.type in (kind, VOID) and right.type in (kind, VOID):
+            return Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
+        return None
+    if operator == "multiply" and is_interval(right.type):
+        left, right = right, left
+    if operator in ("multiply", "divide") and (is_numeric(right.type) or right.type in (VOID, STRING)):
+        number = right if is_numeric(right.type) else cast_to(right, DOUBLE)
+        return Call(left.type, operator, (left, number))
+    return None
+
+
+# ---- signs
+
+
+@handles(exp.Neg)
+def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
+    """``-x``; before a number it is part of the literal."""
+    literal = negative_literal(node)
+    if literal is not None:
+        return literal
+    operand = binder.bind(node.this)
+    return Call(*_signed(binder, "negative", operand, node))
+
+
+def _signed(
+    binder: ExpressionBinder, function: str, operand: Expr, node: exp.Expr
+) -> tuple[pa.DataType, str, tuple[Expr, ...]]:
+    if is_string(operand.type) or operand.type == VOID:
+        operand = cast_to(operand, DOUBLE)
+    if not is_numeric(operand.type) and not is_interval(operand.type):
+        raise wrong_operand(binder, node, operand.type, _NUMBER_OR_INTERVAL)
+    return operand.type, function, (operand,)
+
+
+@handles(exp.BitwiseNot)
+def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
+    """``~x``."""
+    operand = binder.bind(node.this)
+    if operand.type == VOID:
+        operand = cast_to(operand, INT)
+    if not is_integral(operand.type):
+        raise wrong_operand(binder, node, operand.type, '"INTEGRAL"')
+    return Call(operand.type, "bit_not", (operand,))
+
+
+# ---- bits and strings
+
+
+@handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression safe")
+def bind_bitwise(binder: ExpressionBinder, node: exp.Binary) -> Expr:
+    """``& ^ | << >> ||``, which sqlglot takes for operators of one precedence and Spark doesn't."""
+    node = regrouped(node)
+    kind = type(node)
+    if kind in ARITHMETIC:
+        return bind_arithmetic(binder, node)
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    if kind is exp.DPipe:
+        return concatenation(binder, [left, right], node, "concat_op")
+    if kind in SHIFTS:
+        return _shift(binder, SHIFTS[kind], left, right, node)
+    result = least_common_type(left.type, right.type)
+    if is_string(left.type) and is_string(right.type):
+        result = STRING
+    if result is None:
+        raise _mismatch(binder, node, left.type, right.type, '"INTEGRAL"')
+    if not is_integral(result):
+        raise _wrong_type(binder, node, result, '"INTEGRAL"')
+    return Call(result, BITWISE[kind], (cast_to(left, result), cast_to(right, result)))
+
+
+def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    kind = left.type if left.type in (INT, BIGINT) else INT
+    if not (is_integral(left.type) or left.type == VOID or is_string(left.type)):
+        raise wrong_operand(binder, node, left.type, '("INT" or "BIGINT")')
+    return Call(kind, function, (cast_to(left, kind), cast_to(right, INT)))
+
+
+def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr, function: str) -> Expr:
+    """``||`` and ``concat``: arrays and binaries among themselves, anything else as strings."""
+    kinds = {operand.type for operand in operands if operand.type != VOID}
+    if kinds and all(pa.types.is_list(kind) for kind in kinds):
+        wanted = VOID
+        for kind in kinds:
+            common = least_common_type(wanted, kind)
+            if common is None:
+                raise _mismatch(binder, node, operands[0].type, operands[-1].type, '"ARRAY"')
+            wanted = common
+    elif any(pa.types.is_nested(kind) or is_interval(kind) for kind in kinds):
+        raise _mismatch(binder, node, operands[0].type, operands[-1].type, '"STRING"')
+    else:
+        wanted = types.BINARY if kinds == {types.BINARY} else STRING
+    return Call(wanted, function, tuple(cast_to(operand, wanted) for operand in operands))
+
+
+# ---- logic
+
+
+@handles(exp.And, exp.Or, arguments="this expression")
+def bind_connective(binder: ExpressionBinder, node: exp.And | exp.Or) -> Expr:
+    """AND and OR, three-valued; chains of one operator are walked without recursion."""
+    kind = type(node)
+    nodes: list[exp.Expr] = []
+    chain: exp.Expr = node
+    while type(chain) is kind:
+        nodes.append(chain)
+        chain = chain.this
+    result = binder.bind(chain)
+    name = "and" if kind is exp.And else "or"
+    for link in reversed(nodes):
+        right = binder.bind(link.args["expression"])
+        result = Call(BOOLEAN, name, _booleans(binder, result, right, link))
+    return result
+
+
+def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
+    if left.type == right.type == BOOLEAN:
+        return left, right
+    kind = least_common_type(left.type, right.type)
+    if kind is None:
+        raise _mismatch(binder, node, left.type, right.type, '"BOOLEAN"')
+    if kind not in (BOOLEAN, VOID):
+        raise _wrong_type(binder, node, kind, '"BOOLEAN"')
+    return cast_to(left, BOOLEAN), cast_to(right, BOOLEAN)
+
+
+@handles(exp.Not)
+def bind_not(binder: ExpressionBinder, node: exp.Not) -> Expr:
+    """NOT, also the one of NOT IN and NOT BETWEEN."""
+    operand = binder.bind(node.this)
+    if operand.type == VOID or is_string(operand.type):
+        operand = cast_to(operand, BOOLEAN)
+    if operand.type != BOOLEAN:
+        raise wrong_operand(binder, node, operand.type, '"BOOLEAN"')
+    return negation(operand)
+
+
+def negation(operand: Expr) -> Expr:
+    """NOT of a boolean expression."""
+    return Call(BOOLEAN, "not", (operand,))
+
+
+# ---- errors
+
+
+def _mismatch(
+    binder: ExpressionBinder, node: exp.Expr, left: pa.DataType, right: pa.DataType, wanted: str
+) -> Error:
+    """Spark's error for operands that don't go together, or are both of a type that the operator doesn't take."""
+    if left == right:
+        return _wrong_type(binder, node, left, wanted)
+    return failure(
+        "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of the binary operator '
+        f'have incompatible types ("{types.sql_name(left)}" and "{types.sql_name(right)}").',
+        node,
+    )
+
+
+def _wrong_type(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
+    return failure(
+        "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the binary operator requires the input type {wanted}, '
+        f'not "{types.sql_name(given)}".',
+        node,
+    )
+
+
+def wrong_operand(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
+    """Spark's error for an operator's only operand."""
+    inner = unparenthesized(node.this)
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The first parameter requires the {wanted} type, '
+        f'however "{binder.name(inner)}" has the type "{types.sql_name(given)}".',
+        node,
+    )

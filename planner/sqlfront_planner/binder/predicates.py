@@ -1,0 +1,193 @@
+"""Comparisons, BETWEEN, IN over lists, LIKE and its relatives, IS."""
+
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Call, Expr, Literal
+from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_numeric
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.grouping import refuse_predicate_operands, regrouped
+from sqlfront_planner.binder.operators import decimal_operands, negation
+from sqlfront_planner.binder.subqueries import in_subquery
+from sqlfront_planner.binder.syntax import failure, handles, syntax_failure, unparenthesized, unsupported
+from sqlfront_planner.tokens import NOT_NULL_MARK
+from sqlfront_planner.types import common_type, is_implicit, is_orderable, least_common_type, names_of
+
+COMPARISONS: Final[dict[type[exp.Expr], str]] = {
+    exp.EQ: "equal",
+    exp.NEQ: "not_equal",
+    exp.LT: "less",
+    exp.LTE: "less_equal",
+    exp.GT: "greater",
+    exp.GTE: "greater_equal",
+    exp.NullSafeEQ: "equal_null_safe",
+    exp.NullSafeNEQ: "equal_null_safe",
+}
+PATTERNS: Final[dict[type[exp.Expr], str]] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
+
+
+@handles(*COMPARISONS, arguments="this expression")
+def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
+    """``= <> < <= > >= <=>`` and IS [NOT] DISTINCT FROM."""
+    refuse_predicate_operands(node)
+    if type(node.this) in COMPARISONS or type(node.expression) in COMPARISONS:
+        if type(node) is not exp.NullSafeNEQ:
+            node = regrouped(node)
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    result = comparison(binder, COMPARISONS[type(node)], left, right, node)
+    return negation(result) if isinstance(node, exp.NullSafeNEQ) else result
+
+
+def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
+    """The typed call of a comparison by its registry name."""
+    left, right = comparable(binder, left, right, node)
+    return Call(BOOLEAN, operator, (left, right))
+
+
+def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
+    """Both operands cast to the type in which Spark compares them."""
+    if left.type == right.type and not pa.types.is_nested(left.type):
+        return left, right
+    if (is_decimal(left.type) and is_numeric(right.type)) or (
+        is_decimal(right.type) and is_numeric(left.type)
+    ):
+        if least_common_type(left.type, right.type) != types.DOUBLE:
+            left, right = decimal_operands(binder, left, right)
+    kind = least_common_type(left.type, right.type)
+    if kind is None:
+        raise failure(
+            "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of the binary '
+            f'operator have incompatible types ("{types.sql_name(left.type)}" and "{types.sql_name(right.type)}").',
+            node,
+        )
+    if not is_orderable(kind):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The comparison does not support ordering on '
+            f'type "{types.sql_name(kind)}".',
+            node,
+        )
+    return cast_to(left, kind), cast_to(right, kind)
+
+
+@handles(exp.Between, arguments="this low high")
+def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
+    """``a BETWEEN b AND c`` is ``a >= b AND a <= c``."""
+    value = binder.bind(node.this)
+    low, high = binder.bind(node.args["low"]), binder.bind(node.args["high"])
+    above = comparison(binder, "greater_equal", value, low, node)
+    below = comparison(binder, "less_equal", value, high, node)
+    return Call(BOOLEAN, "and", (above, below))
+
+
+@handles(exp.In, arguments="this expressions query")
+def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
+    """``a IN (b, c)`` over values; over a query see :mod:`sqlfront_planner.binder.subqueries`."""
+    query = node.args.get("query")
+    if query is not None:
+        return in_subquery(binder, node, query)
+    choices = node.expressions
+    if not choices:
+        raise syntax_failure("Syntax error at or near ')'.", node)
+    return membership(binder, binder.bind(node.this), binder.bind_all(choices), node)
+
+
+def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
+    """``value IN (choices)``, all in their least common type."""
+    kind = common_type([value.type, *(choice.type for choice in choices)])
+    if kind is None:
+        shown = names_of([value.type, *(choice.type for choice in choices)])
+        raise failure(
+            "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `in` should all be the same type, '
+            f"but it's [{shown}].",
+            node,
+        )
+    return Call(BOOLEAN, "in", (cast_to(value, kind), *(cast_to(choice, kind) for choice in choices)))
+
+
+@handles(*PATTERNS, arguments="this expression negate")
+def bind_pattern(binder: ExpressionBinder, node: exp.Binary) -> Expr:
+    """LIKE, ILIKE and RLIKE, also against ANY or ALL of several patterns."""
+    return _pattern(binder, node, None)
+
+
+@handles(exp.Escape, arguments="this expression")
+def bind_escape(binder: ExpressionBinder, node: exp.Escape) -> Expr:
+    """``LIKE pattern ESCAPE 'c'``."""
+    escape = node.expression
+    if not isinstance(escape, exp.Literal) or len(str(escape.this)) != 1:
+        raise failure("INVALID_ESCAPE_CHAR", "ESCAPE takes a string of one character.", node)
+    if not isinstance(node.this, exp.Like | exp.ILike):
+        raise unsupported("ESCAPE", node)
+    return _pattern(binder, node.this, str(escape.this))
+
+
+def _pattern(binder: ExpressionBinder, node: exp.Binary, escape: str | None) -> Expr:
+    function, patterns = PATTERNS[type(node)], node.expression
+    refuse_predicate_operands(node)
+    negated = bool(node.args.get("negate"))
+    value = _as_string(binder, binder.bind(node.this), node)
+    if isinstance(patterns, exp.Any | exp.All):
+        return _quantified(binder, function, value, patterns, node, negated=negated)
+    result = _match(function, value, _as_string(binder, binder.bind(patterns), node), escape)
+    return negation(result) if negated else result
+
+
+def _match(function: str, value: Expr, pattern: Expr, escape: str | None) -> Expr:
+    arguments = (value, pattern) if escape is None else (value, pattern, Literal(STRING, escape))
+    return Call(BOOLEAN, function, arguments)
+
+
+def _quantified(
+    binder: ExpressionBinder,
+    function: str,
+    value: Expr,
+    quantifier: exp.Expr,
+    node: exp.Expr,
+    *,
+    negated: bool,
+) -> Expr:
+    """``LIKE ANY (...)``: one comparison per pattern, joined by OR (ALL: by AND)."""
+    inner = quantifier.this
+    choices = inner.expressions if isinstance(inner, exp.Tuple) else [unparenthesized(inner)]
+    if function == "rlike" or any(isinstance(choice, exp.Query) for choice in choices):
+        raise unsupported(f"{function.upper()} {quantifier.key.upper()}", node)
+    connective = "or" if isinstance(quantifier, exp.Any) else "and"
+    result: Expr | None = None
+    for choice in choices:
+        matched = _match(function, value, _as_string(binder, binder.bind(choice), node), None)
+        part = negation(matched) if negated else matched
+        result = part if result is None else Call(BOOLEAN, connective, (result, part))
+    if result is None:
+        raise syntax_failure("Expected something between '(' and ')'.", node)
+    return result
+
+
+def _as_string(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
+    if not is_implicit(operand.type, STRING):
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The operands require the "STRING" type, however '
+            f'one has the type "{types.sql_name(operand.type)}".',
+            node,
+        )
+    return cast_to(operand, STRING)
+
+
+@handles(exp.Is, arguments="this expression")
+def bind_is(binder: ExpressionBinder, node: exp.Is) -> Expr:
+    """IS [NOT] NULL | UNKNOWN | TRUE | FALSE."""
+    operand, what = binder.bind(node.this), node.expression
+    match what:
+        case exp.Null():
+            return Call(BOOLEAN, "is_null", (operand,))
+        case exp.Literal(this=mark) if mark == NOT_NULL_MARK:
+            return Call(BOOLEAN, "is_not_null", (operand,))
+        case exp.Boolean():
+            return comparison(binder, "equal_null_safe", operand, Literal(BOOLEAN, bool(what.this)), node)
+    raise unsupported("IS with this operand", node)

@@ -1,0 +1,273 @@
+"""Queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; one SELECT is bound in :mod:`.select`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import walk
+from sqlfront_engine.types import is_integral
+from sqlfront_planner.binder.context import StatementContext
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.relations import inline_table
+from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, relation
+from sqlfront_planner.binder.select import bind_select
+from sqlfront_planner.binder.sorting import bind_order, sorted_plan
+from sqlfront_planner.binder.suggestions import quoted
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.logical import (
+    Aggregate,
+    Limit,
+    LogicalPlan,
+    OuterColumn,
+    Project,
+    SetKind,
+    SetOperation,
+    walk_plan,
+)
+from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_planner.types import least_common_type
+
+_MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
+_SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
+    exp.Union: ("UNION", SetKind.UNION_ALL, SetKind.UNION_ALL),
+    exp.Intersect: ("INTERSECT", SetKind.INTERSECT, SetKind.INTERSECT_ALL),
+    exp.Except: ("EXCEPT", SetKind.EXCEPT, SetKind.EXCEPT_ALL),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBinder:
+    """Binds queries; ``common`` holds the common table expressions in sight, by lower-case name."""
+
+    context: StatementContext
+    common: Mapping[str, BoundQuery] = field(default_factory=lambda: MappingProxyType({}))
+
+    def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
+        """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may read."""
+        common = query.args.get("with_")
+        if common is not None:
+            return self._with(common)._body(query, parent)
+        return self._body(query, parent)
+
+    def alone(self) -> "QueryBinder":
+        """The binder of a view's query, which sees none of the CTEs around its use."""
+        return QueryBinder(self.context)
+
+    def common_table(self, name: str) -> BoundQuery | None:
+        """The common table expression of that name.
+
+        It is computed once per use, so a second use is refused if that could give other rows.
+        """
+        found = self.common.get(name.lower())
+        if found is None:
+            return None
+        used = self.context.common_uses
+        if id(found) in used and not _is_repeatable(found.plan):
+            raise unsupported(
+                f"A second use of the WITH query {name}, which calls a nondeterministic function,"
+            )
+        used[id(found)] = found
+        return found
+
+    def common_names(self) -> tuple[str, ...]:
+        """The names of the common table expressions in sight."""
+        return tuple(self.common)
+
+    def outer_names(self, query: exp.Expr, scope: Scope) -> list[str]:
+        """The names of the enclosing query's columns that a subquery reads, each once."""
+        inner = query.this if isinstance(query, exp.Subquery) else query
+        names: list[str] = []
+        for plan in walk_plan(self.bind(inner, scope).plan):
+            for operand in plan.operands():
+                for item in walk(operand):
+                    if isinstance(item, OuterColumn) and item.name not in names:
+                        names.append(item.name)
+        return names
+
+    def _with(self, node: exp.With) -> "QueryBinder":
+        """The binder that also sees the CTEs of a WITH clause; each sees those before it."""
+        refuse_unknown(node, frozenset({"expressions"}))
+        binder, own = self, set[str]()
+        for item in node.expressions:
+            refuse_unknown(item, frozenset({"this", "alias"}))
+            alias = item.args["alias"]
+            refuse_unknown(alias, frozenset({"this", "columns"}))
+            key = alias.this.name.lower()
+            if key in own:
+                raise failure(
+                    "DUPLICATED_CTE_NAMES",
+                    f"CTE definition can't have duplicate names: {quoted((alias.this.name,))}.",
+                    alias,
+                )
+            own.add(key)
+            bound = binder.bind(item.this)
+            names = tuple(column.name for column in alias.args.get("columns") or []) or bound.names
+            if len(names) != len(bound.names):
+                raise failure(
+                    "ASSIGNMENT_ARITY_MISMATCH",
+                    f"The number of columns or variables assigned or aliased: {len(bound.names)} does not match the number of "
+                    f"source expressions: {len(names)}.",
+                    alias,
+                )
+            binder = replace(binder, common={**binder.common, key: replace(bound, names=names)})
+        return binder
+
+    def _body(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
+        """The query without its WITH clause."""
+        if isinstance(query, exp.Select):
+            return self._limited(bind_select(self, query, parent), query)
+        refuse_unknown(query, _MODIFIERS | _BODIES.get(type(query), frozenset({"this"})))
+        match query:
+            case exp.Union() | exp.Intersect() | exp.Except():
+                bound = self._set_operation(query, parent)
+            case exp.Subquery():
+                bound = self.bind(query.this, parent)
+            case exp.Values():
+                table = inline_table(self, query)
+                bound = BoundQuery(table.plan, tuple(column.name for column in table.columns))
+            case _:
+                raise unsupported(f"{type(query).__name__.upper()} as a query", query)
+        return self._limited(self._ordered(bound, query, parent), query)
+
+    # ---- ORDER BY and LIMIT
+
+    def _ordered(self, bound: BoundQuery, query: exp.Expr, parent: Scope | None) -> BoundQuery:
+        """ORDER BY over the output's columns, which is all that a set operation's ORDER BY sees."""
+        order = query.args.get("order")
+        if order is None:
+            return bound
+        row = bound.plan.row()
+        scope = Scope(relation(bound.names, row), len(row), parent)
+        items = bind_order(ExpressionBinder(self, scope, "ORDER BY"), order, row)
+        return replace(bound, plan=sorted_plan(bound.plan, row, bound.names, items))
+
+    def _limited(self, bound: BoundQuery, query: exp.Expr) -> BoundQuery:
+        count = self._count(query.args.get("limit"), "limit")
+        offset = self._count(query.args.get("offset"), "offset")
+        if count is None and not offset:
+            return bound
+        return replace(bound, plan=Limit(bound.plan, count, offset or 0))
+
+    def _count(self, node: exp.Expr | None, what: str) -> int | None:
+        """The number of LIMIT or OFFSET; None if there is none (or ALL)."""
+        if node is None:
+            return None
+        if not isinstance(node, exp.Limit | exp.Offset):
+            raise unsupported("FETCH FIRST", node)
+        refuse_unknown(node, frozenset({"expression"}))
+        inner = node.expression
+        if isinstance(inner, exp.Column) and inner.name.lower() == "all":
+            return None
+        binder = ExpressionBinder(self, EMPTY_SCOPE, what.upper())
+        try:
+            bound = self.context.known_value(binder.bind(inner))
+        except ProgrammingError as error:
+            if error.condition and error.condition.startswith("UNRESOLVED_COLUMN"):
+                raise _limit_failure(
+                    "IS_UNFOLDABLE", what, "must evaluate to a constant value", inner
+                ) from None
+            raise
+        if not is_integral(bound.type):
+            detail = f'must be integer type, but got "{types.sql_name(bound.type)}"'
+            raise _limit_failure("DATA_TYPE", what, detail, inner)
+        value = evaluate_scalar(bound, self.context.settings.evaluation)
+        if not isinstance(value, int):
+            raise _limit_failure("IS_NULL", what, "must not be null", inner)
+        if value < 0:
+            detail = f"must be equal to or greater than 0, but got {value}"
+            raise _limit_failure("IS_NEGATIVE", what, detail, inner)
+        return value
+
+    # ---- set operations
+
+    def _set_operation(self, query: exp.Expr, parent: Scope | None) -> BoundQuery:
+        """A chain of set operations, grouped to the left as sqlglot and Spark do."""
+        chain: list[exp.Expr] = [query]
+        while type(chain[-1].this) in _SETS and not any(chain[-1].this.args.get(name) for name in _MODIFIERS):
+            chain.append(chain[-1].this)
+        result = self.bind(chain[-1].this, parent)
+        for link in reversed(chain):
+            refuse_unknown(link, _MODIFIERS | _BODIES[type(link)])
+            result = self._combine(link, result, self.bind(link.args["expression"], parent))
+        return result
+
+    def _combine(self, node: exp.Expr, left: BoundQuery, right: BoundQuery) -> BoundQuery:
+        word, distinct_kind, all_kind = _SETS[type(node)]
+        first, second = left.plan, right.plan
+        if first.width != second.width:
+            raise failure(
+                "NUM_COLUMNS_MISMATCH",
+                f"{word} can only be performed on inputs with the same number of columns, but the first input has "
+                f"{first.width} columns and the second input has {second.width} columns.",
+                node,
+            )
+        kinds = _common_row(word, first, second, node)
+        first, second = _with_types(first, kinds), _with_types(second, kinds)
+        distinct = bool(node.args.get("distinct"))
+        kind = distinct_kind if distinct else all_kind
+        plan = SetOperation(kind, (*_branches(first, kind), second))
+        if kind is SetKind.UNION_ALL and distinct:
+            return replace(left, plan=distinct_rows(plan, left.names))
+        return replace(left, plan=plan)
+
+
+_BODIES: Final[dict[type[exp.Expr], frozenset[str]]] = {
+    **dict.fromkeys((exp.Union, exp.Intersect, exp.Except), frozenset({"this", "expression", "distinct"})),
+    exp.Values: frozenset({"expressions"}),
+}
+
+
+def distinct_rows(plan: LogicalPlan, names: tuple[str, ...]) -> LogicalPlan:
+    """Each row once."""
+    return Aggregate(plan, plan.row(), (), names)
+
+
+def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
+    """The branches of a UNION ALL that another one continues; a plan of any other kind is one branch."""
+    if kind is SetKind.UNION_ALL and isinstance(plan, SetOperation) and plan.kind is kind:
+        return plan.branches
+    return (plan,)
+
+
+def _common_row(word: str, left: LogicalPlan, right: LogicalPlan, node: exp.Expr) -> list[pa.DataType]:
+    kinds = []
+    for place, (mine, other) in enumerate(zip(left.row(), right.row(), strict=True), 1):
+        kind = least_common_type(mine.type, other.type)
+        if kind is None:
+            raise failure(
+                "INCOMPATIBLE_COLUMN_TYPE",
+                f"{word} can only be performed on tables with compatible column types. Column {place} of the second table is "
+                f'"{types.sql_name(other.type)}" type which is not compatible with "{types.sql_name(mine.type)}" at the same '
+                "column of the first table.",
+                node,
+            )
+        kinds.append(kind)
+    return kinds
+
+
+def _with_types(plan: LogicalPlan, kinds: list[pa.DataType]) -> LogicalPlan:
+    row = plan.row()
+    if all(column.type == kind for column, kind in zip(row, kinds, strict=True)):
+        return plan
+    expressions = tuple(cast_to(column, kind) for column, kind in zip(row, kinds, strict=True))
+    return Project(plan, expressions, tuple(column.name for column in row))
+
+
+def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr) -> Exception:
+    return failure(
+        f"INVALID_LIMIT_LIKE_EXPRESSION.{kind}",
+        f'The limit like expression "{node.sql("spark")}" is invalid. The {what} expression {detail}.',
+        node,
+    )
+
+
+def _is_repeatable(plan: LogicalPlan) -> bool:
+    """Whether computing the plan twice gives the same rows."""
+    return all(is_deterministic(operand) for item in walk_plan(plan) for operand in item.operands())

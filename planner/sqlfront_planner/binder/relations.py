@@ -1,0 +1,413 @@
+"""FROM: tables, views, files by path, derived tables, VALUES, CTEs, and their joins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_connectors.base import Table
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Call, Column, Expr, transform
+from sqlfront_engine.types import BOOLEAN, VOID, is_string
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
+from sqlfront_planner.binder.predicates import comparable
+from sqlfront_planner.binder.scope import Scope, ScopeColumn, relation
+from sqlfront_planner.binder.suggestions import nearest_words, quoted
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.catalog import TableEntry, ViewEntry
+from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, Scan, Values
+from sqlfront_planner.statement import parse_query
+from sqlfront_planner.tokens import EXPLICIT_CROSS
+from sqlfront_planner.types import common_type
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.query import QueryBinder
+
+#: A SELECT without FROM reads one row without columns.
+ONE_ROW: Final = Values(pa.schema([]), ((),))
+_KINDS: Final = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("", EXPLICIT_CROSS): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT,
+    ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI,
+    ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI,
+    ("", "ANTI"): JoinKind.ANTI,
+}
+_LEFT_ONLY: Final = (JoinKind.SEMI, JoinKind.ANTI)
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A plan and what its columns are called."""
+
+    plan: LogicalPlan
+    columns: tuple[ScopeColumn, ...]
+
+    def scope(self, parent: Scope | None = None) -> Scope:
+        """The scope of expressions over the relation's row."""
+        return Scope(self.columns, self.plan.width, parent)
+
+
+def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) -> Relation:
+    """The relation of a SELECT's FROM clause and joins; one row without columns if there is none.
+
+    A comma binds looser than JOIN: ``a, b RIGHT JOIN c`` joins b and c first.
+    """
+    source = select.args.get("from_")
+    if source is None:
+        return Relation(ONE_ROW, ())
+    refuse_unknown(source, frozenset({"this"}))
+    groups = [[source.this]]
+    for join in select.args.get("joins") or []:
+        if str(join.args.get("kind") or "") == "CROSS":
+            refuse_unknown(join, frozenset({"this", "kind"}))
+            groups.append([join.this])
+        else:
+            groups[-1].append(join)
+    result: Relation | None = None
+    for first, *joins in groups:
+        group = bind_relation(queries, first)
+        for join in joins:
+            group = _join(queries, group, join, parent)
+        result = group if result is None else _side_by_side(result, group, JoinKind.INNER)
+    assert result is not None
+    return result
+
+
+def bind_relation(queries: "QueryBinder", node: exp.Expr) -> Relation:
+    """One item of FROM."""
+    match node:
+        case exp.Table():
+            return _table(queries, node)
+        case exp.Subquery():
+            return _derived(queries, node)
+        case exp.Values():
+            refuse_unknown(node, frozenset({"expressions", "alias"}))
+            return _aliased(inline_table(queries, node), node, rename_values=True)
+        case exp.Lateral():
+            raise unsupported("LATERAL VIEW" if node.args.get("view") else "A LATERAL subquery", node)
+        case _:
+            raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
+
+
+# ---- tables
+
+
+def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
+    if isinstance(node.this, exp.Anonymous):
+        raise unsupported(f"The table function {node.this.this.partition('$')[2]}", node)
+    refuse_unknown(node, frozenset({"this", "db", "catalog", "alias"}))
+    parts = tuple(part.name for part in node.parts)
+    if len(parts) == 1:
+        common = queries.common_table(parts[0])
+        if common is not None:
+            return _aliased(Relation(common.plan, relation(common.names, common.plan.row(), parts)), node)
+    context = queries.context
+    entry = context.catalog.lookup(parts)
+    if isinstance(entry, ViewEntry):
+        context.relations.append(entry.name)
+        return _aliased(_view(queries, entry, node), node)
+    if isinstance(entry, TableEntry):
+        context.relations.append(entry.name)
+        return _aliased(_scan(queries, entry.table, entry.name, entry.qualifier), node)
+    table = context.catalog.path_table(parts)
+    if table is None:
+        raise _not_found(queries, parts, node)
+    name = f"{parts[0].lower()}.`{parts[1]}`"
+    return _aliased(_scan(queries, table, name, (parts[0].lower(), parts[1].lower())), node)
+
+
+def _scan(queries: "QueryBinder", table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
+    schema = table.schema
+    names = schema.names
+    plan = Scan(name, table, queries.context.snapshot(table), tuple(range(len(names))))
+    row = tuple(Column(kind, place, names[place]) for place, kind in enumerate(schema.types))
+    return Relation(plan, relation(names, row, qualifier))
+
+
+def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation:
+    context = queries.context
+    if entry.name.lower() in context.views_open:
+        raise failure("RECURSIVE_VIEW", f"Recursive view {quoted((entry.name,))} detected.", node)
+    before = context.views_open
+    context.views_open = (*before, entry.name.lower())
+    try:
+        bound = queries.alone().bind(parse_query(entry.sql).tree)
+    finally:
+        context.views_open = before
+    names = entry.columns or bound.names
+    if len(names) != bound.plan.width:
+        raise _arity(bound.plan.width, len(names), node)
+    return Relation(bound.plan, relation(names, bound.plan.row(), entry.qualifier))
+
+
+def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -> Exception:
+    known = [*queries.common_names(), *queries.context.catalog.names()]
+    message = f"The table or view {quoted(parts)} cannot be found. Verify the spelling and correctness of the schema and catalog."
+    if known:
+        nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))
+        message += f" Did you mean one of the following? [{nearest}]."
+    return failure("TABLE_OR_VIEW_NOT_FOUND", message, node)
+
+
+# ---- derived tables
+
+
+def _derived(queries: "QueryBinder", node: exp.Subquery) -> Relation:
+    """``(SELECT ...) AS t(a, b)``, and joins in parentheses."""
+    inner = node.this
+    if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
+        refuse_unknown(node, frozenset({"this", "alias"}))
+        return _aliased(_parenthesized(queries, inner), node)
+    refuse_unknown(node, frozenset({"this", "alias", "with_", "order", "limit", "offset"}))
+    bound = queries.bind(_with_modifiers(node))
+    return _aliased(Relation(bound.plan, relation(bound.names, bound.plan.row())), node)
+
+
+def _is_query(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Subquery) and not node.args.get("alias") and not node.args.get("joins")
+
+
+def _with_modifiers(node: exp.Subquery) -> exp.Expr:
+    """The query in the parentheses, or the parentheses themselves if something follows inside the outer ones."""
+    return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
+
+
+def _parenthesized(queries: "QueryBinder", node: exp.Expr) -> Relation:
+    """``(a JOIN b ON ...)``: sqlglot hangs the joins on the first table."""
+    joins = node.args.get("joins") or []
+    if not joins:
+        return bind_relation(queries, node)
+    first = node.copy()
+    first.set("joins", None)
+    group = bind_relation(queries, first)
+    for join in joins:
+        group = _join(queries, group, join, None)
+    return group
+
+
+def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -> Relation:
+    """The relation under its alias, with its columns renamed if the alias lists names."""
+    alias = node.args.get("alias")
+    if alias is None:
+        return source
+    refuse_unknown(alias, frozenset({"this", "columns"}))
+    columns = tuple(source.columns)
+    renamed = [item.name for item in alias.args.get("columns") or []]
+    if renamed:
+        visible = [column for column in columns if not column.hidden]
+        if len(renamed) != len(visible):
+            if rename_values:
+                raise failure(
+                    "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+                    f"Invalid inline table. Inline table expected {len(renamed)} columns but found {len(visible)} columns in "
+                    "row 0.",
+                    node,
+                )
+            raise _arity(len(visible), len(renamed), node)
+        columns = tuple(
+            ScopeColumn(name, column.expression) for name, column in zip(renamed, visible, strict=True)
+        )
+    name = alias.this
+    qualifier = (name.name.lower(),) if name is not None else ()
+    return Relation(
+        source.plan,
+        tuple(
+            ScopeColumn(column.name, _named(column.expression, column.name), qualifier)
+            for column in columns
+            if not column.hidden
+        ),
+    )
+
+
+def _named(expression: Expr, name: str) -> Expr:
+    """A column under the name by which the query knows it."""
+    if isinstance(expression, Column) and expression.name != name:
+        return Column(expression.type, expression.ordinal, name)
+    return expression
+
+
+def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
+    return failure(
+        "ASSIGNMENT_ARITY_MISMATCH",
+        f"The number of columns or variables assigned or aliased: {wanted} does not match the number of source expressions: "
+        f"{given}.",
+        node,
+    )
+
+
+# ---- VALUES
+
+
+def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
+    """``VALUES (1, 'a'), (2, 'b')``: columns ``col1``, ``col2``, ..."""
+    binder = ExpressionBinder(queries, Scope((), 0), "VALUES")
+    rows = [
+        binder.bind_all(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
+    ]
+    width = len(rows[0])
+    for place, row in enumerate(rows):
+        if len(row) != width:
+            raise failure(
+                "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
+                f"Invalid inline table. Inline table expected {width} columns but found {len(row)} columns in row {place}.",
+                node,
+            )
+    columns = [
+        _inline_column([row[place] for row in rows], f"col{place + 1}", node) for place in range(width)
+    ]
+    schema = pa.schema([(f"col{place}", column[0].type) for place, column in enumerate(columns, 1)])
+    plan = Values(schema, tuple(zip(*columns, strict=True)))
+    return Relation(plan, relation(schema.names, plan.row()))
+
+
+def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
+    """One column's values in their common type; a string beside something else has none here."""
+    kinds = {value.type for value in values if value.type != VOID}
+    kind = common_type(kinds)
+    if kind is None or (not is_string(kind) and any(is_string(other) for other in kinds)):
+        raise failure(
+            "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
+            f"Invalid inline table. Found incompatible types in the column `{name}` for inline table.",
+            node,
+        )
+    return [cast_to(value, kind) for value in values]
+
+
+# ---- joins
+
+
+def _join(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
+    refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
+    method = str(node.args.get("method") or "").upper()
+    words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
+    kind = _KINDS.get(words)
+    if kind is None or method not in ("", "NATURAL"):
+        raise unsupported(f"{' '.join(word for word in (method, *words) if word)} JOIN", node)
+    right = bind_relation(queries, node.this)
+    using = [item.name for item in node.args.get("using") or []]
+    if method:
+        using = _shared_names(left, right)
+    if using:
+        return _join_using(left, right, kind, using, queries, node)
+    joined = _side_by_side(left, right, kind)
+    condition = node.args.get("on")
+    if condition is None:
+        return joined
+    both = _side_by_side(left, right, JoinKind.INNER)
+    binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
+    bound = binder.bind(condition)
+    if bound.type not in (BOOLEAN, VOID):
+        raise failure(
+            "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
+            f'The join condition "{binder.name(condition)}" has the invalid type "{types.sql_name(bound.type)}", expected '
+            '"BOOLEAN".',
+            condition,
+        )
+    plan = joined.plan
+    assert isinstance(plan, Join)
+    return replace(joined, plan=replace(plan, condition=cast_to(bound, BOOLEAN)))
+
+
+def _side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
+    """The join without a condition."""
+    plan = Join(left.plan, right.plan, kind)
+    if kind in _LEFT_ONLY:
+        return Relation(plan, left.columns)
+    return Relation(plan, (*left.columns, *_shifted(right.columns, left.plan.width)))
+
+
+def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]:
+    if by == 0:
+        return tuple(columns)
+    return tuple(
+        ScopeColumn(column.name, _shift(column.expression, by), column.qualifier, column.hidden)
+        for column in columns
+    )
+
+
+def _shift(expression: Expr, by: int) -> Expr:
+    if isinstance(expression, Column):
+        return Column(expression.type, expression.ordinal + by, expression.name)
+    return transform(
+        expression,
+        lambda item: Column(item.type, item.ordinal + by, item.name) if isinstance(item, Column) else item,
+    )
+
+
+def _shared_names(left: Relation, right: Relation) -> list[str]:
+    """The columns that NATURAL JOIN compares, in the left side's order."""
+    theirs = {column.name.lower() for column in right.columns if not column.hidden}
+    return [column.name for column in left.columns if not column.hidden and column.name.lower() in theirs]
+
+
+def _join_using(
+    left: Relation,
+    right: Relation,
+    kind: JoinKind,
+    names: list[str],
+    queries: "QueryBinder",
+    node: exp.Join,
+) -> Relation:
+    """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its qualifier."""
+    binder = ExpressionBinder(queries, Scope((), 0), "USING")
+    ours = [_side_column(left, name, "left", node) for name in names]
+    moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
+    theirs = [_side_column(moved, name, "right", node) for name in names]
+    condition: Expr | None = None
+    merged = []
+    for name, mine, other in zip(names, ours, theirs, strict=True):
+        pair = comparable(binder, mine.expression, other.expression, node)
+        equal = Call(BOOLEAN, "equal", pair)
+        condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
+        merged.append(_merged(name, mine, other, kind))
+    plan = Join(left.plan, right.plan, kind, condition)
+    rest = [column for column in left.columns if column not in ours]
+    if kind in _LEFT_ONLY:
+        return Relation(plan, (*ours, *rest))
+    hidden = [
+        ScopeColumn(column.name, column.expression, column.qualifier, hidden=True)
+        for column in (*ours, *theirs)
+        if column not in merged
+    ]
+    return Relation(
+        plan, (*merged, *rest, *(column for column in moved.columns if column not in theirs), *hidden)
+    )
+
+
+def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
+    """The one column that stands for both: that of the side whose rows are all kept."""
+    if kind is JoinKind.RIGHT:
+        return right
+    if kind is JoinKind.FULL:
+        both = unify([left.expression, right.expression])
+        assert both is not None
+        return ScopeColumn(name, Call(both[0].type, "coalesce", tuple(both)))
+    return left
+
+
+def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
+    match = side.scope().resolve((name,))
+    if match is None:
+        known = ", ".join(quoted((column.name,)) for column in side.columns if not column.hidden)
+        raise failure(
+            "UNRESOLVED_USING_COLUMN_FOR_JOIN",
+            f"USING column {quoted((name,))} cannot be resolved on the {which} side of the join. The {which}-side columns: "
+            f"[{known}].",
+            next((item for item in node.args.get("using") or [] if item.name == name), node),
+        )
+    if len(match.columns) > 1:
+        raise failure(
+            "AMBIGUOUS_REFERENCE", f"Reference {quoted((name,))} is ambiguous on the {which} side.", node
+        )
+    return match.columns[0]

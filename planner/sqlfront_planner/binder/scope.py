@@ -1,0 +1,109 @@
+"""What names mean at one place of a query: the columns of its row, and behind them the enclosing query's."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from sqlfront_engine.expressions import Column, Expr
+from sqlfront_planner.logical import LogicalPlan
+
+
+class ScopeColumn(msgspec.Struct, frozen=True):
+    """A column that SQL can name. ``expression`` computes it from the scope's row; ``qualifier`` holds the parts that may stand before the
+    name, in lower case (``("t",)``, ``("default", "t")``); a ``hidden`` one answers to its qualified name only and is not part of ``*``.
+    """
+
+    name: str
+    expression: Expr
+    qualifier: tuple[str, ...] = ()
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The columns that a dotted name may mean, and how many of its parts named them; the other parts are struct fields."""
+
+    columns: tuple[ScopeColumn, ...]
+    parts: int
+
+
+@dataclass(slots=True)
+class Scope:
+    """The columns of a row of ``width`` columns, in the order of ``*``, and the enclosing query's scope."""
+
+    columns: tuple[ScopeColumn, ...]
+    width: int
+    parent: "Scope | None" = None
+    _by_name: dict[str, list[ScopeColumn]] | None = field(default=None, repr=False)
+
+    def visible(self) -> Iterator[ScopeColumn]:
+        """The columns that ``*`` stands for."""
+        return (column for column in self.columns if not column.hidden)
+
+    def qualified(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
+        """The columns that ``qualifier.*`` stands for; empty if no relation has that name."""
+        wanted = tuple(part.lower() for part in qualifier)
+        return tuple(column for column in self.columns if _ends_with(column.qualifier, wanted))
+
+    def resolve(self, parts: tuple[str, ...]) -> Match | None:
+        """The columns that a dotted name means here (not in the parent), or None.
+
+        As Spark does: the longest reading as a qualified column wins, what follows are fields. Names are compared
+        without regard to case.
+        """
+        for length in range(min(len(parts), 4), 0, -1):
+            candidates = self._named(parts[length - 1].lower())
+            if not candidates:
+                continue
+            wanted = tuple(part.lower() for part in parts[: length - 1])
+            found = [
+                column
+                for column in candidates
+                if (_ends_with(column.qualifier, wanted) if wanted else not column.hidden)
+            ]
+            if found:
+                return Match(_without_repeats(found), length)
+        return None
+
+    def _named(self, name: str) -> list[ScopeColumn]:
+        if self._by_name is None:
+            index: dict[str, list[ScopeColumn]] = {}
+            for column in self.columns:
+                index.setdefault(column.name.lower(), []).append(column)
+            self._by_name = index
+        return self._by_name.get(name, [])
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query's plan and the names of its columns."""
+
+    plan: LogicalPlan
+    names: tuple[str, ...]
+
+
+EMPTY_SCOPE = Scope((), 0)
+
+
+def relation(
+    names: Iterable[str], row: Iterable[Column], qualifier: tuple[str, ...] = ()
+) -> tuple[ScopeColumn, ...]:
+    """The scope columns of one relation."""
+    lowered = tuple(part.lower() for part in qualifier)
+    return tuple(ScopeColumn(name, column, lowered) for name, column in zip(names, row, strict=True))
+
+
+def _ends_with(qualifier: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
+    return qualifier[-len(wanted) :] == wanted
+
+
+def _without_repeats(columns: list[ScopeColumn]) -> tuple[ScopeColumn, ...]:
+    """One of each meaning: the same column of the row under two hats isn't ambiguous."""
+    if len(columns) == 1:
+        return (columns[0],)
+    kept: list[ScopeColumn] = []
+    for column in columns:
+        if all(column.expression != other.expression for other in kept):
+            kept.append(column)
+    return tuple(kept)

@@ -1,0 +1,287 @@
+"""One SELECT: FROM, WHERE, GROUP BY, HAVING, windows, the select list, DISTINCT, ORDER BY.
+
+Everything is bound over the input's row first, with stand-ins for aggregates and windows; when all calls are known the expressions move on to
+the groups' row and the windows' row.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine.expressions import Expr, transform
+from sqlfront_planner.binder.aggregates import Aggregates
+from sqlfront_planner.binder.columns import field_of
+from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
+from sqlfront_planner.binder.groups import Grouping, bind_grouping, grouped_plan
+from sqlfront_planner.binder.names import result_name
+from sqlfront_planner.binder.relations import bind_from
+from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, relation
+from sqlfront_planner.binder.sorting import OrderItem, bind_order, projection, sorted_plan
+from sqlfront_planner.binder.suggestions import quoted
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.windows import WindowOutput, Windows
+from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.query import QueryBinder
+
+_KNOWN: Final = frozenset(
+    [
+        "with_",
+        "expressions",
+        "distinct",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "windows",
+        "order",
+        "limit",
+        "offset",
+        "hint",
+    ]
+)
+_REFUSED: Final = {
+    "sort": "SORT BY",
+    "cluster": "CLUSTER BY",
+    "distribute": "DISTRIBUTE BY",
+    "laterals": "LATERAL VIEW",
+    "pivots": "PIVOT",
+    "sample": "TABLESAMPLE",
+    "kind": "SELECT TRANSFORM",
+    "into": "SELECT INTO",
+    "locks": "FOR UPDATE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """A column of the select list: its expression, its name, and where it stands in the text."""
+
+    expression: Expr
+    name: str
+    node: exp.Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """HAVING or QUALIFY."""
+
+    expression: Expr
+    node: exp.Expr
+
+
+def bind_select(queries: "QueryBinder", node: exp.Select, parent: Scope | None) -> BoundQuery:
+    """The plan of a SELECT, LIMIT and OFFSET excepted."""
+    for argument, construct in _REFUSED.items():
+        if node.args.get(argument):
+            raise unsupported(construct, node)
+    refuse_unknown(node, _KNOWN)
+    source = bind_from(queries, node, parent)
+    return _Select(queries, node, source.plan, source.scope(parent)).bind()
+
+
+@dataclass(slots=True)
+class _Select:
+    """The state of binding one SELECT."""
+
+    queries: "QueryBinder"
+    node: exp.Select
+    plan: LogicalPlan
+    scope: Scope
+    aggregates: Aggregates = field(default_factory=Aggregates)
+    windows: Windows = field(default_factory=Windows)
+    items: list[SelectItem] = field(default_factory=list)
+    having: Condition | None = None
+    qualify: Condition | None = None
+    order: list[OrderItem] = field(default_factory=list)
+
+    def bind(self) -> BoundQuery:
+        where = self.node.args.get("where")
+        if where is not None:
+            condition = ExpressionBinder(self.queries, self.scope, "WHERE").condition(where.this)
+            self.plan = Filter(self.plan, condition)
+        binder = self._binder("SELECT")
+        self._bind_items(binder)
+        grouping = self._bind_group()
+        self.having = self._condition("having", binder, grouping)
+        self.qualify = self._condition("qualify", binder, grouping)
+        distinct = self.node.args.get("distinct")
+        if not distinct:
+            self._bind_order(binder)
+        if grouping is not None or self.aggregates.calls or self.having is not None:
+            self._group(grouping or Grouping())
+        self._apply_windows()
+        outputs = [item.expression for item in self.items]
+        names = tuple(item.name for item in self.items)
+        if not distinct:
+            return BoundQuery(sorted_plan(self.plan, outputs, names, self.order), names)
+        refuse_unknown(distinct, frozenset())
+        return BoundQuery(self._distinct(outputs, names), names)
+
+    def _binder(self, clause: str) -> ExpressionBinder:
+        named = {item.name.lower(): item for item in self.node.args.get("windows") or []}
+        return ExpressionBinder(
+            self.queries, self.scope, clause, self.aggregates, self.windows, named_windows=named
+        )
+
+    # ---- the select list
+
+    def _bind_items(self, binder: ExpressionBinder) -> None:
+        for part in self.node.expressions:
+            if isinstance(part, exp.Star):
+                self._add_star(list(self.scope.visible()), part, binder)
+            elif isinstance(part, exp.Column) and isinstance(part.this, exp.Star):
+                self._add_qualified_star(part, binder)
+            else:
+                self._add(part, binder)
+
+    def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
+        """One expression, with or without an alias; later ones may use the alias."""
+        if not isinstance(part, exp.Alias):
+            expression = binder.bind(part)
+            self.items.append(SelectItem(expression, result_name(part, binder), part))
+            return
+        refuse_unknown(part, frozenset({"this", "alias"}))
+        expression = binder.bind(part.this)
+        self.items.append(SelectItem(expression, part.alias, part.this))
+        binder.aliases.setdefault(part.alias.lower(), []).append(expression)
+
+    def _add_qualified_star(self, part: exp.Column, binder: ExpressionBinder) -> None:
+        """``t.*``, or ``s.*`` of a struct."""
+        qualifier = tuple(item.name for item in part.parts[:-1])
+        columns = self.scope.qualified(qualifier)
+        if columns:
+            self._add_star(list(columns), part.this, binder)
+            return
+        match = self.scope.resolve(qualifier)
+        expression = (
+            match.columns[0].expression if match is not None and match.parts == len(qualifier) else None
+        )
+        if expression is None or not pa.types.is_struct(expression.type):
+            known = ", ".join(quoted((column.name,)) for column in self.scope.visible())
+            raise failure(
+                "CANNOT_RESOLVE_STAR_EXPAND",
+                f"Cannot resolve {quoted(qualifier)}.* given input columns {known}. Please check that the specified table or "
+                "struct exists and is accessible in the input columns.",
+                part,
+            )
+        fields = [
+            ScopeColumn(item.name, field_of(binder, expression, item.name, part)) for item in expression.type
+        ]
+        self._add_star(fields, part.this, binder)
+
+    def _add_star(self, columns: list[ScopeColumn], star: exp.Star, binder: ExpressionBinder) -> None:
+        """The columns of a star, less those of EXCEPT."""
+        refuse_unknown(star, frozenset({"except_"}))
+        left_out = star.args.get("except_") or []
+        dropped = []
+        for name in left_out:
+            expression = binder.bind(name)
+            if all(column.expression != expression for column in columns):
+                raise failure(
+                    "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH",
+                    f"EXCEPT column {quoted((name.name,))} was resolved and expected to be a column of the star.",
+                    name,
+                )
+            dropped.append(expression)
+        self.items += [
+            SelectItem(column.expression, column.name, star)
+            for column in columns
+            if column.expression not in dropped
+        ]
+
+    def _outputs(self) -> dict[str, list[Expr]]:
+        """The select list's expressions by lower-case name."""
+        outputs: dict[str, list[Expr]] = {}
+        for item in self.items:
+            outputs.setdefault(item.name.lower(), []).append(item.expression)
+        return outputs
+
+    # ---- GROUP BY, HAVING, QUALIFY, ORDER BY over the input's row
+
+    def _bind_group(self) -> Grouping | None:
+        group = self.node.args.get("group")
+        if group is None:
+            return None
+        binder = ExpressionBinder(
+            self.queries,
+            self.scope,
+            "GROUP BY",
+            output=OutputNames(self._outputs(), first=False),
+        )
+        return bind_grouping(binder, group, [(item.expression, item.node) for item in self.items])
+
+    def _condition(
+        self, clause: str, binder: ExpressionBinder, grouping: Grouping | None
+    ) -> Condition | None:
+        """HAVING or QUALIFY, which see the select list's names too."""
+        node = self.node.args.get(clause)
+        if node is None:
+            return None
+        grouped = frozenset[int]() if grouping is None else grouping.columns()
+        names = OutputNames(self._outputs(), first=False, grouped=grouped if clause == "having" else None)
+        inner = replace(binder, clause=clause.upper(), output=names, aliases={})
+        if clause == "having":
+            inner = replace(inner, windows=None)
+        return Condition(inner.condition(node.this), node.this)
+
+    def _bind_order(self, binder: ExpressionBinder) -> None:
+        order = self.node.args.get("order")
+        if order is None:
+            return
+        names = OutputNames(self._outputs(), first=True)
+        inner = replace(binder, clause="ORDER BY", output=names, aliases={})
+        self.order = bind_order(inner, order, [item.expression for item in self.items])
+
+    # ---- the steps after WHERE
+
+    def _group(self, grouping: Grouping) -> None:
+        """Aggregate, and everything else over the groups' row."""
+        grouped = self.node.args.get("group") is not None
+        self.plan, row = grouped_plan(self.plan, grouping, self.aggregates.calls, grouped=grouped)
+        self._rewrite(row.over)
+        if self.having is not None:
+            self.plan = Filter(self.plan, self.having.expression)
+
+    def _apply_windows(self) -> None:
+        """The Window nodes, then QUALIFY over their row."""
+        if self.windows.items:
+            self.plan, places = self.windows.apply(self.plan)
+
+            def place(item: Expr) -> Expr:
+                return places[item.index] if isinstance(item, WindowOutput) else item
+
+            self._rewrite(lambda expression, node: transform(expression, place), windows=False)
+        if self.qualify is not None:
+            self.plan = Filter(self.plan, self.qualify.expression)
+
+    def _rewrite(self, rewrite: Callable[[Expr, exp.Expr], Expr], *, windows: bool = True) -> None:
+        """Move all bound expressions to another row."""
+        self.items = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.items]
+        self.order = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.order]
+        if self.having is not None:
+            self.having = replace(self.having, expression=rewrite(self.having.expression, self.having.node))
+        if self.qualify is not None:
+            self.qualify = replace(
+                self.qualify, expression=rewrite(self.qualify.expression, self.qualify.node)
+            )
+        if windows:
+            self.windows.items = [item.over(rewrite) for item in self.windows.items]
+
+    def _distinct(self, outputs: list[Expr], names: tuple[str, ...]) -> LogicalPlan:
+        """Each row once; ORDER BY then sees the output's columns only."""
+        projected = projection(self.plan, outputs, names)
+        row = projected.row()
+        plan = Aggregate(projected, row, (), names)
+        order = self.node.args.get("order")
+        if order is None:
+            return plan
+        scope = Scope(relation(names, row), len(row), self.scope.parent)
+        items = bind_order(ExpressionBinder(self.queries, scope, "ORDER BY"), order, row)
+        return sorted_plan(plan, row, names, items)

@@ -1,0 +1,96 @@
+"""ORDER BY: items by position, by name and by expression, and the columns that it needs beside the select list."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Column, Expr, Literal, SortKey
+from sqlfront_engine.types import is_integral
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.syntax import failure, refuse_unknown
+from sqlfront_planner.binder.windows import direction
+from sqlfront_planner.logical import LogicalPlan, Project, Sort
+from sqlfront_planner.types import is_orderable
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """One item of ORDER BY: an expression over the row before the projection."""
+
+    expression: Expr
+    descending: bool
+    nulls_first: bool
+    node: exp.Expr
+
+
+def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> list[OrderItem]:
+    """The items; a whole number means the output column at that position, ``ALL`` every output column.
+
+    Raises ProgrammingError (ORDER_BY_POS_OUT_OF_RANGE, DATATYPE_MISMATCH.INVALID_ORDERING_TYPE).
+    """
+    refuse_unknown(node, frozenset({"expressions"}))
+    items = []
+    for item in node.expressions:
+        descending, nulls_first = direction(item)
+        for expression in _expressions(binder, item.this, outputs):
+            if not is_orderable(expression.type):
+                raise failure(
+                    "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+                    f'Cannot resolve "{binder.name(item.this)}" due to data type mismatch: The `sortorder` does not support '
+                    f'ordering on type "{types.sql_name(expression.type)}".',
+                    item.this,
+                )
+            items.append(OrderItem(expression, descending, nulls_first, item.this))
+    return items
+
+
+def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> Sequence[Expr]:
+    if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() == "all":
+        if binder.scope.resolve(("all",)) is None:
+            return outputs
+    if isinstance(node, exp.Literal | exp.Placeholder):
+        literal = binder.context.known_value(binder.bind(node))
+        if isinstance(literal, Literal) and is_integral(literal.type):
+            place = literal.value
+            if not isinstance(place, int) or not 1 <= place <= len(outputs):
+                raise failure(
+                    "ORDER_BY_POS_OUT_OF_RANGE",
+                    f"ORDER BY position {place} is not in select list (valid range is [1, {len(outputs)}]).",
+                    node,
+                )
+            return [outputs[place - 1]]
+    return [binder.bind(node)]
+
+
+def sorted_plan(
+    plan: LogicalPlan, outputs: Sequence[Expr], names: tuple[str, ...], items: Sequence[OrderItem]
+) -> LogicalPlan:
+    """``plan`` projected to ``outputs`` and sorted; what the order needs beside them is carried along and dropped again."""
+    carried = list(outputs)
+    keys = []
+    for item in items:
+        if isinstance(item.expression, Literal):
+            continue
+        if item.expression not in carried:
+            carried.append(item.expression)
+        place = carried.index(item.expression)
+        if all(place != key.ordinal for key in keys):
+            keys.append(SortKey(place, item.descending, item.nulls_first))
+    hidden = tuple(f"order{place}" for place in range(len(outputs), len(carried)))
+    projected = projection(plan, carried, (*names, *hidden))
+    if not keys:
+        return projected
+    ordered = Sort(projected, tuple(keys))
+    return projection(ordered, ordered.row()[: len(outputs)], names) if hidden else ordered
+
+
+def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str, ...]) -> LogicalPlan:
+    """The expressions over ``plan``; the plan itself if they are its columns as they stand."""
+    if len(expressions) == plan.width and all(
+        isinstance(item, Column) and item.ordinal == column.ordinal and name == column.name
+        for item, column, name in zip(expressions, plan.row(), names, strict=True)
+    ):
+        return plan
+    return Project(plan, tuple(expressions), names)

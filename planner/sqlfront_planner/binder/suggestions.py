@@ -1,0 +1,50 @@
+"""Known names in messages: quoting, and which of them are nearest to what was written."""
+
+from collections.abc import Sequence
+from typing import Final
+
+_SHOWN: Final = 5
+
+
+def quoted(parts: Sequence[str]) -> str:
+    """A dotted name with its parts in backticks.
+
+    >>> quoted(("t", "a`b"))
+    '`t`.`a``b`'
+    """
+    return ".".join(f"`{part.replace('`', '``')}`" for part in parts)
+
+
+def suggestion(wanted: Sequence[str], known: Sequence[Sequence[str]]) -> str:
+    """The five known names nearest to the wanted one, nearest first; a qualifier that all share is left out.
+
+    >>> suggestion(("carier",), [("f", "carrier"), ("f", "tailnum")])
+    '`carrier`, `tailnum`'
+    """
+    qualifiers = {tuple(name[:-1]) for name in known}
+    names = [tuple(name[-1:]) for name in known] if len(qualifiers) == 1 else [tuple(name) for name in known]
+    text = ".".join(wanted).lower()
+    nearest = sorted(names, key=lambda name: distance(".".join(name[-len(wanted) :]).lower(), text))
+    return ", ".join(quoted(name) for name in nearest[:_SHOWN])
+
+
+def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tuple[str, ...]:
+    """The known words nearest to the wanted one."""
+    return tuple(sorted(known, key=lambda word: distance(word.lower(), wanted.lower()))[:count])
+
+
+def distance(left: str, right: str) -> int:
+    """The number of edits (insert, delete, replace a character) between two words.
+
+    >>> distance("kitten", "sitting")
+    3
+    """
+    previous = list(range(len(right) + 1))
+    for row, letter in enumerate(left, 1):
+        current = [row]
+        for column, other in enumerate(right, 1):
+            current.append(
+                min(previous[column] + 1, current[-1] + 1, previous[column - 1] + (letter != other))
+            )
+        previous = current
+    return previous[-1]

@@ -1,0 +1,104 @@
+"""Reading sqlglot's tree without dropping anything: the table of handlers, what each of them knows, and positions.
+
+Every node class that the binder understands has one handler, registered with the names of the arguments that it reads. A class without a
+handler, or an argument that is set and not known, is refused by name: the binder never guesses.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from sqlglot import exp
+
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_engine.expressions import Expr
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.expressions import ExpressionBinder
+
+Node = exp.Expr
+NodeType = TypeVar("NodeType", bound=exp.Expr)
+Handler = Callable[["ExpressionBinder", NodeType], Expr]
+
+#: Handler and known arguments by node class; filled by the modules of this package when they are imported.
+HANDLERS: Final[
+    dict[type[exp.Expr], tuple[Callable[["ExpressionBinder", exp.Expr], Expr], frozenset[str]]]
+] = {}
+
+#: Arguments that sqlglot sets for its own use and that say nothing about the statement.
+_MEANINGLESS: Final = frozenset({"_type"})
+
+
+def handles(*classes: type[NodeType], arguments: str = "this") -> Callable[[Handler], Handler]:
+    """Register a function that binds nodes of these classes, of which it reads ``arguments`` (separated by spaces)."""
+
+    def decorate(function: Handler) -> Handler:
+        for node_class in classes:
+            HANDLERS[node_class] = (function, frozenset(arguments.split()))
+        return function
+
+    return decorate
+
+
+def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
+    """Raise NotSupportedError if an argument of the node is set that isn't ``known``."""
+    for name, value in node.args.items():
+        if value and name not in known and name not in _MEANINGLESS:
+            raise unsupported(f"{construct(node)} with {name.strip('_').replace('_', ' ')}", node)
+
+
+def construct(node: exp.Expr) -> str:
+    """The SQL construct that a node stands for, as a reader of SQL would call it.
+
+    >>> construct(exp.TableSample())
+    'TABLE SAMPLE'
+    """
+    name = type(node).__name__
+    words = "".join(f" {letter}" if letter.isupper() else letter for letter in name).split()
+    return " ".join(words).upper()
+
+
+def unsupported(what: str, node: exp.Expr | None = None) -> NotSupportedError:
+    """The refusal of a construct, pointing at ``node``."""
+    return NotSupportedError(
+        f"{what} is not supported.", sqlstate="0A000", position=None if node is None else span(node)
+    )
+
+
+def span(node: exp.Expr) -> tuple[int, int] | None:
+    """The range of the statement's text that the node's names and literals cover, None if it has none."""
+    start, end = None, 0
+    for place in _places(node):
+        start = place[0] if start is None else min(start, place[0])
+        end = max(end, place[1])
+    return None if start is None else (start, end)
+
+
+def _places(node: exp.Expr) -> Iterator[tuple[int, int]]:
+    for item in node.walk():
+        meta = item._meta
+        if meta and "start" in meta:
+            yield meta["start"], meta["end"] + 1
+
+
+def failure(condition: str, message: str, node: exp.Expr | None = None) -> DatabaseError:
+    """An error with one of Spark's conditions that points at ``node``."""
+    return spark_error(condition, message, position=None if node is None else span(node))
+
+
+def syntax_failure(message: str, node: exp.Expr) -> ProgrammingError:
+    """Spark's PARSE_SYNTAX_ERROR for what sqlglot lets pass."""
+    error = spark_error("PARSE_SYNTAX_ERROR", message, position=span(node))
+    assert isinstance(error, ProgrammingError)
+    return error
+
+
+def unparenthesized(node: exp.Expr) -> exp.Expr:
+    """The node inside any number of parentheses."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    return node
+
+
+def parts_of(node: exp.Column) -> tuple[str, ...]:
+    """The parts of a dotted name as written, first to last."""
+    return tuple(part.name for part in node.parts)

@@ -1,0 +1,333 @@
+"""Window functions: the OVER clause, its frame, and the calls of one SELECT gathered by window."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_engine.expressions import (
+    AggregateCall,
+    Case,
+    Column,
+    Expr,
+    Frame,
+    FrameUnit,
+    Literal,
+    WindowCall,
+)
+from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlfront_engine.functions.windows import WindowFunction, lookup_window
+from sqlfront_engine.types import INT, is_integral
+from sqlfront_planner.binder.aggregates import aggregate_call
+from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.logical import LogicalPlan, Window
+from sqlfront_planner.types import is_orderable
+
+OrderItem = tuple[Expr, bool, bool]
+
+_WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
+_RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)
+_RUNNING_ROWS: Final = Frame(FrameUnit.ROWS, None, 0)
+_OFFSETS: Final = frozenset({"lag", "lead"})
+_NULLS_SKIPPED: Final = frozenset(
+    {"lag", "lead", "nth_value", "first_value", "last_value", "first", "last", "any_value"}
+)
+#: Aggregates whose FILTER is the same as a null argument for the rows left out.
+_SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
+
+
+class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of window call ``index`` while the select list is being bound."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowItem:
+    """A call with its window."""
+
+    call: WindowCall
+    partition: tuple[Expr, ...]
+    order: tuple[OrderItem, ...]
+    name: str
+    node: exp.Expr = field(compare=False)
+
+    def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
+        """The item over another row."""
+        call = self.call
+        arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
+        return replace(
+            self,
+            call=WindowCall(call.function, arguments, call.type, call.frame, call.ignore_nulls),
+            partition=tuple(rewrite(item, self.node) for item in self.partition),
+            order=tuple((rewrite(item, self.node), *rest) for item, *rest in self.order),
+        )
+
+
+@dataclass(slots=True)
+class Windows:
+    """The window calls of one SELECT; equal ones are computed once."""
+
+    items: list[WindowItem] = field(default_factory=list)
+
+    def add(self, item: WindowItem) -> Expr:
+        """The expression that stands for the call's value."""
+        for place, other in enumerate(self.items):
+            if (item.call, item.partition, item.order) == (other.call, other.partition, other.order):
+                return WindowOutput(item.call.type, place)
+        self.items.append(item)
+        return WindowOutput(item.call.type, len(self.items) - 1)
+
+    def apply(self, plan: LogicalPlan) -> tuple[LogicalPlan, dict[int, Column]]:
+        """The plan with a Window node per distinct window, and the column of each call."""
+        places: dict[int, Column] = {}
+        groups: dict[tuple[tuple[Expr, ...], tuple[OrderItem, ...]], list[int]] = {}
+        for index, item in enumerate(self.items):
+            groups.setdefault((item.partition, item.order), []).append(index)
+        for (partition, order), members in groups.items():
+            first = plan.width
+            items = [self.items[index] for index in members]
+            plan = Window(
+                plan,
+                partition,
+                order,
+                tuple(item.call for item in items),
+                tuple(item.name for item in items),
+            )
+            for offset, (index, item) in enumerate(zip(members, items, strict=True)):
+                places[index] = Column(item.call.type, first + offset, item.name)
+        return plan, places
+
+
+@handles(exp.Window, arguments="this partition_by order spec alias over")
+def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
+    """``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``."""
+    collector = binder.windows
+    if collector is None:
+        raise failure(
+            "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
+            f"It is not allowed to use window functions inside {binder.clause} clause.",
+            node,
+        )
+    if binder.inside_aggregate:
+        raise failure(
+            "NESTED_WINDOW_FUNCTION",
+            "A window function in the argument of an aggregate is not allowed.",
+            node,
+        )
+    if str(node.args.get("over") or "OVER").upper() != "OVER":
+        raise unsupported(f"{node.args['over']} before a window", node)
+    window = binder.window(node)
+    partition = tuple(binder.bind_all(window.args.get("partition_by") or []))
+    order = ordering(binder, window.args.get("order"))
+    function, condition, ignore_nulls = _unwrapped(node.this)
+    call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
+    return collector.add(WindowItem(call, partition, order, binder.name(node), node))
+
+
+def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[OrderItem, ...]:
+    """The items of an ORDER BY as (expression, descending, nulls first)."""
+    if node is None:
+        return ()
+    refuse_unknown(node, frozenset({"expressions"}))
+    return tuple((binder.bind(item.this), *direction(item)) for item in node.expressions)
+
+
+def direction(item: exp.Expr) -> tuple[bool, bool]:
+    """Descending, and nulls first (Spark's default: nulls are least)."""
+    refuse_unknown(item, frozenset({"this", "desc", "nulls_first"}))
+    return bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+
+
+def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
+    """The call, its FILTER condition, and whether it ignores nulls."""
+    condition, ignore = None, False
+    while not isinstance(node, exp.Anonymous):
+        match node:
+            case exp.IgnoreNulls():
+                ignore = True
+            case exp.RespectNulls():
+                pass
+            case exp.Filter():
+                condition = node.expression.this
+            case _:
+                raise failure(
+                    "UNSUPPORTED_EXPR_FOR_WINDOW",
+                    "This expression is not supported within a window function.",
+                    node,
+                )
+        node = node.this
+    return node, condition, ignore
+
+
+def _call(
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    condition: exp.Expr | None,
+    window: exp.Window,
+    order: tuple[OrderItem, ...],
+    *,
+    ignore_nulls: bool,
+) -> WindowCall:
+    name = function_name(node)
+    if ignore_nulls and name not in _NULLS_SKIPPED:
+        raise unsupported(f"IGNORE NULLS with {name}", node)
+    entry = lookup_window(name)
+    if entry is not None:
+        if condition is not None:
+            raise failure(
+                "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+                f"Invalid SQL syntax: The function `{name}` does not support FILTER.",
+                node,
+            )
+        return _ranking(binder, node, entry, window, order, ignore_nulls=ignore_nulls)
+    if lookup_aggregate(name) is None:
+        raise failure(
+            "UNSUPPORTED_EXPR_FOR_WINDOW",
+            f'Expression "{binder.name(node)}" not supported within a window function.',
+            node,
+        )
+    inner = binder.within(inside_aggregate=False)
+    call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
+    if call.distinct:
+        raise failure(
+            "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
+            f'Distinct window functions are not supported: "{binder.name(node)}".',
+            node,
+        )
+    if condition is not None:
+        call = _filtered(binder, call, inner.condition(condition), node)
+    return WindowCall(call.function, call.arguments, call.type, _frame(binder, window, order))
+
+
+def _filtered(
+    binder: ExpressionBinder, call: AggregateCall, condition: Expr, node: exp.Expr
+) -> AggregateCall:
+    """The call over rows of which those outside of FILTER have a null argument."""
+    if call.function not in _SKIP_NULLS:
+        raise unsupported(f"FILTER with {call.function} over a window", node)
+    arguments = call.arguments or (Literal(INT, 1),)
+    hidden = tuple(
+        Case(argument.type, ((condition, argument),), Literal(argument.type, None)) for argument in arguments
+    )
+    return AggregateCall(call.function, hidden, call.type)
+
+
+def _ranking(
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    entry: WindowFunction,
+    window: exp.Window,
+    order: tuple[OrderItem, ...],
+    *,
+    ignore_nulls: bool,
+) -> WindowCall:
+    """Ranking and offset functions, whose frame is their own."""
+    name = entry.name
+    operands = binder.bind_all(node.expressions)
+    check_count(name, len(operands), len(entry.arguments) - entry.optional, len(entry.arguments), node)
+    if entry.needs_order and not order:
+        raise failure(
+            "WINDOW_FUNCTION_FRAME_NOT_ORDERED",
+            f"Window function {name} requires the window to be ordered. You need to add an ORDER BY clause.",
+            node,
+        )
+    operands = [
+        binder.context.known_value(operand) if place else operand for place, operand in enumerate(operands)
+    ]
+    if name in _OFFSETS:
+        operands = _offset_operands(operands)
+    arguments = coerce(
+        binder, name, argument_kinds(entry.arguments, len(operands), variadic=False), operands, node
+    )
+    kind = entry.result_type(tuple(item.type for item in arguments))
+    if entry.fixed_frame:
+        if window.args.get("spec") is not None and name not in _OFFSETS:
+            frame = _frame(binder, window, order)
+            if frame != _RUNNING_ROWS:
+                raise failure(
+                    "DATATYPE_MISMATCH.UNEXPECTED_WINDOW_FRAME",
+                    f"Cannot specify a window frame for {name}.",
+                    node,
+                )
+        elif window.args.get("spec") is not None:
+            raise failure(
+                "UNSUPPORTED_WINDOW_FRAME", f"Cannot specify window frame for {name} function.", node
+            )
+        frame = _RUNNING_ROWS
+    else:
+        frame = _frame(binder, window, order)
+    return WindowCall(name, arguments, kind, frame, ignore_nulls)
+
+
+def _offset_operands(operands: list[Expr]) -> list[Expr]:
+    """``lag(x)`` is ``lag(x, 1, NULL)``."""
+    offset = operands[1] if len(operands) > 1 else Literal(INT, 1)
+    default = operands[2] if len(operands) > 2 else Literal(operands[0].type, None)
+    return [operands[0], offset, cast_to(default, operands[0].type)]
+
+
+# ---- frames
+
+
+def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem, ...]) -> Frame:
+    """The frame of an aggregate: as written, else all rows of the partition up to the current one's peers, or all of them
+    without an order."""
+    spec = window.args.get("spec")
+    if spec is None:
+        return _RUNNING if order else _WHOLE
+    refuse_unknown(spec, frozenset({"kind", "start", "start_side", "end", "end_side"}))
+    unit = FrameUnit.ROWS if str(spec.args["kind"]).upper() == "ROWS" else FrameUnit.RANGE
+    start = _bound(binder, spec, spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
+    end = 0
+    if spec.args.get("end") is not None:
+        end = _bound(binder, spec, spec.args["end"], spec.args.get("end_side"), "FOLLOWING")
+    if start is not None and end is not None and start > end:
+        raise failure(
+            "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
+            "The lower bound of a window frame must be less than or equal to the upper bound.",
+            spec,
+        )
+    if unit is FrameUnit.RANGE:
+        if not order:
+            raise failure(
+                "DATATYPE_MISMATCH.RANGE_FRAME_WITHOUT_ORDER",
+                "A range window frame cannot be used in an unordered window specification.",
+                spec,
+            )
+        if start or end:
+            raise unsupported("A RANGE frame with a distance", spec)
+    return Frame(unit, start, end)
+
+
+def _bound(
+    binder: ExpressionBinder, spec: exp.Expr, value: object, side: object, unbounded: str
+) -> int | None:
+    """The offset of one end of the frame, None for UNBOUNDED."""
+    direction = str(side or "").upper()
+    if isinstance(value, str):
+        word = value.upper()
+        if word == "CURRENT ROW":
+            return 0
+        if word == "UNBOUNDED" and direction == unbounded:
+            return None
+        raise unsupported(f"A window frame with {word} {direction}", spec)
+    assert isinstance(value, exp.Expr)
+    offset = binder.context.known_value(binder.bind(value))
+    if not isinstance(offset, Literal) or not is_integral(offset.type) or not isinstance(offset.value, int):
+        raise unsupported("A window frame whose distance is not a whole number", spec)
+    return -offset.value if direction == "PRECEDING" else offset.value
+
+
+def check_order(binder: ExpressionBinder, expression: Expr, node: exp.Expr) -> None:
+    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE for a value that can't be sorted."""
+    if not is_orderable(expression.type):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `sortorder` does not support ordering on '
+            f"this type.",
+            node,
+        )

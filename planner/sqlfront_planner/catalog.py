@@ -1,0 +1,167 @@
+"""The session's catalog: tables and views by name, as long as the session lives.
+
+There is one database, ``default``, whose tables and views a temporary view of the same name hides. All methods may be called from several
+threads; a change makes a new version, and readers never see half of one.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from sqlfront_connectors.base import Table
+from sqlfront_engine.errors import spark_error
+
+DEFAULT_DATABASE: Final = "default"
+DEFAULT_CATALOG: Final = "spark_catalog"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableEntry:
+    """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database."""
+
+    name: str
+    table: Table
+    temporary: bool = False
+
+    @property
+    def qualifier(self) -> tuple[str, ...]:
+        """What may stand before a column's name."""
+        if self.temporary:
+            return (self.name.lower(),)
+        return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ViewEntry:
+    """A view: the text of its query, bound anew when it is used. ``columns`` rename the query's, if there are any."""
+
+    name: str
+    sql: str
+    columns: tuple[str, ...] = ()
+    temporary: bool = False
+
+    @property
+    def qualifier(self) -> tuple[str, ...]:
+        """What may stand before a column's name."""
+        if self.temporary:
+            return (self.name.lower(),)
+        return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
+
+
+Entry = TableEntry | ViewEntry
+PathTables = Callable[[str, str], Table | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One version of everything; replaced as a whole."""
+
+    version: int
+    relations: Mapping[str, Entry]
+    temporary: Mapping[str, Entry]
+
+
+class Catalog:
+    """Names to tables and views.
+
+    ``path_tables(format, path)`` makes the table of ``format.`path```, or None if there is no such format.
+    """
+
+    def __init__(self, path_tables: PathTables | None = None) -> None:
+        self._path_tables = path_tables
+        self._lock = threading.Lock()
+        self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of the set of tables and views."""
+        return self._state.version
+
+    def lookup(self, parts: tuple[str, ...]) -> Entry | None:
+        """The relation of a dotted name, or None. Case doesn't matter."""
+        state = self._state
+        name = parts[-1].lower()
+        if len(parts) == 1:
+            return state.temporary.get(name) or state.relations.get(name)
+        return state.relations.get(name) if is_default(parts[:-1]) else None
+
+    def path_table(self, parts: tuple[str, ...]) -> Table | None:
+        """The table of ``format.`path```, or None if the name isn't of that form or there is no such format."""
+        if len(parts) != 2 or self._path_tables is None:
+            return None
+        return self._path_tables(parts[0].lower(), parts[1])
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All tables and views, temporary ones last, each group by name."""
+        state = self._state
+        return tuple(group[name] for group in (state.relations, state.temporary) for name in sorted(group))
+
+    def names(self) -> tuple[str, ...]:
+        """All names, as given, sorted."""
+        return tuple(sorted({entry.name for entry in self.entries()}))
+
+    def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
+        """Enter a table or view; returns the entry that it took the place of.
+
+        Raises ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a temporary
+        one) if the name is taken and ``replace`` is false.
+        """
+        with self._lock:
+            state = self._state
+            group = state.temporary if entry.temporary else state.relations
+            key = entry.name.lower()
+            previous = group.get(key)
+            if previous is not None and not replace:
+                raise already_exists(entry)
+            self._publish({**group, key: entry}, temporary=entry.temporary)
+            return previous
+
+    def remove(self, parts: tuple[str, ...]) -> Entry | None:
+        """Take out the relation of a dotted name, a temporary one first; returns what was removed, or None."""
+        with self._lock:
+            state = self._state
+            key = parts[-1].lower()
+            if len(parts) == 1 and key in state.temporary:
+                temporary, group = True, dict(state.temporary)
+            elif key in state.relations and (len(parts) == 1 or is_default(parts[:-1])):
+                temporary, group = False, dict(state.relations)
+            else:
+                return None
+            removed = group.pop(key)
+            self._publish(group, temporary=temporary)
+            return removed
+
+    def _publish(self, group: Mapping[str, Entry], *, temporary: bool) -> None:
+        """Make a new version; the lock is held."""
+        state, frozen = self._state, MappingProxyType(dict(group))
+        if temporary:
+            self._state = _State(state.version + 1, state.relations, frozen)
+        else:
+            self._state = _State(state.version + 1, frozen, state.temporary)
+
+
+def is_default(qualifier: tuple[str, ...]) -> bool:
+    """Whether a qualifier names the one database there is.
+
+    >>> is_default(("default",)), is_default(("spark_catalog", "DEFAULT")), is_default(("other",))
+    (True, True, False)
+    """
+    lowered = tuple(part.lower() for part in qualifier)
+    return lowered in ((DEFAULT_DATABASE,), (DEFAULT_CATALOG, DEFAULT_DATABASE))
+
+
+def already_exists(entry: Entry) -> Exception:
+    """The error for a name that is taken."""
+    if entry.temporary:
+        return spark_error(
+            "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS",
+            f"Cannot create the temporary view `{entry.name}` because it already exists. "
+            "Choose a different name, drop or replace the existing view.",
+        )
+    return spark_error(
+        "TABLE_OR_VIEW_ALREADY_EXISTS",
+        f"Cannot create table or view `{DEFAULT_DATABASE}`.`{entry.name}` because it already exists. "
+        "Choose a different name, drop or replace the existing object, or add the IF NOT EXISTS clause.",
+    )

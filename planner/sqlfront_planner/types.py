@@ -1,0 +1,250 @@
+"""Spark's type coercion in ANSI mode: which type two types meet in, and what an argument is cast to.
+
+Source of the rules: Spark's ``AnsiTypeCoercion`` and ``DecimalPrecisionTypeCoercion`` (documented on the page
+"ANSI Compliance" of the SQL reference), checked against a running Spark in the tests.
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine import types
+from sqlfront_engine.functions import decimal_rules
+from sqlfront_engine.functions.registry import ArgumentType, Kind
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    MAX_PRECISION,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    is_decimal,
+    is_fractional,
+    is_integral,
+    is_interval,
+    is_numeric,
+    is_string,
+)
+
+_DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
+
+
+def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    """The type that both can be cast to without a loss that Spark minds; None if there is none.
+
+    >>> least_common_type(pa.int32(), pa.string()), least_common_type(pa.int32(), pa.bool_())
+    (DataType(int64), None)
+    """
+    if left == right or right == VOID:
+        return left
+    if left == VOID:
+        return right
+    if is_numeric(left) and is_numeric(right):
+        return _common_number(left, right)
+    if is_string(left):
+        return _with_string(right)
+    if is_string(right):
+        return _with_string(left)
+    if left in _DATETIMES and right in _DATETIMES:
+        return max(left, right, key=_DATETIMES.index)
+    return _common_nested(left, right)
+
+
+def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
+    """Spark's least common type of any number of types (VOID for none), None if they have none.
+
+    Strings go last, so that the order of the others doesn't matter.
+    """
+    result: pa.DataType = VOID
+    for data_type in sorted(all_types, key=is_string):
+        wider = least_common_type(result, data_type)
+        if wider is None:
+            return None
+        result = wider
+    return result
+
+
+def _common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    if is_decimal(left) or is_decimal(right):
+        if is_fractional(left) or is_fractional(right):
+            return DOUBLE
+        return decimal_rules.wider_type(as_decimal(left), as_decimal(right))
+    if is_integral(left) and is_integral(right):
+        return max(left, right, key=INTEGRALS.index)
+    # A float beside an integral would lose digits of it.
+    return FLOAT if left == right == FLOAT else DOUBLE
+
+
+def _with_string(other: pa.DataType) -> pa.DataType | None:
+    """What a string is read as beside another type."""
+    if is_integral(other):
+        return BIGINT
+    if is_fractional(other) or is_decimal(other):
+        return DOUBLE
+    if is_interval(other) or pa.types.is_nested(other):
+        return None
+    return other
+
+
+def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_list(left) and pa.types.is_list(right):
+        item = least_common_type(left.value_type, right.value_type)
+        return None if item is None else pa.list_(item)
+    if pa.types.is_map(left) and pa.types.is_map(right):
+        key = least_common_type(left.key_type, right.key_type)
+        item = least_common_type(left.item_type, right.item_type)
+        return None if key is None or item is None else pa.map_(key, item)
+    if pa.types.is_struct(left) and pa.types.is_struct(right) and left.num_fields == right.num_fields:
+        fields = []
+        for ours, theirs in zip(left, right, strict=True):
+            kind = least_common_type(ours.type, theirs.type)
+            if kind is None or ours.name.lower() != theirs.name.lower():
+                return None
+            fields.append((ours.name, kind))
+        return pa.struct(fields)
+    return None
+
+
+def as_decimal(data_type: pa.DataType) -> pa.DataType:
+    """The decimal that holds every value of an integral type; a decimal itself."""
+    return decimal_rules.decimal_for(data_type)
+
+
+def decimal_of_value(value: int) -> pa.DataType:
+    """The narrowest decimal of an integer literal, which Spark uses beside a decimal operand.
+
+    >>> decimal_of_value(-100)
+    Decimal128Type(decimal128(3, 0))
+    """
+    return decimal_rules.decimal_for_literal(value)
+
+
+def decimal_type_of(value: Decimal) -> pa.DataType | None:
+    """The type of a decimal literal: its digits as written; None if they are more than 38.
+
+    >>> decimal_type_of(Decimal("0.05")), decimal_type_of(Decimal("1.50"))
+    (Decimal128Type(decimal128(2, 2)), Decimal128Type(decimal128(3, 2)))
+    """
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    if max(len(digits) + max(exponent, 0), -exponent) > MAX_PRECISION:
+        return None
+    return decimal_rules.decimal_for_literal(value)
+
+
+def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | None:
+    """The type to cast a function's argument to (``source`` itself if it fits), None if Spark would refuse
+    it.
+
+    >>> implicit_cast(pa.string(), Kind.NUMERIC), implicit_cast(pa.int32(), pa.string())
+    (DataType(double), DataType(string))
+    >>> implicit_cast(pa.bool_(), pa.float64())
+    """
+    if isinstance(wanted, Kind):
+        return _into_kind(source, wanted)
+    if source in (wanted, VOID):
+        return wanted
+    return wanted if is_implicit(source, wanted) else None
+
+
+def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether Spark casts from ``source`` to ``target`` without being asked to, for an argument or an
+    insert."""
+    if source in (target, VOID):
+        return True
+    if is_string(source):
+        return not (pa.types.is_nested(target) or is_interval(target))
+    if is_string(target):
+        return not (pa.types.is_nested(source) or source == BINARY)
+    if is_numeric(source):
+        return is_numeric(target)
+    if source in _DATETIMES:
+        return target in _DATETIMES
+    if pa.types.is_nested(source):
+        return _is_implicit_nested(source, target)
+    return False
+
+
+def _is_implicit_nested(source: pa.DataType, target: pa.DataType) -> bool:
+    if pa.types.is_list(source) and pa.types.is_list(target):
+        return is_implicit(source.value_type, target.value_type)
+    if pa.types.is_map(source) and pa.types.is_map(target):
+        return is_implicit(source.key_type, target.key_type) and is_implicit(
+            source.item_type, target.item_type
+        )
+    if pa.types.is_struct(source) and pa.types.is_struct(target):
+        return source.num_fields == target.num_fields and all(
+            is_implicit(ours.type, theirs.type) for ours, theirs in zip(source, target, strict=True)
+        )
+    return False
+
+
+def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
+    match kind:
+        case Kind.ANY | Kind.COMMON:
+            return source
+        case Kind.NUMERIC:
+            return _number_or(source, DOUBLE, is_numeric(source))
+        case Kind.INTEGRAL:
+            return _number_or(source, BIGINT, is_integral(source))
+        case Kind.DECIMAL_OR_DOUBLE:
+            if is_decimal(source):
+                return source
+            return DOUBLE if is_numeric(source) or is_string(source) or source == VOID else None
+        case Kind.STRING_OR_BINARY:
+            if is_string(source) or source == BINARY:
+                return source
+            return STRING if source == VOID or is_implicit(source, STRING) else None
+        case Kind.DATE_OR_TIMESTAMP:
+            if source in _DATETIMES:
+                return source
+            return TIMESTAMP if is_string(source) or source == VOID else None
+        case Kind.ARRAY:
+            return source if pa.types.is_list(source) else None
+        case Kind.MAP:
+            return source if pa.types.is_map(source) else None
+        case Kind.STRUCT:
+            return source if pa.types.is_struct(source) else None
+
+
+def _number_or(source: pa.DataType, otherwise: pa.DataType, fits: bool) -> pa.DataType | None:
+    if fits:
+        return source
+    return otherwise if is_string(source) or source == VOID else None
+
+
+def argument_name(wanted: ArgumentType) -> str:
+    """What an argument must be, as Spark's messages say it."""
+    if isinstance(wanted, pa.DataType):
+        return f'"{types.sql_name(wanted)}"'
+    return _KIND_NAMES.get(wanted, f'"{wanted.value.upper()}"')
+
+
+_KIND_NAMES: Final = {
+    Kind.DATE_OR_TIMESTAMP: '("DATE" or "TIMESTAMP")',
+    Kind.STRING_OR_BINARY: '("STRING" or "BINARY")',
+    Kind.DECIMAL_OR_DOUBLE: '("DECIMAL" or "DOUBLE")',
+}
+
+
+def is_orderable(data_type: pa.DataType) -> bool:
+    """Whether values of the type can be sorted and compared; maps can't."""
+    if pa.types.is_map(data_type):
+        return False
+    if pa.types.is_list(data_type):
+        return is_orderable(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        return all(is_orderable(item.type) for item in data_type)
+    return True
+
+
+def names_of(all_types: Sequence[pa.DataType]) -> str:
+    """``"INT", "STRING"``."""
+    return ", ".join(f'"{types.sql_name(data_type)}"' for data_type in all_types)
