@@ -38,7 +38,10 @@ class Execution:
         self._forget_deadline: Callable[[], None] | None = None
         self._on_end: Callable[[Execution], None]
         self._tasklets: Sequence[Tasklet]
-        self._result: BatchQueue | None
+        #: Whether somebody is to read a result.
+        self.has_result = False
+        # None once it is read to its end, so that no cycle keeps an ended job alive.
+        self._result: BatchQueue | None = None
         self._remaining: int
         self._stopped_as: JobStatus | None = None
         # Guards the count and the outcome; reentrant, since a finalizer may stop the job at any point.
@@ -80,6 +83,7 @@ class Execution:
         self._on_end = on_end
         self._tasklets = plan.tasklets
         self._result = plan.result
+        self.has_result = plan.result is not None
         self._remaining = len(plan.tasklets)
 
     # ---- what the tasklets report
@@ -142,19 +146,6 @@ class Execution:
             self._result.abandon()
         self.wake()
 
-    def _sweep(self) -> None:
-        """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""
-        if self._runner is not None and self._driving.acquire(False):
-            try:
-                self._run_out(self._runner)
-            finally:
-                self._driving.release()
-
-    @property
-    def has_reader(self) -> bool:
-        """Whether the job has a result."""
-        return self._result is not None
-
     @property
     def _stopping(self) -> bool:
         return self._stopped_as is not None or self.error is not None
@@ -164,17 +155,18 @@ class Execution:
     def next_batch(self) -> pa.RecordBatch | None:
         """The next batch of the result, None after the last; raises what the job failed with, once it has
         ended."""
-        if self._result is None:
+        if not self.has_result:
             raise InterfaceError("the job's DAG has no result")
         if self._runner is not None:
-            return self._driven(self._runner, self._result)
-        while not self._stopping:
+            return self._run_until_batch(self._runner)
+        while self._result is not None and not self._stopping:
             batch = self._result.poll()
             if batch is None:
-                break
-            if batch is not NOTHING:
+                self._result = None
+            elif batch is NOTHING:
+                self._news.acquire()
+            else:
                 return batch
-            self._news.acquire()
         self.wait()
         return None
 
@@ -182,7 +174,7 @@ class Execution:
         """Wait for the end; raises what the job failed with. False: it still runs after ``timeout``
         seconds."""
         if self._runner is not None:
-            self._driven(self._runner, None)
+            self._run_out(self._runner)
         elif not self._running.acquire(timeout=-1 if timeout is None else timeout):
             return False
         else:
@@ -195,43 +187,56 @@ class Execution:
 
     # ---- inline jobs
 
-    def _driven(self, runner: InlineRunner, result: BatchQueue | None) -> pa.RecordBatch | None:
-        """Run tasklets until ``result`` has a batch, or to the end."""
-        if not self._driving.acquire(False):
-            raise InterfaceError("the job is being read by another thread")
+    def _run_until_batch(self, runner: InlineRunner) -> pa.RecordBatch | None:
+        """Run tasklets until the result has a batch, or to the job's end."""
+        self._begin_driving()
         try:
-            batch = self._run_until_batch(runner, result)
-            if batch is not None:
-                return batch
-            self._run_out(runner)
-        finally:
-            self._driving.release()
-            if self._stopping:  # perhaps by a thread that couldn't sweep in this moment
-                self._sweep()
-        if result is not None:
-            self.wait()
-        return None
-
-    def _run_until_batch(self, runner: InlineRunner, result: BatchQueue | None) -> pa.RecordBatch | None:
-        deadline = self._deadline
-        while not self._stopping:
-            if result is not None:
-                batch = result.poll()
+            while self._result is not None and not self._stopping:
+                batch = self._result.poll()
                 if batch is None:
-                    result = None
+                    self._result = None
                 elif batch is not NOTHING:
                     return batch
-            if not self._remaining:
-                return None
-            if not runner.run_next():
-                self._fail_stuck()
-            if deadline is not None and self._clock.now() >= deadline:
-                self.stop(JobStatus.TIMED_OUT)
+                else:
+                    self._drive(runner)
+        finally:
+            self._end_driving()
+        self.wait()
         return None
 
     def _run_out(self, runner: InlineRunner) -> None:
-        while self._remaining and runner.run_next():
-            pass
+        """Run tasklets until the job has ended."""
+        self._begin_driving()
+        try:
+            while self._remaining:
+                self._drive(runner)
+        finally:
+            self._end_driving()
+
+    def _begin_driving(self) -> None:
+        if not self._driving.acquire(False):
+            raise InterfaceError("the job is being read by another thread")
+
+    def _end_driving(self) -> None:
+        self._driving.release()
+        if self._stopping:  # perhaps by a thread that couldn't sweep in this moment
+            self._sweep()
+
+    def _drive(self, runner: InlineRunner) -> None:
+        """Run what is runnable."""
+        if not runner.run_round():
+            self._fail_stuck()
+        if self._deadline is not None and self._clock.now() >= self._deadline:
+            self.stop(JobStatus.TIMED_OUT)
+
+    def _sweep(self) -> None:
+        """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""
+        if self._runner is not None and self._driving.acquire(False):
+            try:
+                while self._remaining and self._runner.run_round():
+                    pass
+            finally:
+                self._driving.release()
 
     def _fail_stuck(self) -> None:
         """No tasklet is runnable and the reader has nothing to read."""

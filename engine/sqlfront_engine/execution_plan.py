@@ -90,8 +90,13 @@ def plan_execution(
         result = BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit)
         queues.append(result)
     for tasklet, place in zip(tasklets, blueprint.places, strict=True):
-        inputs = [_input(wiring, queues) for wiring in place.inputs]
-        tasklet.connect(inputs, _any_input(inputs, place.inputs), _output(place.outputs, queues))
+        output = _output(place.outputs, queues) if place.lone_output is None else queues[place.lone_output]
+        if place.lone_input is None:
+            inputs = [_input(wiring, queues) for wiring in place.inputs]
+            tasklet.connect(inputs, _any_input(inputs, place.inputs), output)
+        else:
+            source = queues[place.lone_input]
+            tasklet.connect((source,), source, output)
     return ExecutionPlan(tasklets, queues, result)
 
 
@@ -137,6 +142,9 @@ class _Place:
     partitions: tuple[int, ...]
     inputs: tuple[_InputWiring, ...]
     outputs: tuple[_OutputWiring, ...]
+    #: The only queue of all inputs or outputs, if there is exactly one: the common case, made quick.
+    lone_input: int | None
+    lone_output: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,18 +175,40 @@ def _draw(dag: DAG, default_parallelism: int, partition_count: int) -> _Blueprin
     if sink is not None:
         outputs[sink][0] = _OutputWiring((len(links),), Routing.UNICAST)
     places = tuple(
-        _Place(
-            position,
-            instance,
-            parallelism[vertex.name],
-            tuple(range(instance, partition_count, parallelism[vertex.name])),
-            tuple(wiring for _, wiring in sorted(inputs[first[vertex.name] + instance].items())),
-            tuple(wiring for _, wiring in sorted(outputs[first[vertex.name] + instance].items())),
-        )
+        _place(position, instance, parallelism[vertex.name], partition_count, inputs[index], outputs[index])
         for position, vertex in enumerate(vertices)
-        for instance in range(parallelism[vertex.name])
+        for instance, index in enumerate(
+            range(first[vertex.name], first[vertex.name] + parallelism[vertex.name])
+        )
     )
     return _Blueprint(places, tuple(links), sink)
+
+
+def _place(
+    position: int,
+    instance: int,
+    parallelism: int,
+    partition_count: int,
+    inputs: Mapping[int, _InputWiring],
+    outputs: Mapping[int, _OutputWiring],
+) -> _Place:
+    input_wirings = tuple(wiring for _, wiring in sorted(inputs.items()))
+    output_wirings = tuple(wiring for _, wiring in sorted(outputs.items()))
+    return _Place(
+        position,
+        instance,
+        parallelism,
+        tuple(range(instance, partition_count, parallelism)),
+        input_wirings,
+        output_wirings,
+        _lone_queue(input_wirings),
+        _lone_queue(output_wirings),
+    )
+
+
+def _lone_queue(wirings: Sequence[_InputWiring | _OutputWiring]) -> int | None:
+    lone = len(wirings) == 1 and len(wirings[0].queues) == 1
+    return wirings[0].queues[0] if lone else None
 
 
 def _draw_edge(

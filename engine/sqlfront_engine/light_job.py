@@ -57,7 +57,7 @@ class LightJob:
         return self._execution.statistics()
 
     def __del__(self) -> None:
-        if self._execution.has_reader:
+        if self._execution.has_result:
             self._execution.stop(JobStatus.CANCELLED)
 
 

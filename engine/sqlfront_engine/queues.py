@@ -178,4 +178,5 @@ class BatchQueue:
         """Drop what is in the queue, and all that may come."""
         self.abandoned = True
         self._batches.clear()
-        self.producer.wake()
+        if not self.finished:
+            self.producer.wake()

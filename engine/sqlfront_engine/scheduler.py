@@ -199,14 +199,15 @@ class InlineRunner:
         self._random = None if seed is None else random.Random(seed)
         self.schedule: Callable[[Tasklet], None] = self._runnable.append
 
-    def run_next(self) -> bool:
-        """Run one tasklet; False if none is runnable."""
+    def run_round(self) -> bool:
+        """Run each tasklet that is runnable now once (in random order: one of them); False if none is."""
         runnable = self._runnable
-        if self._random is not None and runnable:
-            runnable.rotate(self._random.randrange(len(runnable)))
-        try:
-            tasklet = runnable.popleft()
-        except IndexError:
+        if not runnable:
             return False
-        tasklet.run()
+        if self._random is not None:
+            runnable.rotate(self._random.randrange(len(runnable)))
+            runnable.popleft().run()
+            return True
+        for _ in range(len(runnable)):
+            runnable.popleft().run()
         return True

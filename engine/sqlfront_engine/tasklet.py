@@ -147,67 +147,69 @@ class Tasklet:
 
     def wake(self) -> None:
         """A queue has changed, or the tasklet was stopped: run again. Any thread may call it."""
-        self._notified = True
-        if self._gate.acquire(False):
-            self.schedule(self)
+        # A note that is there already hasn't been read yet: whoever left it sees to it that it will be.
+        if not self._notified:
+            self._notified = True
+            if self._gate.acquire(False):
+                self.schedule(self)
 
     def run(self) -> bool:
         """Go on as far as possible; True when the tasklet has ended. Only whoever got it from ``schedule``
-        calls this.
+        calls it.
 
-        An error of the processor goes to the listener; one that isn't an Exception (an interrupt) is
-        raised, too.
+        An error of the processor goes to the listener; one that isn't an Exception (an interrupt) is raised,
+        too.
         """
         started = self._now()
+        self._notified = False
         try:
-            progress = self._call()
-        except Exception as error:  # noqa: BLE001 - whatever it is, it fails the job
-            self._listener.failed(self, error)
+            if self.stopped or self._output.abandoned:
+                progress = self._close()
+            else:
+                progress = self._drive()
+        except StopIteration:
+            self._free()
             progress = Progress.DONE
         except BaseException as error:
+            self._free()
             self._listener.failed(self, error)
-            self._listener.ended(self)
-            raise
+            if not isinstance(error, Exception):
+                self._end()
+                raise
+            progress = Progress.DONE
         self._calls += 1
         elapsed = self._now() - started
         self._busy += elapsed
         if elapsed > self._longest:
-            self._longest = elapsed
-            if elapsed > SLOW_CALL and self.cooperative:
-                logger.debug("a call of %s took %.0f ms", self.vertex, elapsed * 1000)
+            self._note_longest(elapsed)
         if progress is Progress.RUNNABLE:
             self.schedule(self)
-        elif progress is Progress.BLOCKED:
+            return False
+        if progress is Progress.BLOCKED:
             self._gate.release()
             # A wake while the gate was held left only its note.
             if self._notified and self._gate.acquire(False):
                 self.schedule(self)
-        else:
-            self._listener.ended(self)
-            return True
-        return False
+            return False
+        self._end()
+        return True
 
-    def _call(self) -> Progress:
-        self._notified = False
-        if self.stopped or self._output.abandoned:
-            self._close()
-            return Progress.DONE
-        if self._generator is None:
-            assert self._processor is not None
-            assert self._context is not None
-            self._generator = self._processor.run(self._context)
-        try:
-            return self._drive(self._generator)
-        except StopIteration:
-            self._free()
-            return Progress.DONE
-        except BaseException:
-            self._free()
-            raise
+    def _note_longest(self, elapsed: float) -> None:
+        self._longest = elapsed
+        if elapsed > SLOW_CALL and self.cooperative:
+            logger.debug("a call of %s took %.0f ms", self.vertex, elapsed * 1000)
 
-    def _drive(self, generator: Steps) -> Progress:
+    def _end(self) -> None:
+        listener = self._listener
+        del self._listener  # it knows its tasklets: no cycle may keep an ended job alive
+        listener.ended(self)
+
+    def _drive(self) -> Progress:
         """Resume the generator again and again; StopIteration when it returns."""
-        output, step = self._output, self._step
+        generator = self._generator
+        if generator is None:
+            generator = self._begin()
+        resume, output, step = generator.send, self._output, self._step
         share = BATCH_ROWS
         while True:
             answer = None
@@ -235,31 +237,38 @@ class Tasklet:
                     self._batches_out += 1
                     self._rows_out += rows
                     if output.abandoned:
-                        self._close()
-                        return Progress.DONE
+                        return self._close()
                 share -= rows + STEP_ROWS
                 if share <= 0:
                     self._step = None
                     return Progress.RUNNABLE
-            step = generator.send(answer)
+            step = resume(answer)
             if step is None:
                 raise InternalError(f"{self.vertex!r} yielded neither a Take nor a batch")
 
+    def _begin(self) -> Steps:
+        assert self._processor is not None
+        assert self._context is not None
+        self._generator = self._processor.run(self._context)
+        return self._generator
+
     # ---- ending
 
-    def _close(self) -> None:
+    def _close(self) -> Progress:
         """End before the processor does: its generator gets GeneratorExit, so that it frees what it holds."""
         try:
             if self._generator is not None:
                 self._generator.close()
         finally:
             self._free()
+        return Progress.DONE
 
     def _free(self) -> None:
         """Tell both sides, and drop all that could hold memory."""
         self.ended = True
         self._generator = self._step = self._processor = self._context = None
-        self.account.close()
+        if self.account.held:
+            self.account.close()
         self._output.finish()
         for source in self._inputs:
             source.abandon()

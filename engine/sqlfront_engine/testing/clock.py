@@ -1,0 +1,35 @@
+"""Time under a test's control."""
+
+from collections.abc import Callable
+
+
+class FakeClock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self, start: float = 0.0) -> None:
+        self._now = start
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._count = 0
+
+    def now(self) -> float:
+        """Seconds since an arbitrary start."""
+        return self._now
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """Have :meth:`advance` call ``callback`` at ``deadline``; returns the function that forgets it."""
+        self._count += 1
+        timer = (deadline, self._count, callback)
+        self._timers.append(timer)
+
+        def forget() -> None:
+            if timer in self._timers:
+                self._timers.remove(timer)
+
+        return forget
+
+    def advance(self, seconds: float) -> None:
+        """Move the time on, and call what has become due, earliest first."""
+        self._now += seconds
+        while due := sorted(timer for timer in self._timers if timer[0] <= self._now):
+            self._timers.remove(due[0])
+            due[0][2]()

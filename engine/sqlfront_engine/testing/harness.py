@@ -1,0 +1,236 @@
+"""The hostile harness: one processor instance on a real engine, in every unpleasant order."""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, cast
+
+import pyarrow as pa
+
+from sqlfront_engine.coordinator import Engine, JobConfig
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.processor import ANY_INPUT, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.testing.rows import check_batch, check_rows, to_physical
+from sqlfront_engine.types import logical
+
+
+class CountingMemory:
+    """A :class:`~sqlfront_engine.processor.MemoryAccount` without a limit that remembers what it saw."""
+
+    def __init__(self) -> None:
+        self.held = 0
+        self.peak = 0
+
+    def charge(self, size: int) -> None:
+        """Count ``size`` more bytes."""
+        assert size >= 0, f"charged {size} bytes"
+        self.held += size
+        self.peak = max(self.peak, self.held)
+
+    def release(self, size: int) -> None:
+        """Give back ``size`` bytes; more than were charged is a failure."""
+        assert 0 <= size <= self.held, f"released {size} bytes of {self.held}"
+        self.held -= size
+
+
+def lone_context(vertex: str = "test") -> ProcessorContext:
+    """The context of a single instance on a single member, with unlimited memory."""
+    return ProcessorContext(vertex=vertex, memory=CountingMemory())
+
+
+def verify_processor(
+    processor: Processor,
+    inputs: Sequence[Sequence[pa.RecordBatch]],
+    expected: pa.Table | Sequence[Sequence[object]],
+    *,
+    ordered: bool = False,
+    orders: int = 50,
+    context: Callable[[], ProcessorContext] | None = None,
+) -> None:
+    """Run one instance of ``processor`` over ``inputs`` (one sequence of batches per ordinal, in logical or
+    physical form) in ``orders`` hostile ways and compare the rows of its output with ``expected`` each time.
+
+    ``expected`` as a table also fixes column names and (logical) types. Without ``ordered`` rows compare as a
+    multiset. Floats compare with a relative tolerance of 1e-9 (NaN equals NaN, 0.0 differs from -0.0), all
+    else exactly. Each order runs a second time with a consumer that stops early; either time all memory has
+    to be free in the end. ``context`` makes the processor's context anew for each run; None: the engine's
+    own, for a single instance. AssertionError names the order that failed.
+    """
+    with Engine(workers=1) as engine:
+        for seed in range(orders):
+            order = _HostileOrder(seed)
+            try:
+                batches = order.run(engine, processor, inputs, context)
+                check_rows(batches, expected, ordered=ordered)
+                order.run(engine, processor, inputs, context, quota=order.random.randrange(len(batches) + 1))
+            except AssertionError as error:
+                raise AssertionError(f"order {seed} ({order.cut.__name__.strip('_')}): {error}") from error
+
+
+def run_processor(
+    processor: Processor,
+    inputs: Sequence[Sequence[pa.RecordBatch]] = (),
+    *,
+    context: ProcessorContext | None = None,
+) -> list[pa.RecordBatch]:
+    """The batches that one instance emits over ``inputs``, driven directly: the inputs arrive as they are,
+    lowest ordinal first, and no engine is involved. Checks that every batch is valid and of physical form."""
+    feeds = [[to_physical(batch) for batch in reversed(batches)] for batches in inputs]
+    generator = processor.run(context or lone_context())
+    emitted: list[pa.RecordBatch] = []
+    answer: pa.RecordBatch | None = None
+    while True:
+        try:
+            step = generator.send(answer)
+        except StopIteration:
+            return emitted
+        answer = None
+        if isinstance(step, Take):
+            live = feeds if step.ordinal == ANY_INPUT else [feeds[step.ordinal]]
+            answer = next((feed.pop() for feed in live if feed), None)
+        else:
+            check_batch(step)
+            if step.num_rows:
+                emitted.append(step)
+
+
+class _HostileOrder:
+    """One way to run a processor, chosen by ``seed``; the first ones are the plain ones."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = random.Random(seed)
+        self.cut = _CUTS[seed] if seed < len(_CUTS) else _random_cuts
+
+    def run(
+        self,
+        engine: Engine,
+        processor: Processor,
+        inputs: Sequence[Sequence[pa.RecordBatch]],
+        make_context: Callable[[], ProcessorContext] | None,
+        quota: int | None = None,
+    ) -> list[pa.RecordBatch]:
+        """What the processor emits; ``quota``: its consumer takes only that many batches."""
+        dag = DAG()
+        tested = dag.vertex("tested", _Checked(processor), 1)
+        resources: dict[str, object] = {"context": make_context() if make_context else None}
+        for ordinal, batches in enumerate(inputs):
+            resources[f"input {ordinal}"] = self._feed(batches)
+            source = dag.vertex(f"input {ordinal}", Batches(f"input {ordinal}"), 1)
+            edge = Edge.from_(source).to(tested, ordinal)
+            dag.edge(edge.queue_size(1 + self.random.randrange(3)))
+        consumer = dag.vertex("consumer", _Quota(quota), 1)
+        dag.edge(Edge.between(tested, consumer).queue_size(1))
+        dag.edge(Edge.between(consumer, dag.vertex("result", ResultSink(), 1)).queue_size(1))
+        config = JobConfig(resources=resources, inline=True, order_seed=self.seed or None)
+        try:
+            batches = list(engine.run(dag, config).batches())
+        except InternalError as error:
+            if isinstance(error.__cause__, AssertionError):
+                raise error.__cause__ from None
+            raise
+        held = engine.statistics().memory.used
+        assert not held, f"{held} bytes are still charged"
+        return batches
+
+    def _feed(self, batches: Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+        cut = [to_physical(piece) for batch in batches for piece in self.cut(batch, self.random)]
+        return [_recode_strings(batch, self.random) for batch in cut] if self.seed else cut
+
+
+class _Checked(Processor, frozen=True):
+    """The tested processor, each of whose batches is checked; in the test's context if it gave one."""
+
+    tested: Processor
+
+    def run(self, context: ProcessorContext) -> Steps:
+        given = cast("ProcessorContext | None", context.resources["context"])
+        steps = self.tested.run(given or context)
+        answer: pa.RecordBatch | None = None
+        try:
+            while True:
+                try:
+                    step = steps.send(answer)
+                except StopIteration:
+                    return
+                if not isinstance(step, Take):
+                    check_batch(step)
+                answer = yield step
+        finally:
+            steps.close()
+
+
+class _Quota(Processor, frozen=True):
+    """Takes only so many batches."""
+
+    batches: int | None
+
+    def run(self, context: ProcessorContext) -> Steps:
+        left = self.batches
+        while left != 0 and (batch := (yield Take(0))) is not None:
+            yield batch
+            left = None if left is None else left - 1
+
+
+def _as_given(batch: pa.RecordBatch, _: random.Random) -> Iterator[pa.RecordBatch]:
+    yield batch
+
+
+def _one_row_batches(batch: pa.RecordBatch, _: random.Random) -> Iterator[pa.RecordBatch]:
+    for row in range(batch.num_rows):
+        yield batch.slice(row, 1)
+
+
+def _one_row_batches_with_empty_ones(batch: pa.RecordBatch, _: random.Random) -> Iterator[pa.RecordBatch]:
+    yield batch.slice(0, 0)
+    for row in range(batch.num_rows):
+        yield batch.slice(row, 1)
+        yield batch.slice(row, 0)
+
+
+def _random_cuts(batch: pa.RecordBatch, randomness: random.Random) -> Iterator[pa.RecordBatch]:
+    start = 0
+    while start < batch.num_rows:
+        length = randomness.randrange(batch.num_rows - start + 1)
+        yield batch.slice(start, length)
+        start += length
+
+
+_CUTS: Final = (_as_given, _one_row_batches, _one_row_batches_with_empty_ones)
+
+
+def _recode_strings(batch: pa.RecordBatch, randomness: random.Random) -> pa.RecordBatch:
+    """Flip a coin for each string column: dictionary-encoded (with a dictionary of this batch) or plain."""
+    columns = [
+        column.cast(pa.string()).dictionary_encode()
+        if pa.types.is_string(logical(column.type)) and randomness.random() < 0.5
+        else column
+        for column in batch.columns
+    ]
+    if all(new is old for new, old in zip(columns, batch.columns, strict=True)) or not columns:
+        return batch
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+class Batches(Processor, frozen=True):
+    """A source: the batches under ``resource`` among the job's resources, dealt to its instances in turn."""
+
+    resource: str
+
+    def run(self, context: ProcessorContext) -> Steps:
+        batches = cast("Sequence[pa.RecordBatch]", context.resources[self.resource])
+        yield from batches[context.global_index :: context.total_parallelism]
+
+
+def run_dag(
+    dag: DAG,
+    *,
+    resources: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    parallelism: int = 1,
+) -> list[pa.RecordBatch]:
+    """The result of a DAG, run on the caller's thread, with a ``seed`` its tasklets in random order."""
+    with Engine(workers=parallelism) as engine:
+        config = JobConfig(resources=resources or {}, inline=True, parallelism=parallelism, order_seed=seed)
+        return list(engine.run(dag, config).batches())

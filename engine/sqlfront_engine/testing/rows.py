@@ -1,0 +1,112 @@
+"""Batches made from rows, and rows compared."""
+
+from collections.abc import Sequence
+from math import copysign, isclose, isnan
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.types import DICTIONARY_STRING, logical, physical
+
+Row = tuple[object, ...]
+
+#: Relative tolerance for float and double results: the order of additions is free.
+FLOAT_TOLERANCE: Final = 1e-9
+
+
+def batch_of(schema: pa.Schema, rows: Sequence[Sequence[object]]) -> pa.RecordBatch:
+    """A batch in physical form from Python rows and a (logical) schema.
+
+    >>> batch_of(pa.schema([("a", pa.int32())]), [(1,), (None,)]).to_pydict()
+    {'a': [1, None]}
+    """
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    types = [physical(field.type) for field in schema]
+    arrays = [
+        from_values(values, field.type).cast(data_type)
+        for values, field, data_type in zip(columns, schema, types, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(zip(schema.names, types, strict=True))))
+
+
+def to_physical(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with every column in the form in which it travels; dictionary strings stay as they are."""
+    types = [physical(column.type) for column in batch.columns]
+    if all(column.type == data_type for column, data_type in zip(batch.columns, types, strict=True)):
+        return batch
+    columns = [column.cast(data_type) for column, data_type in zip(batch.columns, types, strict=True)]
+    schema = pa.schema(list(zip(batch.schema.names, types, strict=True)))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def check_batch(batch: pa.RecordBatch) -> None:
+    """AssertionError unless the batch is a well-formed one whose columns are in physical form."""
+    assert isinstance(batch, pa.RecordBatch), f"yielded a {type(batch).__name__}"
+    batch.validate(full=True)
+    for field in batch.schema:
+        plain = physical(logical(field.type))
+        proper = field.type == plain or (field.type == DICTIONARY_STRING and pa.types.is_string(plain))
+        assert proper, f"column {field.name!r} travels as {field.type}, not {plain}"
+
+
+def check_rows(
+    batches: Sequence[pa.RecordBatch],
+    expected: pa.Table | Sequence[Sequence[object]],
+    *,
+    ordered: bool = False,
+) -> None:
+    """AssertionError unless the batches hold the expected rows, compared as :func:`verify_processor` says."""
+    if isinstance(expected, pa.Table):
+        wanted_schema = [(field.name, logical(field.type)) for field in expected.schema]
+        for batch in batches:
+            schema = [(field.name, logical(field.type)) for field in batch.schema]
+            assert schema == wanted_schema, f"columns {schema}, expected {wanted_schema}"
+        wanted = rows_of(expected.to_batches())
+    else:
+        wanted = [tuple(row) for row in expected]
+    actual = rows_of(batches)
+    if not ordered:
+        wanted, actual = sorted(wanted, key=_sort_key), sorted(actual, key=_sort_key)
+    assert len(actual) == len(wanted), f"{len(actual)} rows, expected {len(wanted)}: {_shorten(actual)}"
+    for position, (row, wanted_row) in enumerate(zip(actual, wanted, strict=True)):
+        assert same_value(row, wanted_row), f"row {position} is {row}, expected {wanted_row}"
+
+
+def rows_of(batches: Sequence[pa.RecordBatch]) -> list[Row]:
+    """The rows of batches as tuples of Python values."""
+    rows: list[Row] = []
+    for batch in batches:
+        columns = [column.to_pylist() for column in batch.columns]
+        rows.extend(zip(*columns, strict=True) if columns else [()] * batch.num_rows)
+    return rows
+
+
+def same_value(left: object, right: object) -> bool:
+    """Equality of two values of a row, floats within the tolerance, NaN equal to itself, the types alike."""
+    if isinstance(left, float) and isinstance(right, float):
+        if isnan(left) or isnan(right):
+            return isnan(left) and isnan(right)
+        if left == right == 0.0:
+            return copysign(1, left) == copysign(1, right)
+        return left == right or isclose(left, right, rel_tol=FLOAT_TOLERANCE)
+    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
+        return len(left) == len(right) and all(map(same_value, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same_value(left[key], right[key]) for key in left)
+    return type(left) is type(right) and left == right
+
+
+def _sort_key(row: Row) -> tuple[object, ...]:
+    """An order over rows in which almost equal floats decide last."""
+    kinds = tuple(type(value).__name__ for value in row)
+    exact = tuple(repr(value) for value in row if not isinstance(value, float))
+    floats = tuple(
+        (isnan(value), 0.0 if isnan(value) else value) for value in row if isinstance(value, float)
+    )
+    return (kinds, exact, floats)
+
+
+def _shorten(rows: Sequence[Row]) -> str:
+    text = repr(rows)
+    return text if len(text) <= 1000 else f"{text[:1000]}..."
