@@ -32,9 +32,9 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     """Rows of input 0 (left) and input 1 (right) whose keys are equal and that satisfy ``condition``.
 
     The right side, or the left one with ``build_left``, is held; the other streams. Keys are pairs of columns
-    of one type; null equals nothing unless ``null_safe`` says so for its position. ``condition`` (None = true)
-    is over the left row followed by the right row, and ``output`` are the ordinals of that row to emit (None
-    = all; of semi and anti joins the left row).
+    of one type; null equals nothing unless ``null_safe`` says so for its position. ``condition`` (None =
+    true) is over the left row followed by the right row, and ``output`` are the ordinals of that row to emit
+    (None = all; of semi and anti joins the left row).
 
     Both inputs are partitioned by the keys, or the held one is broadcast; kinds that emit unmatched (or, for
     semi, matched) held rows can't have it broadcast. ``null_aware_anti`` is NOT IN: one key, no condition,

@@ -12,6 +12,7 @@ from sqlfront_engine.columns.encoding import Integers, as_integers
 from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.failures import arithmetic_overflow
 from sqlfront_engine.functions.accumulators.base import (
+    Doubles,
     Groups,
     all_valid,
     doubles,
@@ -71,7 +72,11 @@ class SumDoubles:
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (values,) = without_nulls(groups, arguments)
-        return [from_numpy(sum_doubles(groups, numpy_view(values)), DOUBLE, groups.counts() > 0)]
+        return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
+
+    def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
+        """The states of sums over so many values."""
+        return [from_numpy(sums, DOUBLE, counts > 0)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
         return self.update(groups, states)
@@ -93,13 +98,18 @@ class SumIntegers:
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (values,) = without_nulls(groups, arguments)
-        counts = groups.counts()
-        sums, fits = _exact_sums(groups, integers(values))
-        if self.tolerant:
-            return [from_numpy(sums, BIGINT, fits & (counts > 0)), from_numpy(counts, BIGINT)]
-        if not fits.all():
-            raise arithmetic_overflow("try_add")
-        return [from_numpy(sums, BIGINT, counts > 0)]
+        return self.from_sums(exact_sums(groups, values), groups.counts())
+
+    def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
+        """The states of exact sums over so many values."""
+        valid = counts > 0
+        if isinstance(sums, WideSums):
+            fits = sums.fit_bigint()
+            if not fits.all() and not self.tolerant:
+                raise arithmetic_overflow("try_add")
+            sums, valid = sums.low, valid & fits
+        result = from_numpy(sums, BIGINT, valid)
+        return [result, from_numpy(counts, BIGINT)] if self.tolerant else [result]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
         if not self.tolerant:
@@ -126,8 +136,10 @@ class SumDecimals:
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (values,) = without_nulls(groups, arguments)
-        counts = groups.counts()
-        sums = sum_decimals(groups, values)
+        return self.from_sums(exact_sums(groups, values), groups.counts())
+
+    def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
+        """The states of exact unscaled sums over so many values."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit(self.type.precision)
@@ -156,10 +168,11 @@ class AverageDoubles:
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (values,) = without_nulls(groups, arguments)
-        return [
-            from_numpy(sum_doubles(groups, numpy_view(values)), DOUBLE),
-            from_numpy(groups.counts(), BIGINT),
-        ]
+        return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
+
+    def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
+        """The states of sums over so many values."""
+        return [from_numpy(sums, DOUBLE), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
         return [
@@ -187,12 +200,16 @@ class AverageDecimals:
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (values,) = without_nulls(groups, arguments)
-        return [self._sums(groups, values), from_numpy(groups.counts(), BIGINT)]
+        return self.from_sums(exact_sums(groups, values), groups.counts())
+
+    def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
+        """The states of exact unscaled sums over so many values."""
+        return [self._state(sums), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
         valid = all_valid(states[:1])
         kept, (sums,) = without_nulls(groups, states[:1])
-        result = self._sums(kept, sums)
+        result = self._state(exact_sums(kept, sums))
         if valid is not None:
             result = _null_where(result, _overflowed(groups, states))
         return [result, from_numpy(_sum_counts(groups, states[1]), BIGINT)]
@@ -208,8 +225,7 @@ class AverageDecimals:
             raise _decimal_overflow("try_avg")
         return decimal_array(result, physical(self.type), valid & fits)
 
-    def _sums(self, groups: Groups, values: pa.Array) -> pa.Array:
-        sums = sum_decimals(groups, values)
+    def _state(self, sums: Integers | WideSums) -> pa.Array:
         fits = None
         if isinstance(sums, WideSums):
             fits = sums.fit(self.sum_type.precision)
@@ -218,22 +234,14 @@ class AverageDecimals:
         return decimal_array(sums, physical(self.sum_type), fits)
 
 
-def sum_decimals(groups: Groups, values: pa.Array) -> Integers | WideSums:
-    """The exact unscaled sum of each group of a decimal column without nulls."""
+def exact_sums(groups: Groups, values: pa.Array) -> Integers | WideSums:
+    """The exact (unscaled) sum of each group of a column of whole numbers or decimals without nulls."""
     narrow = as_integers(values)
     if narrow is not None:
         sums = sum_integers(groups, narrow)
         if sums is not None:
             return sums
     return sum_wide(groups, unscaled(values))
-
-
-def _exact_sums(groups: Groups, values: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
-    sums = sum_integers(groups, values)
-    if sums is not None:
-        return sums, np.ones(groups.size, np.bool_)
-    wide = sum_wide(groups, values)
-    return wide.low, wide.fit_bigint()
 
 
 def _sum_counts(groups: Groups, counts: pa.Array) -> Integers:

@@ -50,11 +50,17 @@ def unscaled(column: pa.Array) -> Integers | Words:
 
 def sum_wide(groups: Groups, values: Integers | Words) -> WideSums:
     """The sum of each group, by 32-bit limbs, which can't overflow below 2**31 rows."""
-    if values.ndim == 1:
-        low, high = values, values >> 63
-    else:
-        low, high = values[:, 0], values[:, 1]
-    limbs = [_sum_limb(groups, limb) for limb in (low & _LOW, (low >> 32) & _LOW, high & _LOW, high >> 32)]
+    return combine_limbs([_sum_limb(groups, limb) for limb in split_limbs(values)])
+
+
+def split_limbs(values: Integers | Words) -> list[Integers]:
+    """Whole numbers as four limbs of 32 bits, lowest first; the highest is signed."""
+    low, high = (values, values >> 63) if values.ndim == 1 else (values[:, 0], values[:, 1])
+    return [low & _LOW, (low >> 32) & _LOW, high & _LOW, high >> 32]
+
+
+def combine_limbs(limbs: list[Integers]) -> WideSums:
+    """The numbers that sums of limbs stand for; ``limbs`` are overwritten."""
     for position in range(3):
         limbs[position + 1] += limbs[position] >> 32
         limbs[position] &= _LOW

@@ -1,0 +1,110 @@
+"""Window functions: ``function(...) OVER (PARTITION BY ... ORDER BY ...)``."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import gather, make_batch, row_indices, slices
+from sqlfront_engine.columns.window_rows import WindowRows, window_rows
+from sqlfront_engine.display import describe_call
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.evaluate import compile_expression, evaluate_scalar
+from sqlfront_engine.expressions import SortKey, WindowCall
+from sqlfront_engine.functions.aggregates import AggregateFunction, AggregateSignature, lookup_aggregate
+from sqlfront_engine.functions.frames import aggregate_frames
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.inputs import take_all
+from sqlfront_engine.processors.sort import describe_keys
+
+#: From the input, its rows in window order and their indices to a result per position.
+_Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array]
+
+
+class Window(Processor, frozen=True, tag_field="processor", tag=True):
+    """The input rows, each followed by one column per call. All calls share partitions and order; all rows of
+    a partition must meet in one instance. Holds its whole input; the output has the input's order."""
+
+    cooperative = False
+
+    partition_keys: tuple[int, ...]
+    order_keys: tuple[SortKey, ...]
+    calls: tuple[WindowCall, ...]
+    schema: pa.Schema
+
+    def run(self, context: ProcessorContext) -> Steps:
+        computes = [_prepare(call, context.settings) for call in self.calls]
+        batch = yield from take_all(0, context)
+        if batch is None:
+            return
+        rows = window_rows(batch, self.partition_keys, self.order_keys)
+        context.memory.charge(8 * 6 * len(rows))
+        places = np.empty(len(rows), np.int64)
+        places[rows.order] = np.arange(len(rows))
+        order, back = row_indices(rows.order), row_indices(places)
+        columns: list[pa.Array] = batch.columns
+        for compute in computes:
+            result = gather(compute(batch, rows, order), back)
+            context.memory.charge(result.nbytes)
+            columns.append(result)
+        yield from slices(make_batch(columns, self.schema.names, batch.num_rows), BATCH_ROWS)
+
+    def describe(self) -> str:
+        calls = ", ".join(map(describe_call, self.calls))
+        keys = ", ".join(f"#{ordinal}" for ordinal in self.partition_keys)
+        return f"Window: {calls} partition by [{keys}] order by [{describe_keys(self.order_keys)}]"
+
+
+def _prepare(call: WindowCall, settings: Settings) -> _Compute:
+    """The computation of one call."""
+    function = lookup_window(call.function) or lookup_aggregate(call.function)
+    if function is None:
+        raise NotSupportedError(f"the window function {call.function} is not supported")
+    evaluators = [
+        compile_expression(argument, settings)
+        for position, argument in enumerate(call.arguments)
+        if position not in function.constants
+    ]
+    constants = tuple(
+        evaluate_scalar(call.arguments[position], settings)
+        for position in function.constants
+        if position < len(call.arguments)
+    )
+
+    def arguments(batch: pa.RecordBatch, order: pa.Array) -> list[pa.Array]:
+        return [gather(evaluate(batch), order) for evaluate in evaluators]
+
+    if isinstance(function, WindowFunction):
+        return _window_function(function, call, constants, arguments)
+    return _aggregate(function, call, constants, arguments)
+
+
+_Arguments = Callable[[pa.RecordBatch, pa.Array], list[pa.Array]]
+
+
+def _window_function(
+    function: WindowFunction, call: WindowCall, constants: tuple[object, ...], arguments: _Arguments
+) -> _Compute:
+    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array:
+        frame = rows.frame(call.frame)
+        return function.kernel(
+            WindowInvocation(rows, frame, arguments(batch, order), constants, call.ignore_nulls)
+        )
+
+    return compute
+
+
+def _aggregate(
+    function: AggregateFunction, call: WindowCall, constants: tuple[object, ...], arguments: _Arguments
+) -> _Compute:
+    types = tuple(argument.type for argument in call.arguments)
+    if call.ignore_nulls:
+        constants = (True,)
+    accumulator = function.make(AggregateSignature(types, call.type, constants))
+
+    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array:
+        return aggregate_frames(accumulator, rows, rows.frame(call.frame), arguments(batch, order))
+
+    return compute
