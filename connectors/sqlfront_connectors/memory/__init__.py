@@ -9,6 +9,6 @@ Reading order: ``segment`` (how rows lie), ``scan`` (how they are read), ``table
 ``statistics``.
 """
 
-from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable
+from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of
 
-__all__ = ["MemoryConnector", "MemoryTable"]
+__all__ = ["MemoryConnector", "MemoryTable", "partitioning_of"]
