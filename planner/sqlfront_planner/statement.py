@@ -205,21 +205,37 @@ def parse(sql: str) -> Statement:
     >>> parse("select 1 + 1").text
     'select 1 + 1'
     """
-    word = first_word(sql)
+    return parse_from(sql)
+
+
+def parse_from(sql: str, start: int = 0) -> Statement:
+    """The statement that the text holds from offset ``start`` to its end.
+
+    Raises as :func:`parse` does.
+    """
+    place = lead(sql, start)
+    word = "" if place is None else sql[place[0] : place[1]].upper()
     if word in _QUERY_WORDS:
-        return parse_query(sql)
-    from sqlfront_planner import commands  # its grammar costs a query nothing
+        return parse_query(sql, start)
+    if word in ("", ";"):
+        raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
+    from sqlfront_planner import commands  # noqa: PLC0415 - its grammar costs a query nothing
 
-    return commands.parse_command(sql, word)
-
-
-def first_word(sql: str) -> str:
-    """The first word in upper case, or the first character if that isn't a letter; comments are skipped."""
-    match = _LEAD.match(sql)
-    return match[1].upper() if match else ""
+    return commands.parse_command(sql, word, start)
 
 
-_LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*([^\W\d]\w*|\S)", re.DOTALL)
+def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
+    """The range of the first word from ``start``, or of the first character if that isn't a letter; comments are skipped.
+    None if there is nothing.
+
+    >>> lead("/* a */ select 1")
+    (8, 14)
+    """
+    match = _LEAD.match(sql, start)
+    return match.span(1) if match else None
+
+
+_LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+([^\W\d]\w*|\S)", re.DOTALL)
 
 
 def parse_query(sql: str, start: int = 0) -> Query:
@@ -235,7 +251,7 @@ def parse_query(sql: str, start: int = 0) -> Query:
     except ParseError as error:
         raise _syntax_error(error, rewritten, sql) from None
     tree = trees[0] if trees else None
-    if not isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Query | exp.Values):
         raise _error_at(tokens[0], sql)
     return Query(sql, sql[tokens[0].start : tokens[-1].end + 1], tree)
 
@@ -254,7 +270,7 @@ def split_statements(text: str) -> tuple[str, ...]:
             statements.append(text[start : match.start()])
             start = match.end()
     statements.append(text[start:])
-    return tuple(statement.strip() for statement in statements if first_word(statement))
+    return tuple(statement.strip() for statement in statements if lead(statement) is not None)
 
 
 _SCRIPT: Final = re.compile(
