@@ -3,7 +3,7 @@
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Call, Case, Expr, Literal
 from sqlfront_engine.functions.registry import Settings
-from sqlfront_planner.logical import LogicalPlan, walk_plan
+from sqlfront_planner.logical import Limit, LogicalPlan
 from sqlfront_planner.rules.fold_constants import is_constant
 
 
@@ -12,11 +12,13 @@ def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPla
     Spark does; the plan itself stays as it is.
 
     Except in the branches of a CASE or COALESCE, where a row has to ask for it. Stands after column pruning,
-    as what is never read is never an error.
+    as what is never read is never an error. Below LIMIT 0 nothing is.
     """
-    for node in walk_plan(plan):
-        for operand in node.operands():
+    if not (isinstance(plan, Limit) and plan.count == 0):
+        for operand in plan.operands():
             _surface(operand, settings)
+        for child in plan.inputs():
+            surface_constant_errors(child, settings)
     return plan
 
 

@@ -44,6 +44,7 @@ from sqlfront_planner.rewriting import (
     holds_subquery,
     selected,
     shift,
+    strict_columns,
 )
 
 
@@ -183,8 +184,8 @@ class _Attaching:
         default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
         if default is None or (isinstance(default, Literal) and default.value is None):
             default = None
-        # An expression over the subquery's row may be other than null where there is no row.
-        if default is None and isinstance(value, Column):
+        # Without a match the left join gives nulls: enough for a value that is null if a column of it is.
+        if default is None and strict_columns(value):
             self.join(pulled, JoinKind.LEFT)
             return _on(value, width)
         marked = Project(

@@ -1,0 +1,30 @@
+"""A union of unions is one union."""
+
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import LogicalPlan, SetKind, SetOperation, transform_plan
+
+
+def flatten_unions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """The branches of a UNION ALL that is itself a branch of one become branches of the outer one.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(flatten_unions, "select a from t union all select b from t union all select c from u"))
+    SetOperation: union all
+      Project: a#0
+        Scan: t [a, b]
+      Project: b#1
+        Scan: t [a, b]
+      Project: c#1
+        Scan: u [a, c]
+    """
+    return transform_plan(plan, _flatten)
+
+
+def _flatten(plan: LogicalPlan) -> LogicalPlan:
+    if not (isinstance(plan, SetOperation) and plan.kind is SetKind.UNION_ALL):
+        return plan
+    branches: list[LogicalPlan] = []
+    for branch in plan.branches:
+        nested = isinstance(branch, SetOperation) and branch.kind is SetKind.UNION_ALL
+        branches.extend(branch.inputs() if nested else (branch,))
+    return plan if len(branches) == len(plan.branches) else SetOperation(plan.kind, tuple(branches))

@@ -1,0 +1,99 @@
+"""What can have no rows is not computed."""
+
+from sqlfront_engine.expressions import Literal
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+    transform_plan,
+)
+
+
+def propagate_empty(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """A filter that says FALSE, or a LIMIT 0, is an empty relation, and so is all that can have no rows
+    without rows of that input: projections, groupings with keys, inner joins with it.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(propagate_empty, "select a from t where false"))
+    Values:
+    """
+    return transform_plan(plan, _propagate)
+
+
+def is_empty(plan: LogicalPlan) -> bool:
+    """True for a relation that is known to have no rows."""
+    return isinstance(plan, Values) and not plan.rows
+
+
+def _empty(plan: LogicalPlan) -> LogicalPlan:
+    return Values(plan.schema, ())
+
+
+def _propagate(plan: LogicalPlan) -> LogicalPlan:
+    match plan:
+        case Scan(filters=filters) if any(_is_never(part) for part in filters):
+            return _empty(plan)
+        case Filter(condition=condition) if _is_never(condition):
+            return _empty(plan)
+        case Limit(count=0) | Sort(limit=0):
+            return _empty(plan)
+        case Filter() | Project() | Sort() | Limit() | Window():
+            return _empty(plan) if is_empty(plan.input) else plan
+        case Aggregate(keys=(_, *_)):
+            return _empty(plan) if is_empty(plan.input) else plan
+        case Join():
+            return _propagate_join(plan)
+        case SetOperation():
+            return _propagate_set_operation(plan)
+        case _:
+            return plan
+
+
+def _is_never(condition: object) -> bool:
+    return isinstance(condition, Literal) and condition.value is not True
+
+
+def _propagate_join(plan: Join) -> LogicalPlan:
+    left, right = is_empty(plan.left), is_empty(plan.right)
+    if left and plan.kind not in (JoinKind.RIGHT, JoinKind.FULL):
+        return _empty(plan)
+    if not right:
+        return plan
+    match plan.kind:
+        case JoinKind.INNER | JoinKind.SEMI:
+            return _empty(plan)
+        case JoinKind.ANTI | JoinKind.NULL_AWARE_ANTI:
+            return plan.left
+        case JoinKind.LEFT | JoinKind.FULL if not left:
+            row = plan.row()
+            nulls = (Literal(column.type, None) for column in row[plan.left.width :])
+            items = (*row[: plan.left.width], *nulls)
+            return Project(plan.left, items, tuple(column.name for column in row))
+        case _:
+            return plan
+
+
+def _propagate_set_operation(plan: SetOperation) -> LogicalPlan:
+    match plan.kind:
+        case SetKind.UNION_ALL:
+            branches = tuple(branch for branch in plan.branches if not is_empty(branch))
+            if not branches:
+                return _empty(plan)
+            if len(branches) == 1:
+                return branches[0]
+            return plan if len(branches) == len(plan.branches) else SetOperation(plan.kind, branches)
+        case SetKind.INTERSECT | SetKind.INTERSECT_ALL:
+            return _empty(plan) if any(map(is_empty, plan.branches)) else plan
+        case _:
+            return _empty(plan) if is_empty(plan.branches[0]) else plan

@@ -1,0 +1,159 @@
+"""Only the groups that a join will ask for."""
+
+from dataclasses import replace
+from typing import Final
+
+from sqlfront_engine.expressions import Call, Column, columns_used
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import BOOLEAN
+from sqlfront_planner.join_graph import (
+    EqualityClasses,
+    JoinGraph,
+    Relation,
+    build,
+    flatten,
+    is_join_tree,
+    left_deep,
+)
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Scan,
+    walk_plan,
+)
+from sqlfront_planner.rewriting import is_deterministic, selected, shift
+from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
+
+#: The reducing rows must be at most that share of the values that they select from ...
+WORTHWHILE: Final = 0.25
+#: ... and be found by reading at most that share of the rows that the aggregation reads.
+MOST_EXTRA: Final = 0.5
+
+
+def reduce_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """An aggregation that is joined on its grouping key with a much smaller relation reads only the rows
+    whose key is there.
+
+    The rows of groups that find no partner are dropped by the join anyway, so a semi join below the
+    aggregation with the partner's keys changes nothing but the work. The partner is computed twice, so it
+    must be cheap: a filtered table, not the result of large joins. This is what makes a decorrelated scalar
+    subquery as cheap as the few rows that ask for it. Stands after :func:`push_down_filters` and before
+    :func:`reorder_joins`.
+    """
+    return _visit(plan, Cardinality())
+
+
+def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
+    if isinstance(plan, Join) and is_join_tree(plan):
+        graph = flatten(plan)
+        relations = tuple(
+            replace(relation, plan=_visit(relation.plan, cardinality)) for relation in graph.relations
+        )
+        reduced = _reduce(replace(graph, relations=relations), cardinality)
+        changed = any(
+            new.plan is not old.plan for new, old in zip(reduced.relations, graph.relations, strict=True)
+        )
+        return build(reduced, left_deep(reduced)) if changed else plan
+    inputs = plan.inputs()
+    visited = tuple(_visit(child, cardinality) for child in inputs)
+    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+        return plan
+    return plan.with_inputs(visited)
+
+
+def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:
+    classes = EqualityClasses(graph.predicates)
+    relations = []
+    for relation in graph.relations:
+        if not relation.filters and _aggregation(relation.plan) is not None:
+            for place in range(relation.start, relation.start + relation.plan.width):
+                for partner, column in _partners(graph, relation, classes.of(place)):
+                    plan = _with_semi_join(
+                        relation.plan, place - relation.start, partner, column, cardinality
+                    )
+                    relation = replace(relation, plan=plan)
+        relations.append(relation)
+    return replace(graph, relations=tuple(relations))
+
+
+def _partners(graph: JoinGraph, reduced: Relation, members: frozenset[int]) -> list[tuple[LogicalPlan, int]]:
+    """The other relations of the graph that have one of the equal columns, or keep only rows that have it."""
+    found = []
+    for relation in graph.relations:
+        own = range(relation.start, relation.start + relation.plan.width)
+        if relation is reduced or relation.start == reduced.start:
+            continue
+        if relation.filters:
+            column = _compared(relation, own, members) if relation.kind is JoinKind.SEMI else None
+        else:
+            column = min((place for place in members if place in own), default=None)
+        if column is not None:
+            found.append((relation.plan, column - relation.start))
+    return found
+
+
+def _compared(relation: Relation, own: range, members: frozenset[int]) -> int | None:
+    """The column of a semi join's right side that must be equal to one of the members."""
+    for predicate in relation.predicates:
+        match predicate:
+            case Call(function="equal", arguments=(Column() as left, Column() as right)):
+                places = {left.ordinal, right.ordinal}
+                if places & members and len(inner := [place for place in places if place in own]) == 1:
+                    return inner[0]
+    return None
+
+
+def _aggregation(plan: LogicalPlan) -> Aggregate | None:
+    """The aggregation with keys that gives the plan's rows, below filters and projections."""
+    while isinstance(plan, Filter | Project):
+        plan = plan.input
+    return plan if isinstance(plan, Aggregate) and plan.keys else None
+
+
+def _with_semi_join(
+    plan: LogicalPlan, place: int, partner: LogicalPlan, column: int, cardinality: Cardinality
+) -> LogicalPlan:
+    """The plan whose aggregation reads only rows with one of the partner's values, if ``place`` is a key of
+    it and it pays."""
+    match plan:
+        case Filter():
+            return plan.with_inputs((_with_semi_join(plan.input, place, partner, column, cardinality),))
+        case Project():
+            item = plan.expressions[place]
+            if not isinstance(item, Column):
+                return plan
+            below = _with_semi_join(plan.input, item.ordinal, partner, column, cardinality)
+            return plan.with_inputs((below,))
+        case Aggregate() if place < len(plan.keys) and _pays(plan, place, partner, cardinality):
+            key = plan.keys[place]
+            values = selected(partner, [column])
+            other = shift(values.row()[0], plan.input.width)
+            condition = Call(BOOLEAN, "equal", (key, other))
+            return plan.with_inputs((Join(plan.input, values, JoinKind.SEMI, condition),))
+        case _:
+            return plan
+
+
+def _pays(plan: Aggregate, place: int, partner: LogicalPlan, cardinality: Cardinality) -> bool:
+    key = plan.keys[place]
+    if not columns_used(key) or not _is_repeatable(partner):
+        return False
+    if _rows_read(partner) > MOST_EXTRA * _rows_read(plan.input):
+        return False
+    return cardinality.rows(partner) <= WORTHWHILE * cardinality.distinct(plan.input, key)
+
+
+def _rows_read(plan: LogicalPlan) -> float:
+    return sum(table_rows(node) for node in walk_plan(plan) if isinstance(node, Scan))
+
+
+def _is_repeatable(plan: LogicalPlan) -> bool:
+    """True if computing the plan twice gives the same rows and costs no more than reading its tables."""
+    return all(
+        isinstance(node, Scan | Filter | Project | Join) and all(map(is_deterministic, node.operands()))
+        for node in walk_plan(plan)
+    )

@@ -1,0 +1,55 @@
+"""An order that nobody sees is not made."""
+
+from typing import Final
+
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort
+
+#: Aggregates whose value depends on the order of their rows.
+ORDER_SENSITIVE: Final = frozenset(
+    {
+        "collect_list",
+        "array_agg",
+        "first",
+        "first_value",
+        "last",
+        "last_value",
+        "any_value",
+        "listagg",
+        "string_agg",
+    }
+)
+
+
+def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """Drop every Sort without limit below an operator that loses or ignores the order: a join, another sort,
+    a set operation, a window, an aggregation without order-sensitive functions.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(remove_redundant_sorts, "select max(a) from (select a from t order by b)"))
+    Project: max(a)#0
+      Aggregate: by [] max(a#0)
+        Project: a#0
+          Scan: t [a, b]
+    """
+    return _visit(plan, ordered=True)
+
+
+def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
+    """``ordered``: whether the order of the plan's rows matters to somebody above."""
+    match plan:
+        case Sort(limit=None, offset=0) if not ordered:
+            return _visit(plan.input, ordered=False)
+        case Limit():
+            below = True
+        case Project() | Filter():
+            below = ordered
+        case Aggregate():
+            below = any(call.function in ORDER_SENSITIVE for call in plan.calls)
+        case _:
+            below = False
+    inputs = plan.inputs()
+    visited = tuple(_visit(child, ordered=below) for child in inputs)
+    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+        return plan
+    return plan.with_inputs(visited)

@@ -1,0 +1,89 @@
+"""DISTINCT aggregates become two groupings."""
+
+from dataclasses import replace
+from typing import Final
+
+from msgspec import structs
+
+from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, Literal
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.types import BIGINT, is_decimal
+from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, transform_plan
+from sqlfront_planner.rewriting import nameless
+
+#: DISTINCT changes nothing for these.
+_INDIFFERENT: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any", "collect_set"})
+#: The function that gives the value over all rows from the values over parts of them.
+_MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}
+
+
+def rewrite_distinct_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
+    """``count(DISTINCT x) GROUP BY k`` is ``count(x) GROUP BY k`` over the rows grouped by ``k, x``, which
+    two stages can do in parallel.
+
+    Allowed if all DISTINCT calls have the same arguments and no FILTER; other calls beside them must be
+    counts, minima, maxima or sums (not of decimals, whose type grows with each sum), which are computed for
+    the inner groups and merged.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(rewrite_distinct_aggregates, "select a, count(distinct b) from t group by a"))
+    Project: a#0, count(DISTINCT b)#1
+      Aggregate: by [a#0] count(b#1)
+        Aggregate: by [a#0, b#1]
+          Scan: t [a, b]
+    """
+    return transform_plan(plan, _rewrite)
+
+
+def _rewrite(plan: LogicalPlan) -> LogicalPlan:
+    if not isinstance(plan, Aggregate) or not any(call.distinct for call in plan.calls):
+        return plan
+    calls = tuple(
+        structs.replace(call, distinct=False) if call.distinct and call.function in _INDIFFERENT else call
+        for call in plan.calls
+    )
+    plan = replace(plan, calls=calls)
+    distinct = [call for call in calls if call.distinct]
+    others = [call for call in calls if not call.distinct]
+    if not distinct or any(call.filter is not None for call in distinct):
+        return plan
+    arguments = {tuple(map(nameless, call.arguments)) for call in distinct}
+    if len(arguments) > 1 or not all(map(_is_mergeable, others)):
+        return plan
+    return _two_levels(plan, distinct[0].arguments, others)
+
+
+def _is_mergeable(call: AggregateCall) -> bool:
+    return call.function in _MERGED_BY and not (call.function == "sum" and is_decimal(call.type))
+
+
+def _two_levels(plan: Aggregate, arguments: tuple[Expr, ...], others: list[AggregateCall]) -> LogicalPlan:
+    names = plan.names
+    count = len(plan.keys)
+    inner = Aggregate(
+        plan.input,
+        (*plan.keys, *arguments),
+        tuple(others),
+        (*names[:count], *("" for _ in arguments), *(call.function for call in others)),
+    )
+    row = inner.row()
+    values = row[count : count + len(arguments)]
+    parts = iter(row[count + len(arguments) :])
+    calls = tuple(
+        AggregateCall(call.function, values, call.type)
+        if call.distinct
+        else AggregateCall(_MERGED_BY[call.function], (next(parts),), call.type)
+        for call in plan.calls
+    )
+    outer = Aggregate(inner, row[:count], calls, names)
+    if plan.keys or not any(call.function == "count" for call in others):
+        return outer
+    # Without keys and rows the inner grouping has no row, whose sum would be null where the count is 0.
+    items = tuple(_or_zero(column, call) for column, call in zip(outer.row(), plan.calls, strict=True))
+    return Project(outer, items, names)
+
+
+def _or_zero(column: Column, call: AggregateCall) -> Expr:
+    if call.function == "count" and not call.distinct:
+        return Call(BIGINT, "coalesce", (column, Literal(BIGINT, 0)))
+    return column

@@ -1,0 +1,38 @@
+"""The tables that the rules' examples are about, and rules shown at work on them."""
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sqlfront_connectors.arrow import ArrowTable
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.binder import BindSettings, bind
+from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.check import check
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.optimizer import Rule
+from sqlfront_planner.plan_text import plan_text
+from sqlfront_planner.statement import parse_query
+
+
+def example_catalog() -> Catalog:
+    """``t(a int, b int)`` and ``u(a int, c int)``, a few rows each, with nulls."""
+    catalog = Catalog()
+    columns: dict[str, dict[str, Sequence[int | None]]] = {
+        "t": {"a": [1, 2, 2, None, 5], "b": [10, 20, 21, 40, None]},
+        "u": {"a": [2, 2, 3, None], "c": [7, None, 9, 1]},
+    }
+    for name, data in columns.items():
+        arrays = [pa.array(list(values), pa.int32()) for values in data.values()]
+        catalog.add(TableEntry(name, ArrowTable(name, pa.table(arrays, names=list(data)))))
+    return catalog
+
+
+def bound(sql: str, catalog: Catalog | None = None) -> LogicalPlan:
+    """The bound plan of a query over the catalog (the example tables)."""
+    return check(bind(parse_query(sql), catalog or example_catalog(), BindSettings()))
+
+
+def example(rule: Rule, sql: str) -> str:
+    """The plan of a query over the example tables after one rule, as text."""
+    return plan_text(check(rule(bound(sql), Settings())))
