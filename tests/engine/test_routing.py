@@ -1,0 +1,256 @@
+"""Outputs by routing and inputs combined."""
+
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.merging import MergingInput
+from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.queues import NOTHING, BatchQueue, Input, Output
+from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Partitioned, RoundRobin
+
+Make = Callable[[Sequence[BatchQueue]], Output]
+
+
+class Nobody:
+    def wake(self) -> None:
+        pass
+
+
+def queues(count: int, size_limit: int = 1024) -> list[BatchQueue]:
+    return [BatchQueue(Nobody(), Nobody(), size_limit, 1 << 20) for _ in range(count)]
+
+
+def batch(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"n": list(numbers)})
+
+
+def drain(source: Input) -> list[int]:
+    numbers: list[int] = []
+    while isinstance(taken := source.poll(), pa.RecordBatch):
+        numbers += taken.column(0).to_pylist()
+    return numbers
+
+
+def partitioned(targets: Sequence[BatchQueue]) -> Partitioned:
+    return Partitioned(targets, (0,), np.arange(271) % len(targets))
+
+
+# ---- outputs
+
+
+def test_unicast_goes_round() -> None:
+    targets = queues(3)
+    output = RoundRobin(targets)
+    for number in range(7):
+        assert output.offer(batch(number))
+
+    assert [drain(target) for target in targets] == [[0, 3, 6], [1, 4], [2, 5]]
+
+
+def test_unicast_skips_full_queues_and_refuses_when_all_are_full() -> None:
+    targets = queues(2, size_limit=1)
+    output = RoundRobin(targets)
+    assert [output.offer(batch(number)) for number in range(3)] == [True, True, False]
+    assert drain(targets[1]) == [1]
+    assert output.offer(batch(2))
+
+    assert [drain(target) for target in targets] == [[0], [2]]
+
+
+def test_unicast_leaves_out_abandoned_queues() -> None:
+    targets = queues(2)
+    output = RoundRobin(targets)
+    targets[0].abandon()
+    for number in range(3):
+        assert output.offer(batch(number))
+
+    assert drain(targets[1]) == [0, 1, 2]
+
+
+def test_broadcast_repeats_only_for_those_that_refused() -> None:
+    targets = queues(3, size_limit=1)
+    targets[1].offer(batch(9))
+    output = Broadcast(targets)
+    offered = batch(1)
+    assert not output.offer(offered)
+    assert not output.offer(offered)
+    assert drain(targets[1]) == [9]
+    assert output.offer(offered)
+
+    assert [drain(target) for target in targets] == [[1], [1], [1]]
+
+
+@pytest.mark.parametrize("consumers", [2, 3, 7])
+def test_partitioned_rows_go_to_the_owner_of_their_partition(consumers: int) -> None:
+    targets = queues(consumers)
+    numbers = list(range(1000))
+    assert partitioned(targets).offer(batch(*numbers))
+    owners = partition_ids([pa.array(numbers)], 1000, 271) % consumers
+
+    expected = [[n for n in numbers if owners[n] == index] for index in range(consumers)]
+    assert [drain(target) for target in targets] == expected
+
+
+def test_partitioned_waits_for_each_queue_that_refused() -> None:
+    targets = queues(2, size_limit=1)
+    output = partitioned(targets)
+    first, second = batch(*range(10)), batch(*range(10, 20))
+    assert output.offer(first)
+    assert not output.offer(second)
+    seen = [drain(targets[0])]
+    assert not output.offer(second)
+    seen += [drain(targets[1])]
+    assert output.offer(second)
+    seen += [drain(target) for target in targets]
+
+    assert sorted(number for numbers in seen for number in numbers) == list(range(20))
+
+
+def test_a_batch_of_one_owner_is_not_copied() -> None:
+    targets = queues(2)
+    offered = batch(5, 5, 5)
+    partitioned(targets).offer(offered)
+
+    assert next(target.poll() for target in targets if len(target)) is offered
+
+
+@pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
+def test_an_output_is_abandoned_when_all_its_queues_are(
+    make: Callable[[Sequence[BatchQueue]], Output],
+) -> None:
+    targets = queues(2)
+    output = make(targets)
+    targets[0].abandon()
+    assert not output.abandoned
+    targets[1].abandon()
+
+    assert output.abandoned
+    assert output.offer(batch(*range(10)))
+
+
+@pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
+def test_finishing_reaches_all_queues(make: Make) -> None:
+    targets = queues(2)
+    make(targets).finish()
+
+    assert [target.poll() for target in targets] == [None, None]
+
+
+# ---- inputs
+
+
+def test_any_of_takes_turns_and_ends_with_the_last() -> None:
+    sources = queues(2)
+    for number in range(3):
+        sources[0].offer(batch(number))
+        sources[1].offer(batch(10 + number))
+    combined = AnyOf(sources)
+
+    assert drain(combined) == [0, 10, 1, 11, 2, 12]
+    assert combined.poll() is NOTHING
+    sources[0].finish()
+    assert combined.poll() is NOTHING
+    sources[1].finish()
+    assert combined.poll() is None
+    assert combined.poll() is None
+
+
+def test_an_idle_input_does_not_hold_up_the_others() -> None:
+    sources = queues(3)
+    sources[0].finish()
+    sources[2].offer(batch(7))
+
+    assert drain(AnyOf(sources)) == [7]
+
+
+def test_no_inputs_have_ended() -> None:
+    assert AnyOf(()).poll() is None
+
+
+def test_priority_drains_the_lower_number_first_and_completely() -> None:
+    first, second = queues(2)
+    second.offer(batch(2))
+    combined = ByPriority([AnyOf([first]), AnyOf([second])])
+    assert combined.poll() is NOTHING
+    first.offer(batch(1))
+    assert drain(combined) == [1]
+    first.finish()
+    second.finish()
+
+    assert drain(combined) == [2]
+    assert combined.poll() is None
+
+
+# ---- the ordered merge
+
+
+def merge_all(sources: Sequence[Sequence[pa.RecordBatch]], keys: tuple[SortKey, ...], seed: int) -> pa.Table:
+    """Merge sources whose batches arrive in random order."""
+    chosen = random.Random(seed)
+    ends = queues(len(sources))
+    merging = MergingInput(ends, keys)
+    pending = [list(batches) for batches in sources]
+    merged = []
+    while (taken := merging.poll()) is not None:
+        if taken is not NOTHING:
+            merged.append(taken)
+            continue
+        index = chosen.randrange(len(sources))
+        if pending[index]:
+            ends[index].offer(pending[index].pop(0))
+        else:
+            ends[index].finish()
+    return pa.Table.from_batches(merged)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_merge_gives_the_sorted_union(seed: int) -> None:
+    chosen = random.Random(seed)
+    keys = (SortKey(0, descending=seed % 2 == 1, nulls_first=seed % 3 == 0), SortKey(1))
+    rows = [(chosen.choice([None, *range(5)]), f"{chosen.randrange(20)}") for _ in range(200)]
+
+    def rank(row: tuple[int | None, str]) -> tuple[int, int, str]:
+        number = row[0] if row[0] is not None else 0
+        null_rank = (0 if keys[0].nulls_first else 2) if row[0] is None else 1
+        return (null_rank, -number if keys[0].descending else number, row[1])
+
+    sources: list[list[pa.RecordBatch]] = []
+    for index in range(3):
+        mine = sorted(rows[index::3], key=rank)
+        cuts = sorted(chosen.sample(range(len(mine)), 4))
+        pieces = [mine[a:b] for a, b in zip([0, *cuts], [*cuts, len(mine)], strict=True)]
+        sources.append([pa.RecordBatch.from_pylist([{"a": a, "b": b} for a, b in p]) for p in pieces if p])
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    sources = [[piece.cast(schema) for piece in pieces] for pieces in sources]
+
+    merged = merge_all(sources, keys, seed)
+
+    assert [tuple(row.values()) for row in merged.to_pylist()] == sorted(rows, key=rank)
+
+
+def test_merge_holds_back_until_every_live_input_has_shown_a_batch() -> None:
+    ends = queues(2)
+    merging = MergingInput(ends, (SortKey(0),))
+    ends[0].offer(batch(1, 5))
+    assert merging.poll() is NOTHING
+    ends[1].offer(batch(3, 4))
+
+    assert drain(merging) == [1, 3, 4]
+    ends[1].finish()
+    assert drain(merging) == [5]
+    ends[0].finish()
+    assert merging.poll() is None
+
+
+def test_merge_keeps_the_order_of_inputs_for_equal_keys() -> None:
+    first = pa.RecordBatch.from_pydict({"k": [1, 1], "s": ["a", "b"]})
+    second = pa.RecordBatch.from_pydict({"k": [1, 1], "s": ["c", "d"]})
+
+    merged = merge_all([[first], [second]], (SortKey(0),), 0)
+
+    assert merged.column("s").to_pylist() == ["a", "b", "c", "d"]
