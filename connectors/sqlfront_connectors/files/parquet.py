@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from sqlfront_connectors.files.failures import file_missing, file_unreadable
 from sqlfront_connectors.files.prune import Bounds, may_match
@@ -13,12 +13,17 @@ from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_engine.types import TIMESTAMP, is_string
 
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
 #: A string column chunk of fewer bytes a value is read as a dictionary.
 _DICTIONARY_BYTES = 1.5
 
 
-def open_file(path: str, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+def open_file(path: str, dictionaries: Sequence[str] = ()) -> "pq.ParquetFile":
     """The file, or an OperationalError that names it."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is read
+
     try:
         return pq.ParquetFile(path, read_dictionary=list(dictionaries))
     except FileNotFoundError as error:
@@ -39,7 +44,7 @@ def infer_schema(paths: Sequence[str], options: Mapping[str, str]) -> pa.Schema:
     return pa.schema(fields)
 
 
-def _is_int96(file: pq.ParquetFile, name: str) -> bool:
+def _is_int96(file: "pq.ParquetFile", name: str) -> bool:
     """Hive and old Spark wrote TIMESTAMP (an instant) as INT96."""
     columns = [file.schema.column(index) for index in range(len(file.schema))]
     return any(column.path == name and column.physical_type == "INT96" for column in columns)
@@ -123,6 +128,8 @@ class ParquetReader:
 
 def write(path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:
     """Write the batches (of the given schema) to a new file, snappy as Spark does."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is written
+
     with pq.ParquetWriter(path, schema, compression="snappy", version="2.6") as writer:
         for batch in batches:
             writer.write_batch(batch)
