@@ -19,6 +19,7 @@ from sqlfront_engine.types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INT,
     INTEGRALS,
     MAX_PRECISION,
     STRING,
@@ -194,6 +195,10 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             return _number_or(source, DOUBLE, is_numeric(source))
         case Kind.INTEGRAL:
             return _number_or(source, BIGINT, is_integral(source))
+        case Kind.INT_OR_BIGINT:
+            return source if source == BIGINT else implicit_cast(source, INT)
+        case Kind.BIGINT_OR_BYTES:
+            return source if is_string(source) or source == BINARY else implicit_cast(source, BIGINT)
         case Kind.DECIMAL_OR_DOUBLE:
             if is_decimal(source):
                 return source
@@ -202,13 +207,21 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             if is_string(source) or source == BINARY:
                 return source
             return STRING if source == VOID or is_implicit(source, STRING) else None
+        case Kind.STRING_OR_STRINGS:
+            if pa.types.is_list(source):
+                return implicit_cast(source, pa.list_(STRING))
+            return implicit_cast(source, STRING)
+        case Kind.STRING_OR_ARRAY:
+            if pa.types.is_list(source) or source == BINARY:
+                return source
+            return implicit_cast(source, STRING)
         case Kind.DATE_OR_TIMESTAMP:
             if source in _DATETIMES:
                 return source
             return TIMESTAMP if is_string(source) or source == VOID else None
-        case Kind.ARRAY:
+        case Kind.ARRAY | Kind.COMMON_ARRAY:
             return source if pa.types.is_list(source) else None
-        case Kind.MAP:
+        case Kind.MAP | Kind.COMMON_MAP:
             return source if pa.types.is_map(source) else None
         case Kind.STRUCT:
             return source if pa.types.is_struct(source) else None
@@ -228,9 +241,15 @@ def argument_name(wanted: ArgumentType) -> str:
 
 
 _KIND_NAMES: Final = {
+    Kind.COMMON_ARRAY: '"ARRAY"',
+    Kind.COMMON_MAP: '"MAP"',
+    Kind.STRING_OR_STRINGS: '("STRING" or "ARRAY<STRING>")',
+    Kind.STRING_OR_ARRAY: '("STRING" or "ARRAY")',
     Kind.DATE_OR_TIMESTAMP: '("DATE" or "TIMESTAMP")',
     Kind.STRING_OR_BINARY: '("STRING" or "BINARY")',
     Kind.DECIMAL_OR_DOUBLE: '("DECIMAL" or "DOUBLE")',
+    Kind.INT_OR_BIGINT: '("INT" or "BIGINT")',
+    Kind.BIGINT_OR_BYTES: '("BIGINT" or "BINARY" or "STRING")',
 }
 
 

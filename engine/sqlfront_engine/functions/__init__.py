@@ -6,12 +6,42 @@ name of :data:`.registry.OPERATORS`.
 
 from sqlfront_engine.functions import (
     arithmetic,
+    bits,
     case,
     comparison,
+    concatenation,
     conditional,
     date_fields,
+    encodings,
+    extremes,
+    hashing,
     like,
+    math,
+    padding,
+    random_numbers,
+    rounding,
+    searching,
+    similarity,
     strings,
 )
 
-__all__ = ["arithmetic", "case", "comparison", "conditional", "date_fields", "like", "strings"]
+__all__ = [
+    "arithmetic",
+    "bits",
+    "case",
+    "comparison",
+    "concatenation",
+    "conditional",
+    "date_fields",
+    "encodings",
+    "extremes",
+    "hashing",
+    "like",
+    "math",
+    "padding",
+    "random_numbers",
+    "rounding",
+    "searching",
+    "similarity",
+    "strings",
+]

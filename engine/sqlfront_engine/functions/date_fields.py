@@ -28,23 +28,6 @@ from sqlfront_engine.zones import instants_of, wall_clock
 _SECONDS: Final = decimal(8, 6)
 Mask = npt.NDArray[np.bool_] | None
 
-#: What EXTRACT and date_part take out of a date or timestamp: the function that computes each field, by its
-#: names in upper case. The fields of day-time and year-month intervals are those of INTERVAL_FIELDS.
-EXTRACT_FIELDS: Final[dict[str, str]] = {
-    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
-    "YEAROFWEEK": "extract_year_of_week",
-    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
-    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
-    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
-    **dict.fromkeys(("DAY", "D", "DAYS"), "day"),
-    **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
-    **dict.fromkeys(("DAYOFWEEK_ISO", "DOW_ISO"), "extract_day_of_week_iso"),
-    "DOY": "dayofyear",
-    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
-    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
-    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "extract_second"),
-}
-
 
 def _date_field(field: Callable[[Days], Integers]) -> Kernel:
     @columnar
@@ -72,8 +55,8 @@ _DATE_FIELDS: Final[dict[str, tuple[Callable[[Days], Integers], str]]] = {
 }
 #: Fields that only EXTRACT names.
 _EXTRACTED: Final[dict[str, Callable[[Days], Integers]]] = {
-    "extract_year_of_week": lambda days: calendar_dates.iso_week(days)[0],
-    "extract_day_of_week_iso": lambda days: calendar_dates.weekday(days) + 1,
+    "year_of_week": lambda days: calendar_dates.iso_week(days)[0],
+    "dayofweek_iso": lambda days: calendar_dates.weekday(days) + 1,
 }
 
 
@@ -173,7 +156,7 @@ register(
         for name, (kernel, answer) in _TIME_FIELDS.items()
     ),
     ScalarFunction(
-        "extract_second",
+        "second_with_fraction",
         (Kind.DATE_OR_TIMESTAMP,),
         _SECONDS,
         _time_field(1, MICROS_PER_MINUTE, _SECONDS),

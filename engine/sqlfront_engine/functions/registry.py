@@ -44,10 +44,18 @@ class Kind(Enum):
     """Any number; strings become double."""
     INTEGRAL = "integral"
     """tinyint to bigint; strings become bigint."""
+    INT_OR_BIGINT = "int or bigint"
+    """int and bigint stay; other numbers and strings become int."""
+    BIGINT_OR_BYTES = "bigint or bytes"
+    """Strings and binaries stay; numbers become bigint."""
     DECIMAL_OR_DOUBLE = "decimal or double"
     """Decimals stay; other numbers and strings become double."""
     STRING_OR_BINARY = "string or binary"
     """Strings and binaries stay; other atomic types become string."""
+    STRING_OR_STRINGS = "string or array of strings"
+    """Strings and arrays of strings stay; other atomic types become string, other arrays arrays of strings."""
+    STRING_OR_ARRAY = "string or array"
+    """Strings, binaries and arrays stay; other atomic types become string."""
     DATE_OR_TIMESTAMP = "date or timestamp"
     """Dates and both timestamps stay; strings become timestamp."""
     ARRAY = "array"
@@ -56,6 +64,10 @@ class Kind(Enum):
     """A map type."""
     STRUCT = "struct"
     """A struct type."""
+    COMMON_ARRAY = "array of common"
+    """An array whose elements take part in the call's common type, see COMMON."""
+    COMMON_MAP = "map of common"
+    """A map whose keys take part in the call's common type, see COMMON."""
 
 
 ArgumentType: TypeAlias = pa.DataType | Kind
@@ -106,6 +118,9 @@ class ScalarFunction:
     row depends only on that row's values, so that the evaluator may run the function over a dictionary's
     values instead of the rows (it does so only if the function is also deterministic and cannot fail).
 
+    The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide the
+    result's type, ``constant_result`` gives it from the types and these values.
+
     ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
     """
 
@@ -121,14 +136,21 @@ class ScalarFunction:
     can_fail: bool | Callable[[Call], bool] = False
     display: str | None = None
     example: tuple[str, str] | None = None
+    constants: tuple[int, ...] = ()
+    constant_result: Callable[[tuple[pa.DataType, ...], tuple[object, ...]], pa.DataType] | None = None
     prepare: Callable[[Signature], PreparedKernel] | None = None
 
     def __post_init__(self) -> None:
         if self.kernel is None and self.prepare is None:
             raise InternalError(f"function {self.name} has no kernel")
 
-    def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """The logical result type for coerced logical argument types."""
+    def result_type(
+        self, argument_types: tuple[pa.DataType, ...], constants: tuple[object, ...] = ()
+    ) -> pa.DataType:
+        """The logical result type for coerced logical argument types; ``constants`` are the Python values of the
+        arguments at the positions ``self.constants``, as far as the call has them."""
+        if self.constant_result is not None and constants:
+            return self.constant_result(argument_types, constants)
         return self.result(argument_types) if callable(self.result) else self.result
 
     def fails(self, call: Call) -> bool:

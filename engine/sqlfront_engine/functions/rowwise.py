@@ -74,6 +74,23 @@ def by_row(
     return _call(function, arguments, invocation.length, result_type, null_aware)
 
 
+def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
+    """The kernel that calls ``function`` with the Python values of each row, see :func:`by_row`."""
+
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        return by_row(function, arguments, invocation, null_aware=null_aware)
+
+    return kernel
+
+
+def constants(arguments: tuple[Datum, ...]) -> tuple[object, ...] | None:
+    """The Python values of arguments that are all constants and not null, else None."""
+    if any(isinstance(argument, pa.Array) or not argument.is_valid for argument in arguments):
+        return None
+    return tuple(argument.as_py() for argument in arguments)
+
+
 def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
     """``function`` over the Python values of one column, once per distinct value; null for null."""
     invocation = Invocation(data_type, (data_type,), len(column), Settings())

@@ -3,19 +3,23 @@
 from collections.abc import Sequence
 from typing import Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Expr
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, transform, walk
 from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.registry import ArgumentType, Kind
+from sqlfront_engine.functions.registry import ArgumentType, Kind, ScalarFunction
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.tokens import FUNCTION_MARK
 from sqlfront_planner.types import argument_name, common_type, implicit_cast
 
+_COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
 _ORDINALS: Final = (
     "first",
     "second",
@@ -44,8 +48,29 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
     kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
     least = len(entry.arguments) - entry.optional
     check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
-    arguments = coerce(binder, name, kinds, operands, node)
-    return Call(entry.result_type(tuple(item.type for item in arguments)), entry.name, arguments)
+    arguments, values = _constants(binder, entry, coerce(binder, name, kinds, operands, node), node)
+    return Call(entry.result_type(tuple(item.type for item in arguments), values), entry.name, arguments)
+
+
+def _constants(
+    binder: ExpressionBinder, entry: ScalarFunction, arguments: tuple[Expr, ...], node: exp.Expr
+) -> tuple[tuple[Expr, ...], tuple[object, ...]]:
+    """The arguments, those that must be constant as literals, and the values of these."""
+    result, values = list(arguments), []
+    for place in entry.constants:
+        if place >= len(result):
+            continue
+        known = transform(result[place], binder.context.known_value)
+        if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
+            raise failure(
+                "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position'
+                f" {place + 1} should be a foldable expression.",
+                node,
+            )
+        values.append(evaluate_scalar(known, binder.context.settings.evaluation))
+        result[place] = Literal(known.type, values[-1])
+    return tuple(result), tuple(values)
 
 
 def argument_kinds(
@@ -68,17 +93,36 @@ def coerce(
 
     Raises ProgrammingError (DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE, .DATA_DIFF_TYPES).
     """
-    common = [operand for operand, kind in zip(operands, kinds, strict=True) if kind is Kind.COMMON]
-    shared = common_type(operand.type for operand in common)
+    common = [operand for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON]
+    shared = common_type(map(_common_part, common, (kind for kind in kinds if kind in _COMMON)))
     if shared is None:
         raise mixed_types(binder, name, common, node)
     result = []
     for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
-        target = shared if kind is Kind.COMMON else implicit_cast(operand.type, kind)
+        target = _with_common(implicit_cast(operand.type, kind), kind, shared)
         if target is None:
             raise _wrong_argument(binder, place, kind, operand, node)
         result.append(cast_to(operand, target))
     return tuple(result)
+
+
+def _common_part(operand: Expr, kind: ArgumentType) -> pa.DataType:
+    """What an argument contributes to the common type: itself, an array's elements, a map's keys."""
+    data_type = operand.type
+    if kind is Kind.COMMON_ARRAY and pa.types.is_list(data_type):
+        return data_type.value_type
+    if kind is Kind.COMMON_MAP and pa.types.is_map(data_type):
+        return data_type.key_type
+    return data_type if kind is Kind.COMMON else types.VOID
+
+
+def _with_common(target: pa.DataType | None, kind: ArgumentType, shared: pa.DataType) -> pa.DataType | None:
+    """The type to cast to, the common part of it replaced."""
+    if kind is Kind.COMMON or target is None:
+        return shared if kind is Kind.COMMON else None
+    if kind is Kind.COMMON_ARRAY:
+        return pa.list_(shared)
+    return pa.map_(shared, target.item_type) if kind is Kind.COMMON_MAP else target
 
 
 def check_count(name: str, given: int, least: int, most: int | None, node: exp.Expr) -> None:

@@ -63,9 +63,9 @@ Table = Mapping[str, Sequence[tuple[object, ...]]]
 #: Operators and syntax that a call stands for.
 SPELLINGS = {
     "concat_op": "{} || {}",
-    "extract_second": "extract(SECOND FROM {})",
-    "extract_year_of_week": "extract(YEAROFWEEK FROM {})",
-    "extract_day_of_week_iso": "extract(DAYOFWEEK_ISO FROM {})",
+    "second_with_fraction": "extract(SECOND FROM {})",
+    "year_of_week": "extract(YEAROFWEEK FROM {})",
+    "dayofweek_iso": "extract(DAYOFWEEK_ISO FROM {})",
     "get_item": "{}[{}]",
     "add": "{} + {}",
     "subtract": "{} - {}",
@@ -137,6 +137,18 @@ def check(case: Case) -> None:
             if shape == "nulls" and not function.null_propagating and index == 1:
                 continue
             assert _same(value, expected), f"{case} ({shape}, row {index}): {value!r}, not {expected!r}"
+
+
+def run(name: str, *arguments: Datum, zone: str = "UTC") -> Datum:
+    """The function's result for arrays and scalars of logical types."""
+    function = registry.lookup(name)
+    assert function is not None, name
+    types = tuple(argument.type for argument in arguments)
+    constants = tuple(item if isinstance(item, pa.Scalar) else None for item in arguments)
+    length = max((len(item) for item in arguments if isinstance(item, pa.Array)), default=1)
+    return function.prepared(Signature(function.result_type(types), types, constants, Settings(zone)))(
+        arguments, length
+    )
 
 
 def _null_row(shape: str, index: int, values: list[object], function: ScalarFunction) -> bool:

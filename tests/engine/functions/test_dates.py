@@ -27,8 +27,8 @@ FIELDS = {
     "weekday": [(LEAP, 5), (FIRST, 0), (date(2020, 3, 1), 6), (BEFORE, 2)],
     "dayofyear": [(LEAP, 60), (date(2020, 12, 31), 366), (LAST, 365), (FIRST, 1)],
     "weekofyear": [(LEAP, 9), (date(2021, 1, 1), 53), (date(2019, 12, 31), 1), (FIRST, 1), (LAST, 52)],
-    "extract_year_of_week": [(date(2021, 1, 1), 2020), (date(2019, 12, 31), 2020), (FIRST, 1)],
-    "extract_day_of_week_iso": [(LEAP, 6), (date(2020, 3, 1), 7)],
+    "year_of_week": [(date(2021, 1, 1), 2020), (date(2019, 12, 31), 2020), (FIRST, 1)],
+    "dayofweek_iso": [(LEAP, 6), (date(2020, 3, 1), 7)],
     "hour": [
         (NOON, 12),
         (EARLY, 23),
@@ -38,7 +38,7 @@ FIELDS = {
     ],
     "minute": [(NOON, 58), (EARLY, 59), (LEAP, 0)],
     "second": [(NOON, 59), (EARLY, 59), (LEAP, 0)],
-    "extract_second": [
+    "second_with_fraction": [
         (NOON, Decimal("59.500000")),
         (EARLY, Decimal("59.999999")),
         (LEAP, Decimal("0.000000")),

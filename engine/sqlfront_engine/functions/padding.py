@@ -1,0 +1,102 @@
+"""Texts cut at their ends or made longer: trim, lpad, rpad, repeat, space."""
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_engine.functions.rowwise import by_row, columnar, constants, row_kernel
+from sqlfront_engine.functions.strings import slice_column
+from sqlfront_engine.types import INT, STRING
+
+Trim = Callable[[str, str], str]
+
+
+def _trimming(kernel: Callable[..., pa.Array], text: Trim, *, characters_first: bool) -> Kernel:
+    """A trim function: spaces only, or a set of characters, which SQL's ``TRIM(c FROM s)`` gives first."""
+
+    @columnar
+    def trim(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        if len(arguments) == 1:
+            return kernel(arguments[0], " ")
+        subject, characters = arguments[::-1] if characters_first else arguments
+        given = constants((characters,))
+        if isinstance(subject, pa.Array) and given is not None:
+            return kernel(subject, given[0]) if given[0] else subject
+        return by_row(
+            lambda value, among: text(value, among) if among else value, (subject, characters), invocation
+        )
+
+    return trim
+
+
+def _padding(kernel: Callable[..., pa.Array], *, left: bool) -> Kernel:
+    """lpad or rpad: to exactly ``width`` characters; a longer text is cut at its end."""
+
+    def one(text: str | bytes, width: int, filler: str | bytes | None = None) -> str | bytes:
+        if filler is None:
+            filler = b"\0" if isinstance(text, bytes) else " "
+        missing = width - len(text)
+        if missing <= 0 or not filler:
+            return text[: max(width, 0)]
+        padding = (filler * (missing // len(filler) + 1))[:missing]
+        return padding + text if left else text + padding  # type: ignore[operator]
+
+    @columnar
+    def pad(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        column = arguments[0]
+        given = constants(arguments[1:])
+        if isinstance(column, pa.Array) and given is not None and pa.types.is_string(column.type):
+            width, filler = (*given, " ")[:2]
+            if len(str(filler)) == 1 and int(width) > 0:  # type: ignore[call-overload]
+                return slice_column(kernel(column, width, filler), 1, int(width))  # type: ignore[call-overload]
+        return by_row(one, arguments, invocation)
+
+    return pad
+
+
+@columnar
+def _repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column, count = arguments
+    if isinstance(column, pa.Array) and (given := constants((count,))) is not None:
+        return pc.binary_repeat(column, max(int(given[0]), 0))  # type: ignore[call-overload]
+    return by_row(lambda text, times: text * max(times, 0), arguments, invocation)
+
+
+register(
+    *(
+        ScalarFunction(
+            name,
+            (STRING, STRING),
+            STRING,
+            _trimming(kernel, text, characters_first=name != "btrim"),
+            optional=1,
+            example=(f"{name}('  Spark  ')", repr(text("  Spark  ", " "))),
+        )
+        for name, kernel, text in (
+            ("trim", pc.utf8_trim, str.strip),
+            ("btrim", pc.utf8_trim, str.strip),
+            ("ltrim", pc.utf8_ltrim, str.lstrip),
+            ("rtrim", pc.utf8_rtrim, str.rstrip),
+        )
+    ),
+    *(
+        ScalarFunction(
+            name,
+            (Kind.STRING_OR_BINARY, INT, Kind.STRING_OR_BINARY),
+            lambda types: types[0],
+            kernel,
+            optional=1,
+            example=(f"{name}('hi', 5, 'ab')", answer),
+        )
+        for name, kernel, answer in (
+            ("lpad", _padding(pc.utf8_lpad, left=True), "'abahi'"),
+            ("rpad", _padding(pc.utf8_rpad, left=False), "'hiaba'"),
+        )
+    ),
+    ScalarFunction("repeat", (STRING, INT), STRING, _repeat, example=("repeat('ab', 3)", "'ababab'")),
+    ScalarFunction(
+        "space", (INT,), STRING, row_kernel(lambda count: " " * max(count, 0)), example=("space(3)", "'   '")
+    ),
+)

@@ -1,0 +1,64 @@
+"""How alike words are: levenshtein, soundex."""
+
+from typing import Final
+
+from sqlfront_engine.functions.registry import ScalarFunction, register
+from sqlfront_engine.functions.rowwise import row_kernel
+from sqlfront_engine.types import INT, STRING
+
+
+def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
+    """The number of characters to insert, remove or change to make one text the other; -1 if above the
+    threshold.
+
+    >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 2)
+    (3, -1)
+    """
+    row = list(range(len(right) + 1))
+    for place, character in enumerate(left, 1):
+        diagonal, row[0] = row[0], place
+        for index, other in enumerate(right, 1):
+            change = diagonal + (character != other)
+            diagonal = row[index]
+            row[index] = min(change, row[index] + 1, row[index - 1] + 1)
+    return row[-1] if threshold is None or row[-1] <= threshold else -1
+
+
+#: The codes of A to Z; 0: a vowel, which parts equal codes; 7: H and W, which don't.
+_CODES: Final = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
+
+
+def soundex(text: str) -> str:
+    """A letter and three digits for the sound of an English word; the text itself if it begins with no
+    letter A to Z.
+
+    >>> soundex("Miller"), soundex("Tymczak")
+    ('M460', 'T522')
+    """
+    first = text[:1].upper() if text[:1].isascii() else ""
+    if first not in _CODES:
+        return text
+    result, last = first, _CODES[first]
+    for character in text[1:]:
+        code = _CODES.get(character.upper() if character.isascii() else "", "0")
+        if code == "7":
+            continue
+        if code not in ("0", last):
+            result += code
+        last = code
+    return result[:4].ljust(4, "0")
+
+
+register(
+    ScalarFunction(
+        "levenshtein",
+        (STRING, STRING, INT),
+        INT,
+        row_kernel(levenshtein),
+        optional=1,
+        example=("levenshtein('kitten', 'sitting')", "3"),
+    ),
+    ScalarFunction(
+        "soundex", (STRING,), STRING, row_kernel(soundex), example=("soundex('Miller')", "'M460'")
+    ),
+)
