@@ -120,17 +120,24 @@ def test_a_batch_of_one_owner_is_not_copied() -> None:
 
 
 @pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
-def test_an_output_is_abandoned_when_all_its_queues_are(
-    make: Callable[[Sequence[BatchQueue]], Output],
-) -> None:
+def test_an_output_is_abandoned_when_all_its_queues_are(make: Make) -> None:
     targets = queues(2)
     output = make(targets)
-    targets[0].abandon()
-    assert not output.abandoned
-    targets[1].abandon()
+    states = [output.abandoned]
+    for target in targets:
+        target.abandon()
+        states.append(output.abandoned)
 
-    assert output.abandoned
-    assert output.offer(batch(*range(10)))
+    assert states == [False, False, True]
+
+
+@pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
+def test_an_abandoned_output_drops_what_it_is_offered(make: Make) -> None:
+    targets = queues(2)
+    for target in targets:
+        target.abandon()
+
+    assert make(targets).offer(batch(*range(10)))
 
 
 @pytest.mark.parametrize("make", [RoundRobin, Broadcast, partitioned])
