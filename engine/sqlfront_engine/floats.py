@@ -7,8 +7,9 @@ from typing import Final
 import numpy as np
 
 _SPECIAL: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-#: Below this, a double's shortest digits may be fewer than the two that Java prints.
-_SMALLEST_NORMAL: Final = 2.2250738585072014e-308
+#: Below these, the shortest digits of a double or float may be fewer than the two that Java prints.
+_SMALLEST_DOUBLE: Final = 2.2250738585072014e-308
+_SMALLEST_SINGLE: Final = 1.1754943508222875e-38
 
 
 def float_text(value: float, *, single: bool = False) -> str:
@@ -31,7 +32,7 @@ def float_text(value: float, *, single: bool = False) -> str:
     assert isinstance(exponent, int)
     figures = "".join(map(str, digits)).rstrip("0") or "0"
     power = len(digits) - 1 + exponent
-    if len(figures) == 1 and magnitude < _SMALLEST_NORMAL:
+    if len(figures) == 1 and magnitude < (_SMALLEST_SINGLE if single else _SMALLEST_DOUBLE):
         figures, power = _two_digits(magnitude, single=single)
     return f"{'-' if sign else ''}{figures[0]}.{figures[1:] or '0'}E{power}"
 

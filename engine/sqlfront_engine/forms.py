@@ -2,7 +2,8 @@
 
 Kernels work on what Arrow is quick at. A ``decimal64`` array is an int64 array with a scale beside it
 (:func:`scaled`, :func:`from_scaled`, zero-copy); a ``decimal128`` array is a pair of int64 per value. What
-only one of many rows needs is done on Python integers (:func:`unscaled`, :func:`from_unscaled`)."""
+only one of many rows needs is done on Python integers (:func:`unscaled`, :func:`from_unscaled`).
+"""
 
 from collections.abc import Sequence
 from decimal import Decimal

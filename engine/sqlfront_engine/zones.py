@@ -1,7 +1,8 @@
 """Between instants and a time zone's wall clock, as java.time does it.
 
 A wall-clock time that a zone has twice is its earlier instant; one that it skips is read with the offset
-before the gap, so that it shows as the time shifted by the gap's length."""
+before the gap, so that it shows as the time shifted by the gap's length.
+"""
 
 import datetime
 import re

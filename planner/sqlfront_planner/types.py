@@ -163,7 +163,7 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     if is_string(source):
         return not (pa.types.is_nested(target) or is_interval(target))
     if is_string(target):
-        return not (pa.types.is_nested(source) or source == BINARY)
+        return not pa.types.is_nested(source)
     if is_numeric(source):
         return is_numeric(target)
     if source in _DATETIMES:

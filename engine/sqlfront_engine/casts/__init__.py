@@ -4,7 +4,8 @@
 :func:`cast_can_fail` which of them may refuse a value. Where a conversion refuses a value, CAST raises
 Spark's error and TRY_CAST gives null. One module per kind of source or target: :mod:`.numbers`,
 :mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`,
-:mod:`.nested`."""
+:mod:`.nested`.
+"""
 
 from sqlfront_engine.casts.pairs import can_cast, cast_can_fail, compile_cast
 

@@ -1,8 +1,10 @@
 """Casts from strings to booleans, numbers and binaries, as Spark reads text.
 
 Plain notation goes through Arrow's parser, column at a time; everything else (blanks around, plus signs,
-suffixes, hexadecimal floats, text that is refused) row by row."""
+suffixes, hexadecimal floats, text that is refused) row by row.
+"""
 
+import math
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -144,7 +146,7 @@ def parse_single(text: str) -> float:
     value = parse_double(text)
     nearest = round_to_single(value)
     word = text.strip(_JAVA_BLANKS).rstrip("fFdD")
-    if nearest == value or value in (float("inf"), float("-inf")) or _DOUBLE.fullmatch(word) is None:
+    if nearest == value or math.isinf(nearest) or _DOUBLE.fullmatch(word) is None:
         return nearest
     # A double exactly between two floats was rounded to the even one; the text says to which side it belongs.
     other = 2 * value - nearest

@@ -113,7 +113,7 @@ def _lazy_form(call: Call) -> "Expr | Callable[[Settings], Evaluator] | None":
                 compile_node(arguments[1], settings),
                 conjunction=function == "and",
             )
-        case "if" | "iff":
+        case "if":
             return Case(call.type, ((arguments[0], arguments[1]),), arguments[2])
         case "nvl2":
             present = Call(BOOLEAN, "is_not_null", (arguments[0],))

@@ -1,7 +1,8 @@
 """Forms that evaluate an operand only for the rows that need it: CASE, AND, OR, coalesce.
 
 Where no later operand can fail, evaluating everything for all rows is quicker than gathering and
-scattering, and gives the same values; the compiler chooses (:mod:`sqlfront_engine.evaluate.compiler`)."""
+scattering, and gives the same values; the compiler chooses (:mod:`sqlfront_engine.evaluate.compiler`).
+"""
 
 from collections.abc import Callable
 from typing import Final

@@ -2,7 +2,8 @@
 
 The planner has cast the operands: integral operands to one integral type (bigint for ``div``), floats to
 one float type (double for ``/``), decimals stay as they are. Two intervals of one kind can be added and
-subtracted."""
+subtracted.
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -19,7 +20,17 @@ from sqlfront_engine.failures import (
     remainder_by_zero,
     small_overflow,
 )
-from sqlfront_engine.forms import INT64, Datum, from_months, full_array, is_scalar, months, nulls
+from sqlfront_engine.forms import (
+    INT64,
+    Datum,
+    constant,
+    from_months,
+    full_array,
+    is_scalar,
+    months,
+    nulls,
+    select,
+)
 from sqlfront_engine.functions.decimal_rules import add_type, divide_type, multiply_type, remainder_type
 from sqlfront_engine.functions.decimals import (
     natural_precision,
@@ -32,6 +43,7 @@ from sqlfront_engine.functions.temporal_arithmetic import is_temporal, prepare_t
 from sqlfront_engine.types import (
     BIGINT,
     DOUBLE,
+    INT,
     MAX_PRECISION,
     SMALLINT,
     TINYINT,
@@ -156,7 +168,7 @@ def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, s
                 return prepare_integral_divide(signature, safe=safe)
             return prepare_decimal("divide" if kernel is _DIVIDE else "remainder", signature, safe=safe)
         if is_temporal(data_type):
-            return prepare_temporal("divide", signature)
+            return _interval_division(signature, safe=safe)
         zero, null = scalar(0, data_type), nulls(data_type)
         divisor_of = _nonzero_divisor(zero, null, zero_error, safe=safe)
         known = signature.constants[1]
@@ -175,6 +187,24 @@ def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, s
         return run
 
     return prepare
+
+
+def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
+    """An interval divided by a number; with ``safe`` null where that is zero."""
+    divide = prepare_temporal("divide", signature)
+    if not safe:
+        return divide
+    data_type = signature.argument_types[1]
+    zero, null = constant(0, data_type), nulls(data_type)
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        interval, divisor = arguments
+        zeros = _EQUAL.call([divisor, zero])
+        if is_scalar(zeros):
+            return divide((interval, null if zeros.as_py() else divisor), length)
+        return divide((interval, select(zeros, null, divisor, data_type)), length)
+
+    return run
 
 
 def _keep_divisor(dividend: Datum, divisor: Datum) -> Datum:
@@ -218,21 +248,21 @@ def _without_overflow(kernel: pc.Function, dividend: Datum, divisor: Datum, leng
 
 
 def _pmod(signature: Signature) -> PreparedKernel:
-    """The remainder, made positive by adding the divisor."""
+    """The remainder, made positive by adding the divisor; small integrals are computed as int, as in Java."""
     data_type = signature.argument_types[0]
     if is_decimal(data_type):
         return prepare_decimal("pmod", signature)
     remainder = _division(_REMAINDER, remainder_by_zero, safe=False)(signature)
-    zero = scalar(0, data_type)
+    computed = INT if data_type in (TINYINT, SMALLINT) else data_type
+    zero, one = scalar(0, computed), scalar(1, computed)
 
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
-        rest = remainder(arguments, length)
-        negative = _LESS.call([rest, zero])
-        shifted = _REMAINDER.call([_ADD.call([rest, arguments[1]]), _zeros_as_one(arguments[1])])
-        return _IF_ELSE.call([negative, shifted, rest])
-
-    def _zeros_as_one(divisor: Datum) -> Datum:
-        return _IF_ELSE.call([_EQUAL.call([divisor, zero]), scalar(1, data_type), divisor])
+        rest = remainder(arguments, length).cast(computed)
+        divisor = arguments[1].cast(computed)
+        # A divisor of zero is here only beside a null.
+        divisor = _IF_ELSE.call([_EQUAL.call([divisor, zero]), one, divisor])
+        shifted = _REMAINDER.call([_ADD.call([rest, divisor]), divisor])
+        return _IF_ELSE.call([_LESS.call([rest, zero]), shifted, rest]).cast(data_type)
 
     return run
 
@@ -300,7 +330,6 @@ def _operators() -> list[ScalarFunction]:
                 _PAIR,
                 result,
                 prepare=_addition(operation, safe=True),
-                null_propagating=True,
                 example=(
                     f"try_{operation}(2147483647, 2147483647)",
                     "None" if operation != "subtract" else "0",
@@ -342,7 +371,6 @@ def _divisions() -> list[ScalarFunction]:
             result,
             prepare=prepare,
             can_fail=_division_fails if fails else False,
-            display="%" if name == "mod" else None,
             example=example,
         )
         for name, result, prepare, fails, example in forms

@@ -1,7 +1,8 @@
 """Comparisons: ``= <> < <= > >= <=>`` and IN, as Spark orders values.
 
 NaN equals NaN and is greater than any other number; -0.0 equals 0.0; strings and binaries compare by bytes;
-arrays and structs by their elements, a null element being least. The operands have one type."""
+arrays and structs by their elements, a null element being least. The operands have one type.
+"""
 
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,8 @@
 """Three-valued logic, null tests, and functions that choose among their operands.
 
 ``and``, ``or``, coalesce, if and nvl2 are here as kernels over evaluated operands; where an operand may
-fail the evaluator computes it only for the rows that need it (:mod:`sqlfront_engine.evaluate.lazy`)."""
+fail the evaluator computes it only for the rows that need it (:mod:`sqlfront_engine.evaluate.lazy`).
+"""
 
 from typing import Final
 
@@ -116,12 +117,16 @@ def _typeof(signature: Signature) -> PreparedKernel:
 
 
 def _assert_true(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Void for each row; the binder supplies the message if the query does not."""
+    """Void for each row."""
     condition = full_array(arguments[0], invocation.length)
     failing = _INVERT.call([_COALESCE.call([condition, FALSE])])
     if failing.true_count:
-        raise _raised(arguments[1], pc.call_function("index", [failing], pc.IndexOptions(TRUE)).as_py())
+        message = arguments[1] if len(arguments) > 1 else _NOT_TRUE
+        raise _raised(message, pc.call_function("index", [failing], pc.IndexOptions(TRUE)).as_py())
     return nulls(VOID)
+
+
+_NOT_TRUE: Final = scalar("The condition is not true!", STRING)
 
 
 def _raise_error(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -201,7 +206,7 @@ register(
             null_propagating=False,
             example=(f"{name}(1 < 2, 'a', 'b')", "'a'"),
         )
-        for name in ("if", "iff")
+        for name in ("if",)
     ),
     ScalarFunction(
         "nvl2",
@@ -248,6 +253,7 @@ register(
         (BOOLEAN, STRING),
         VOID,
         _assert_true,
+        optional=1,
         null_propagating=False,
         can_fail=True,
         deterministic=False,

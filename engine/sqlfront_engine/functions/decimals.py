@@ -4,7 +4,8 @@ Python.
 ``decimal64`` arrays are int64 arrays with a scale beside them. Arrow's plain int64 kernels wrap silently,
 so they run only where the types prove that nothing overflows; the checked ones run where an overflow is
 possible, and an overflow there means going on in a wider form, not an error. The error is Spark's: a result
-of more digits than its type has."""
+of more digits than its type has.
+"""
 
 from collections.abc import Callable
 from typing import Final
@@ -127,17 +128,24 @@ def _by_decimal128(operation: str, result: pa.DataType) -> PreparedKernel:
 
 def prepare_decimal_negative(signature: Signature) -> PreparedKernel:
     """The value with the other sign; every decimal type is symmetric, so it always fits."""
+    return _by_sign(signature, pc.get_function("negate"), lambda value: -value)
+
+
+def prepare_decimal_abs(signature: Signature) -> PreparedKernel:
+    """The value without its sign."""
+    return _by_sign(signature, pc.get_function("abs"), abs)
+
+
+def _by_sign(signature: Signature, kernel: pc.Function, calculate: Callable[[int], int]) -> PreparedKernel:
     data_type = signature.type
-    short = data_type.precision <= MAX_SHORT_PRECISION
-    zero = scalar(0, INT64 if short else data_type)
-    subtract = _PLAIN["subtract"]
 
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
-        if short:
-            return from_scaled(subtract.call([zero, scaled(arguments[0])]), data_type)
+        if data_type.precision <= MAX_SHORT_PRECISION:
+            return from_scaled(kernel.call([scaled(arguments[0])]), data_type)
         if is_scalar(arguments[0]):
             return run((pa.repeat(arguments[0], 1),), 1)[0]
-        return from_unscaled([None if v is None else -v for v in unscaled(arguments[0])], data_type)
+        values = unscaled(arguments[0])
+        return from_unscaled([None if value is None else calculate(value) for value in values], data_type)
 
     return run
 

@@ -2,7 +2,8 @@
 
 An entry is declarative: what the arguments must be (:class:`Kind` or an exact type), what the result is,
 how it is computed over Arrow arrays. The planner casts the arguments to what the entry asks for, by Spark's
-coercion rules, so a kernel only ever sees the types that it names."""
+coercion rules, so a kernel only ever sees the types that it names.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ class Kind(Enum):
     STRING_OR_BINARY = "string or binary"
     """Strings and binaries stay; other atomic types become string."""
     STRING_OR_STRINGS = "string or array of strings"
-    """Strings and arrays of strings stay; other atomic types become string, other arrays arrays of strings."""
+    """Strings and arrays of strings stay; other atomic types become string, other arrays arrays of
+    strings."""
     STRING_OR_ARRAY = "string or array"
     """Strings, binaries and arrays stay; other atomic types become string."""
     DATE_OR_TIMESTAMP = "date or timestamp"
@@ -118,8 +120,8 @@ class ScalarFunction:
     row depends only on that row's values, so that the evaluator may run the function over a dictionary's
     values instead of the rows (it does so only if the function is also deterministic and cannot fail).
 
-    The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide the
-    result's type, ``constant_result`` gives it from the types and these values.
+    The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide
+    the result's type, ``constant_result`` gives it from the types and these values.
 
     ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
     """
@@ -147,8 +149,8 @@ class ScalarFunction:
     def result_type(
         self, argument_types: tuple[pa.DataType, ...], constants: tuple[object, ...] = ()
     ) -> pa.DataType:
-        """The logical result type for coerced logical argument types; ``constants`` are the Python values of the
-        arguments at the positions ``self.constants``, as far as the call has them."""
+        """The logical result type for coerced logical argument types; ``constants`` are the Python values of
+        the arguments at the positions ``self.constants``, as far as the call has them."""
         if self.constant_result is not None and constants:
             return self.constant_result(argument_types, constants)
         return self.result(argument_types) if callable(self.result) else self.result

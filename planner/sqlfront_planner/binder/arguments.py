@@ -11,9 +11,10 @@ from sqlfront_engine.errors import Error
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, transform, walk
 from sqlfront_engine.functions import registry
+from sqlfront_engine.functions.aggregates import aggregate_names
 from sqlfront_engine.functions.registry import ArgumentType, Kind, ScalarFunction
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.suggestions import quoted
+from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.tokens import FUNCTION_MARK
@@ -161,5 +162,20 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
         "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
         f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{function}` should all be the same type, '
         f"but it's ({shown}).",
+        node,
+    )
+
+
+#: Operators that aren't functions of Spark SQL under their registry name.
+NOT_CALLABLE: Final = frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
+
+
+def unresolved_routine(name: str, node: exp.Expr) -> Error:
+    """UNRESOLVED_ROUTINE, with the nearest of the known functions."""
+    known = {*registry.names(), *aggregate_names(), *window_names()} - NOT_CALLABLE
+    nearest = ", ".join(quoted((word,)) for word in nearest_words(name, sorted(known)))
+    return failure(
+        "UNRESOLVED_ROUTINE",
+        f"Cannot resolve routine {quoted((name,))}. Did you mean one of the following? [{nearest}].",
         node,
     )

@@ -3,7 +3,7 @@
 import re
 import struct
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -17,6 +17,8 @@ from sqlfront_planner.binder.syntax import failure, syntax_failure
 from sqlfront_planner.types import decimal_type_of
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
+#: Wide enough that no decimal of 38 digits is refused.
+_EXACT: Final = Context(prec=80)
 _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
@@ -62,9 +64,9 @@ def _decimal(value: Decimal, node: exp.Expr) -> Literal:
             f"Decimal precision {len(value.as_tuple().digits)} exceeds max precision 38.",
             node,
         )
-    return Literal(
-        kind, value.quantize(Decimal(1)) if value == value.to_integral() and kind.scale == 0 else value
-    )
+    if kind.scale == 0:
+        return Literal(kind, Decimal(int(value)))
+    return Literal(kind, value.copy_abs() if value == 0 else value)
 
 
 def negative_literal(node: exp.Neg) -> Literal | None:
@@ -114,6 +116,8 @@ def _float_text(value: float, kind: pa.DataType) -> str:
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         fixed = format(Decimal(shortest), "f")
         return fixed if "." in fixed else f"{fixed}.0"
+    if sum(map(str.isdigit, shortest.partition("e")[0])) == 1:
+        shortest = f"{value:.1e}"
     sign, digits, exponent = Decimal(shortest).normalize().as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits))

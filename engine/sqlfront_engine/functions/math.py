@@ -1,0 +1,282 @@
+"""Functions of real numbers: roots, powers, logarithms, trigonometry, and a few of integers.
+
+All of them take and give doubles, as in Spark; a logarithm of what has none is null. Java's libraries and the
+C library may differ in a result's last bit.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
+from sqlfront_engine.expressions import Call
+from sqlfront_engine.failures import arithmetic_overflow
+from sqlfront_engine.forms import Datum, from_months, full_array, is_scalar, months, nulls
+from sqlfront_engine.functions.decimals import prepare_decimal_abs
+from sqlfront_engine.functions.registry import (
+    Invocation,
+    Kind,
+    PreparedKernel,
+    ScalarFunction,
+    Signature,
+    register,
+)
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    YEAR_MONTH_INTERVAL,
+    is_decimal,
+    is_fractional,
+)
+
+Doubles = npt.NDArray[np.float64]
+
+_IF_ELSE: Final = pc.get_function("if_else")
+_LESS_EQUAL: Final = pc.get_function("less_equal")
+_DIVIDE: Final = pc.get_function("divide")
+_OR: Final = pc.get_function("or_kleene")
+_NULL: Final = nulls(DOUBLE)
+_ZERO: Final = scalar(0.0, DOUBLE)
+_DEGREES: Final = 57.29577951308232
+_RADIANS: Final = 0.017453292519943295
+
+
+def _entry(
+    name: str, kernel: Callable[[tuple[Datum, ...], Invocation], Datum], result: str
+) -> ScalarFunction:
+    """A function of doubles; ``result`` is a call and its value, ``"sqrt(4) = 2.0"``."""
+    call, _, value = result.partition(" = ")
+    count = call.count(",") + (0 if call.endswith("()") else 1)
+    return ScalarFunction(name, (DOUBLE,) * count, DOUBLE, kernel, example=(call, value))
+
+
+def _arrow(name: str) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+    kernel = pc.get_function(name)
+    return lambda arguments, invocation: kernel.call(arguments)
+
+
+def _numpy(function: Callable[..., Doubles]) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+    """A kernel of a numpy function of doubles."""
+
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        constant = all(map(is_scalar, arguments))
+        length = 1 if constant else invocation.length
+        arrays = [full_array(argument, length) for argument in arguments]
+        masks = [mask for array in arrays if (mask := valid_mask(array)) is not None]
+        with np.errstate(all="ignore"):
+            values = function(*(numpy_view(array) for array in arrays))
+        result = from_numpy(values, DOUBLE, np.logical_and.reduce(masks) if masks else None)
+        return result[0] if constant else result
+
+    return kernel
+
+
+def _logarithm(name: str, least: float = 0.0) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+    """Null at and below ``least``."""
+    kernel, bound = pc.get_function(name), scalar(least, DOUBLE)
+
+    def run(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        outside = _LESS_EQUAL.call([arguments[0], bound])
+        if is_scalar(outside):
+            return _NULL if outside.as_py() is not False else kernel.call(arguments)
+        values = kernel.call(arguments)
+        return _IF_ELSE.call([outside, _NULL, values]) if outside.true_count else values
+
+    return run
+
+
+_LN: Final = _logarithm("ln")
+
+
+def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """``log(x)`` is natural, ``log(base, x)`` a quotient of natural logarithms, as Spark computes it."""
+    if len(arguments) == 1:
+        return _LN(arguments, invocation)
+    base, value = (_LN((argument,), invocation) for argument in arguments)
+    return _DIVIDE.call([value, base])
+
+
+def _power(base: Doubles, exponent: Doubles) -> Doubles:
+    """C's power, but NaN (as in Java) for one to the power of NaN, and of plus or minus one to an infinite
+    one."""
+    result = np.power(base, exponent)
+    undefined = np.isnan(exponent) | (np.isinf(exponent) & (np.abs(base) == 1))
+    undefined &= (base == 1) | np.isinf(exponent)
+    return np.where(undefined, np.nan, result) if undefined.any() else result
+
+
+def _sign(values: Doubles) -> Doubles:
+    return np.where(values == 0, values, np.sign(values))
+
+
+def _constant(value: float) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+    known = scalar(value, DOUBLE)
+    return lambda arguments, invocation: known
+
+
+def _abs(signature: Signature) -> PreparedKernel:
+    data_type = signature.type
+    if is_decimal(data_type):
+        return prepare_decimal_abs(signature)
+    if is_fractional(data_type):
+        plain = pc.get_function("abs")
+        return lambda arguments, length: plain.call(arguments)
+    checked = pc.get_function("abs_checked")
+    in_months = data_type.equals(YEAR_MONTH_INTERVAL)
+    storage = INT if in_months else BIGINT if pa.types.is_duration(data_type) else data_type
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        datum = arguments[0]
+        if is_scalar(datum):
+            return run((pa.repeat(datum, 1),), 1)[0]
+        values = months(datum) if in_months else datum.view(storage)
+        try:
+            result = checked.call([values])
+        except pa.ArrowInvalid:
+            raise arithmetic_overflow() from None
+        return from_months(result) if in_months else result.view(data_type)
+
+    return run
+
+
+def _factorial(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Null outside of 0 to 20."""
+    datum = arguments[0]
+    if is_scalar(datum):
+        value = datum.as_py()
+        known = value is not None and 0 <= value <= 20
+        return scalar(math.factorial(value) if known else None, BIGINT)
+    values = [
+        math.factorial(value) if value is not None and 0 <= value <= 20 else None
+        for value in datum.to_pylist()
+    ]
+    return from_values(values, BIGINT)
+
+
+def _is_nan(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """False for null."""
+    is_nan = pc.get_function("is_nan").call(arguments)
+    return pc.get_function("coalesce").call([is_nan, scalar(False, BOOLEAN)])
+
+
+def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """The second value where the first is NaN; null where the first is null."""
+    value, other = arguments
+    is_nan = pc.get_function("is_nan").call([value])
+    if is_scalar(is_nan):
+        return other if is_nan.as_py() else value
+    if not is_nan.true_count:
+        return value
+    return _IF_ELSE.call([pc.get_function("coalesce").call([is_nan, scalar(False, BOOLEAN)]), other, value])
+
+
+def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Null where a bound is not finite, the value NaN, the bounds equal, or the count not positive."""
+    columns = [full_array(argument, invocation.length).to_pylist() for argument in arguments]
+    values = [
+        None if None in row else bucket(float(row[0]), float(row[1]), float(row[2]), row[3])
+        for row in zip(*columns, strict=True)
+    ]
+    result = from_values(values, BIGINT)
+    return result[0] if all(map(is_scalar, arguments)) and invocation.length == 1 else result
+
+
+def bucket(value: float, least: float, most: float, count: int) -> int | None:
+    """The number of the bucket, of ``count`` between ``least`` and ``most``, that holds the value; 0 below
+    them and ``count + 1`` above.
+
+    >>> bucket(5.3, 0.2, 10.6, 5), bucket(10.0, 0.0, 10.0, 3), bucket(0.0, 10.0, 0.0, 3)
+    (3, 4, 4)
+    """
+    bounds_exist = math.isfinite(least) and math.isfinite(most) and least != most
+    if not bounds_exist or math.isnan(value) or not 0 < count < 2**63 - 1:
+        return None
+    lower, upper = min(least, most), max(least, most)
+    if least < most:
+        if value < lower:
+            return 0
+        if value >= upper:
+            return count + 1
+        return int(count * (value - lower) / (upper - lower)) + 1
+    if value > upper:
+        return 0
+    if value <= lower:
+        return count + 1
+    return int(count * (upper - value) / (upper - lower)) + 1
+
+
+def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    return types[0]
+
+
+def _abs_fails(call: Call) -> bool:
+    return not (is_decimal(call.type) or is_fractional(call.type))
+
+
+register(
+    _entry("sqrt", _arrow("sqrt"), "sqrt(4) = 2.0"),
+    _entry("cbrt", _numpy(np.cbrt), "cbrt(27) = 3.0"),
+    _entry("exp", _arrow("exp"), "exp(0) = 1.0"),
+    _entry("expm1", _arrow("expm1"), "expm1(0) = 0.0"),
+    _entry("ln", _LN, "ln(1) = 0.0"),
+    ScalarFunction("log", (DOUBLE, DOUBLE), DOUBLE, _log, optional=1, example=("log(2, 8)", "3.0")),
+    _entry("log10", _logarithm("log10"), "log10(100) = 2.0"),
+    _entry("log2", _logarithm("log2"), "log2(8) = 3.0"),
+    _entry("log1p", _logarithm("log1p", -1.0), "log1p(0) = 0.0"),
+    _entry("pow", _numpy(_power), "pow(2, 3) = 8.0"),
+    _entry("power", _numpy(_power), "power(2, 3) = 8.0"),
+    _entry("hypot", _arrow("hypot"), "hypot(3, 4) = 5.0"),
+    *(
+        _entry(name, _arrow(name), f"{name}(0) = 0.0")
+        for name in ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh")
+    ),
+    _entry("cos", _arrow("cos"), "cos(0) = 1.0"),
+    _entry("cosh", _arrow("cosh"), "cosh(0) = 1.0"),
+    _entry("acos", _arrow("acos"), "acos(1) = 0.0"),
+    _entry("acosh", _arrow("acosh"), "acosh(1) = 0.0"),
+    _entry("atan2", _arrow("atan2"), "atan2(0, 1) = 0.0"),
+    _entry("cot", _numpy(lambda values: 1 / np.tan(values)), "cot(1) = 0.6420926159343306"),
+    _entry("sec", _numpy(lambda values: 1 / np.cos(values)), "sec(0) = 1.0"),
+    _entry("csc", _numpy(lambda values: 1 / np.sin(values)), "csc(1) = 1.1883951057781212"),
+    _entry("degrees", _numpy(lambda values: values * _DEGREES), "degrees(0) = 0.0"),
+    _entry("radians", _numpy(lambda values: values * _RADIANS), "radians(180) = 3.141592653589793"),
+    _entry("sign", _numpy(_sign), "sign(-40) = -1.0"),
+    _entry("signum", _numpy(_sign), "signum(-40) = -1.0"),
+    _entry("rint", _numpy(np.rint), "rint(12.3456) = 12.0"),
+    _entry("e", _constant(math.e), "e() = 2.718281828459045"),
+    _entry("pi", _constant(math.pi), "pi() = 3.141592653589793"),
+    ScalarFunction(
+        "abs", (Kind.NUMERIC,), _same, prepare=_abs, can_fail=_abs_fails, example=("abs(-1)", "1")
+    ),
+    ScalarFunction("factorial", (INT,), BIGINT, _factorial, example=("factorial(5)", "120")),
+    ScalarFunction(
+        "isnan",
+        (DOUBLE,),
+        BOOLEAN,
+        _is_nan,
+        null_propagating=False,
+        example=("isnan(double('NaN'))", "True"),
+    ),
+    ScalarFunction(
+        "nanvl",
+        (DOUBLE, DOUBLE),
+        DOUBLE,
+        _nanvl,
+        null_propagating=False,
+        example=("nanvl(double('NaN'), 5)", "5.0"),
+    ),
+    ScalarFunction(
+        "width_bucket",
+        (DOUBLE, DOUBLE, DOUBLE, BIGINT),
+        BIGINT,
+        _width_bucket,
+        example=("width_bucket(5.3, 0.2, 10.6, 5)", "3"),
+    ),
+)
