@@ -17,7 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokens import Token, TokenType
 
-from sqlfront_engine.errors import ProgrammingError, spark_error
+from sqlfront_engine.errors import DatabaseError, ProgrammingError, spark_error
 from sqlfront_planner.tokens import SPARK, rewrite, tokenize
 
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
@@ -291,15 +291,32 @@ def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
     return tokens
 
 
-def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> ProgrammingError:
+def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
     """Spark's PARSE_SYNTAX_ERROR for sqlglot's error, at the token that it names."""
     detail = error.errors[0]
+    if str(detail.get("description")).startswith("Expected TYPE"):
+        return _unknown_type(detail, tokens, sql)
     place = (detail.get("line"), detail.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == place), None)
     if token is None or "Required keyword" in str(detail.get("description")):
         following = [other for other in tokens if token is not None and other.start > token.start]
         token = following[0] if following else None
     return _error_at(token, sql)
+
+
+def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -> DatabaseError:
+    """Spark's UNSUPPORTED_DATATYPE for the word that sqlglot doesn't know as a type."""
+    place = (detail.get("line"), detail.get("col"))
+    token = next((token for token in tokens if (token.line, token.col) == place), None)
+    if token is None or token.token_type == TokenType.R_PAREN:
+        return _error_at(token, sql)
+    failure = spark_error(
+        "UNSUPPORTED_DATATYPE",
+        f'Unsupported data type "{token.text.upper()}".',
+        position=(token.start, token.end + 1),
+    )
+    failure.locate(sql)
+    return failure
 
 
 def _error_at(token: Token | None, sql: str) -> ProgrammingError:

@@ -9,6 +9,7 @@ as
   ``exp.Anonymous`` with its name as written;
 * a number keeps its text with its suffix (``1L``, ``1.5BD``), a string has its value by Spark's escape rules,
 strings in a row are one;
+* a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect (``exp.Sqrt``);
 * ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell them from ``NOT (... IS NULL)`` and from a
 comma;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
@@ -58,15 +59,27 @@ _SPECIAL: Final = {
     "POSITION": frozenset({_T.IN}),
     "OVERLAY": frozenset({_T.FROM}),
 }
+_CAST_WORDS: Final = frozenset({_T.ALIAS})
 _CASTS: Final = frozenset({"CAST", "TRY_CAST"})
 _PREDICATE_FUNCTIONS: Final = frozenset({_T.ANY, _T.SOME, _T.ALL})
 _PATTERNS: Final = frozenset({_T.LIKE, _T.ILIKE, _T.RLIKE})
 _QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.FROM, _T.TABLE, _T.L_PAREN})
+_ENDS_ITEM: Final = frozenset({_T.COMMA, _T.R_PAREN, _T.FROM, _T.SEMICOLON})
+#: Tokens after which ``+`` is a sign.
+_BEFORE_SIGN: Final = frozenset(
+    {
+        _T.AMP, _T.AND, _T.BETWEEN, _T.CARET, _T.CASE, _T.COMMA, _T.DASH, _T.DISTINCT, _T.DIV, _T.DPIPE, _T.ELSE, _T.EQ, _T.GT,
+        _T.GTE, _T.HAVING, _T.IN, _T.LIKE, _T.LIMIT, _T.LT, _T.LTE, _T.L_BRACKET, _T.L_PAREN, _T.MOD, _T.NEQ, _T.NOT,
+        _T.NULLSAFE_EQ, _T.OFFSET, _T.ON, _T.OR, _T.ORDER_BY, _T.PARTITION_BY, _T.PIPE, _T.PIPE_SLASH, _T.PLUS, _T.SELECT,
+        _T.SLASH, _T.STAR, _T.THEN, _T.TILDE, _T.WHEN, _T.WHERE, _T.GROUP_BY,
+    }
+)  # fmt: skip
 _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
 _INTERVAL_UNITS: Final = frozenset(
     {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"}
 )
+_BAD_HEX: Final = re.compile(r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')")
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
@@ -80,6 +93,15 @@ def tokenize(sql: str) -> list[Token]:
     try:
         return SPARK.tokenize(sql)
     except TokenError as error:
+        malformed = _BAD_HEX.search(sql)
+        if malformed is not None:
+            failure = spark_error(
+                "INVALID_TYPED_LITERAL",
+                f'The value of the typed literal "X" is invalid: {malformed[1]}.',
+                position=malformed.span(),
+            )
+            failure.locate(sql)
+            raise failure from None
         place = _unclosed(sql)
         failure = spark_error(
             "PARSE_SYNTAX_ERROR",
@@ -164,10 +186,16 @@ class _Rewriter:
             case _T.ALIAS:
                 if self._casts and self._casts[-1]:
                     self._type_depth = len(self._casts)
+                elif self._names_itself(position):
+                    token = _replaced(token, _T.VAR, token.text)
                 self._output.append(token)
             case _T.INTERVAL:
                 return self._interval(position, token)
-            case _T.IS if self._follows(position, _T.NOT, _T.NULL):
+            case _T.PLUS if self._output and self._output[-1].token_type in _BEFORE_SIGN:
+                self._output.append(_replaced(token, _T.PIPE_SLASH, "+"))
+            case _T.IS if self._follows(position, _T.NOT, _T.NULL) or self._follows(
+                position, _T.NOT, _T.UNKNOWN
+            ):
                 null = self._source[position + 2]
                 self._output += [token, _replaced(null, _T.STRING, NOT_NULL_MARK)]
                 return position + 3
@@ -283,7 +311,7 @@ class _Rewriter:
         if kind == _T.FILTER:
             return not self._follows(position + 1, _T.WHERE)
         if upper in _CASTS:
-            return False
+            return not self._contains(position + 1, _CAST_WORDS)
         if upper in _SPECIAL:
             return not self._contains(position + 1, _SPECIAL[upper])
         return not (self._with and self._is_cte_name(position))
@@ -297,6 +325,11 @@ class _Rewriter:
         if previous.token_type == _T.ALIAS:
             return self._type_depth is None
         return previous.token_type in _OPERAND_ENDS and previous.text.upper() not in _BEFORE_CALL
+
+    def _names_itself(self, position: int) -> bool:
+        """``SELECT 1 AS`` gives the column the name ``AS``: the word isn't reserved."""
+        following = position + 1
+        return following == len(self._source) or self._source[following].token_type in _ENDS_ITEM
 
     def _is_quantifier(self, position: int) -> bool:
         """ANY, SOME, ALL before a query or after LIKE; otherwise ``any`` and ``some`` are aggregates."""

@@ -8,14 +8,14 @@ from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
-from sqlfront_engine.functions.aggregates import AggregateFunction, lookup_aggregate
+from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.types import BIGINT, BOOLEAN
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
 
-_EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
+EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
 
 
 class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
@@ -58,7 +58,7 @@ def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.Resp
     """``first(x) IGNORE NULLS``."""
     call = node.this
     name = _aggregate_name(call) if isinstance(call, exp.Anonymous) else None
-    if name not in _EDGES:
+    if name not in EDGES:
         raise unsupported("IGNORE NULLS with this function", node)
     return bind_aggregate(binder, call, name, ignore_nulls=isinstance(node, exp.IgnoreNulls))
 
@@ -121,7 +121,7 @@ def aggregate_call(
     kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
     least = len(entry.arguments) - entry.optional
     check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
-    arguments = _constants(binder, entry, coerce(binder, name, kinds, operands, node), node)
+    arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
     kind = entry.result_type(tuple(item.type for item in arguments))
     return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
 
@@ -147,12 +147,12 @@ def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
     return operands
 
 
-def _constants(
-    binder: ExpressionBinder, entry: AggregateFunction, arguments: tuple[Expr, ...], node: exp.Expr
+def constant_arguments(
+    binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments, of which those that must be constant are."""
+    """The arguments, of which those at ``places`` are constant; DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if one isn't."""
     result = list(arguments)
-    for place in entry.constants:
+    for place in places:
         if place < len(result):
             result[place] = binder.context.known_value(result[place])
             if any(isinstance(item, Column | OuterColumn) for item in walk(result[place])):

@@ -13,6 +13,7 @@ from sqlfront_engine.expressions import Call, Column, Expr, Literal, transform, 
 from sqlfront_engine.functions import registry
 from sqlfront_engine.functions.aggregates import aggregate_names
 from sqlfront_engine.functions.registry import ArgumentType, Kind, ScalarFunction
+from sqlfront_engine.functions.windows import window_names
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, unsupported

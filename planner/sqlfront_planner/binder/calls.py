@@ -7,19 +7,25 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Cast, Expr, Literal, RunValue
 from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.aggregates import aggregate_names, lookup_aggregate
-from sqlfront_engine.functions.windows import lookup_window, window_names
+from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlfront_engine.functions.windows import lookup_window
 from sqlfront_engine.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_integral
 from sqlfront_planner.binder.aggregates import bind_aggregate
-from sqlfront_planner.binder.arguments import call_function, check_count, function_name, mixed_types
+from sqlfront_planner.binder.arguments import (
+    NOT_CALLABLE,
+    call_function,
+    check_count,
+    function_name,
+    mixed_types,
+    unresolved_routine,
+)
 from sqlfront_planner.binder.casts import explicit_cast
 from sqlfront_planner.binder.conditionals import CONDITIONAL_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.operators import arithmetic, concatenation
-from sqlfront_planner.binder.suggestions import nearest_words, quoted
+from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, handles, unsupported
 from sqlfront_planner.types import common_type
 
@@ -84,9 +90,6 @@ _FIELDS: Final = {
     "YEAROFWEEK": "year_of_week",
 }
 
-#: Operators that aren't functions of Spark SQL under their registry name.
-_NOT_CALLABLE: Final = frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
-
 
 @handles(exp.Anonymous, arguments="this expressions")
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -106,22 +109,10 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             f'Window function "{binder.name(node)}" requires an OVER clause.',
             node,
         )
-    if name in _NOT_CALLABLE or registry.lookup(name) is None:
+    if name in NOT_CALLABLE or registry.lookup(name) is None:
         raise unresolved_routine(name, node)
     _refuse_distinct(name, node)
     return call_function(binder, name, binder.bind_all(node.expressions), node)
-
-
-def unresolved_routine(name: str, node: exp.Expr) -> Error:
-    """UNRESOLVED_ROUTINE, with the nearest of the known functions."""
-    callable_names = (set(registry.names()) - _NOT_CALLABLE) | set(_SPECIAL)
-    known = sorted(callable_names | set(aggregate_names()) | set(window_names()))
-    nearest = ", ".join(quoted((word,)) for word in nearest_words(name, known))
-    return failure(
-        "UNRESOLVED_ROUTINE",
-        f"Cannot resolve routine {quoted((name,))}. Did you mean one of the following? [{nearest}].",
-        node,
-    )
 
 
 def _refuse_distinct(name: str, node: exp.Anonymous) -> None:
@@ -164,6 +155,19 @@ def _arithmetic_function(name: str) -> Special:
 
 def _concat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return concatenation(binder, binder.bind_all(node.expressions), node, "concat")
+
+
+def _assert_true(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    if len(operands) == 1:
+        operands.append(Literal(STRING, f"'{binder.name(node.expressions[0])}' is not true!"))
+    return call_function(binder, "assert_true", operands, node)
+
+
+def _cast(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    raise failure(
+        "WRONG_NUM_ARGS.WITHOUT_SUGGESTION", "The `cast` takes `value AS type` in its parentheses.", node
+    )
 
 
 def _not(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
@@ -305,9 +309,9 @@ def bind_overlay(binder: ExpressionBinder, node: exp.Overlay) -> Expr:
 def _unit(node: exp.Anonymous) -> str | None:
     """The unit of ``timestampadd(MONTH, ...)``, None if the first argument isn't one."""
     first = node.expressions[0] if node.expressions else None
-    if len(node.expressions) == 3 and isinstance(first, exp.Column) and not first.args.get("table"):
-        return str(first.name)
-    return None
+    if len(node.expressions) != 3 or not isinstance(first, exp.Column) or first.args.get("table"):
+        return None
+    return str(first.name) if first.name.upper() in _UNITS else None
 
 
 def with_unit(name: str, node: exp.Anonymous) -> str | None:
@@ -317,6 +321,22 @@ def with_unit(name: str, node: exp.Anonymous) -> str | None:
     return _WITH_UNIT.get(name)
 
 
+_UNITS: Final = frozenset(
+    (
+        "YEAR",
+        "QUARTER",
+        "MONTH",
+        "WEEK",
+        "DAY",
+        "DAYOFYEAR",
+        "HOUR",
+        "MINUTE",
+        "SECOND",
+        "MILLISECOND",
+        "MICROSECOND",
+    )
+)
+_UNIT_ONLY: Final = frozenset({"timestampadd", "timestampdiff", "timediff"})
 _WITH_UNIT: Final = {
     "timestampadd": "timestampadd",
     "dateadd": "timestampadd",
@@ -334,6 +354,8 @@ def _date_function(name: str) -> Special:
         if function is not None and unit is not None:
             operands = binder.bind_all(node.expressions[1:])
             return call_function(binder, function, [Literal(STRING, unit.upper()), *operands], node)
+        if name in _UNIT_ONLY:
+            raise unresolved_routine(name, node)
         operands = binder.bind_all(node.expressions)
         plain = {"dateadd": "date_add", "date_diff": "datediff"}.get(name, name)
         if plain == "date_add" and len(operands) == 2:
@@ -368,7 +390,10 @@ _SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},
     **{name: (_date_function(name), 2, 3) for name in _WITH_UNIT},
     "date_sub": (_date_sub, 2, 2),
+    "assert_true": (_assert_true, 1, 2),
     "concat": (_concat, 0, None),
+    "cast": (_cast, 0, None),
+    "try_cast": (_cast, 0, None),
     "not": (_not, 1, 1),
     "typeof": (_typeof, 1, 1),
     "date_part": (_date_part, 2, 2),

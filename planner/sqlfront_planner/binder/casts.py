@@ -11,6 +11,7 @@ from sqlfront_engine import types
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Cast, Expr, Literal
 from sqlfront_engine.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     INT,
@@ -18,6 +19,7 @@ from sqlfront_engine.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    is_integral,
     is_interval,
     is_numeric,
     is_string,
@@ -91,6 +93,13 @@ def explicit_cast(
         return operand
     if not can_cast(source, target):
         function = _SUGGESTED.get((source, target))
+        if _is_legacy(source, target):
+            raise failure(
+                "DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast "{types.sql_name(source)}" to '
+                f'"{types.sql_name(target)}" with ANSI mode on.',
+                node,
+            )
         head = (
             f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast "{types.sql_name(source)}" to '
             f'"{types.sql_name(target)}".'
@@ -106,6 +115,15 @@ def explicit_cast(
     if isinstance(operand, Literal) and operand.value is None:
         return Literal(target, None)
     return Cast(target, operand, safe)
+
+
+def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:
+    """Casts that Spark has with ANSI mode off only."""
+    if target == BOOLEAN:
+        return source in _DATETIMES
+    if target == TIMESTAMP:
+        return source == BOOLEAN
+    return target == BINARY and is_integral(source)
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:

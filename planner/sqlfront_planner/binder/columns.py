@@ -1,17 +1,20 @@
 """Names: columns of the scope, fields of structs, the select list's aliases, and columns of the enclosing query."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, RunValue, columns_used, transform
 from sqlfront_engine.types import STRING
-from sqlfront_planner.binder.arguments import call_function
-from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.arguments import call_function, unresolved_routine
+from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
 from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
 from sqlfront_planner.logical import OuterColumn
+from sqlfront_planner.tokens import FUNCTION_MARK
 
 _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 
@@ -35,7 +38,7 @@ def bind_dot(binder: ExpressionBinder, node: exp.Dot) -> Expr:
     """A field of an expression's value: ``a[0].b``."""
     field = node.expression
     if not isinstance(field, exp.Identifier):
-        raise unsupported("A qualified function call", node)
+        raise unresolved_routine(node.sql("spark").replace(FUNCTION_MARK, "").partition("(")[0], node)
     return field_of(binder, binder.bind(node.this), field.name, node)
 
 
@@ -76,7 +79,8 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     if expression is None and len(parts) == 1 and parts[0].lower() in _USER_WORDS:
         expression = RunValue(STRING, "current_user")
     if expression is None:
-        raise unresolved(binder.scope, parts, node)
+        known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
+        raise unresolved(known_outputs(output) if output is not None and output.first else known, parts, node)
     return expression
 
 
@@ -142,7 +146,7 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     if not found:
         return None
     if any(other != found[0] for other in found[1:]):
-        raise failure("AMBIGUOUS_REFERENCE", f"Reference {quoted(parts)} is ambiguous.", node)
+        raise unresolved(known_outputs(output), parts, node)
     return _fields(binder, found[0], parts[1:], node)
 
 
@@ -189,9 +193,13 @@ def outer(expression: Expr) -> Expr:
     )
 
 
-def unresolved(scope: Scope, parts: tuple[str, ...], node: exp.Expr) -> Error:
+def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:
+    """The select list's names, for messages."""
+    return [(name,) for name, found in output.expressions.items() for _ in found]
+
+
+def unresolved(known: Sequence[tuple[str, ...]], parts: tuple[str, ...], node: exp.Expr) -> Error:
     """UNRESOLVED_COLUMN, with the nearest of the known names."""
-    known = [(*column.qualifier, column.name) for column in scope.visible()]
     head = f"A column, variable, or function parameter with name {quoted(parts)} cannot be resolved."
     if not known:
         return failure("UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", head, node)

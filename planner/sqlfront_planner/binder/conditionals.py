@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Call, Case, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, VOID, is_string
-from sqlfront_planner.binder.arguments import mixed_types
+from sqlfront_planner.binder.arguments import call_function, mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.predicates import comparison
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown
@@ -58,6 +58,8 @@ def choice(
 def _if(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     test, *_ = node.expressions
     condition, *values = binder.bind_all(node.expressions)
+    if condition.type == VOID:
+        condition = cast_to(condition, BOOLEAN)
     return choice(binder, [_condition(binder, condition, test, node)], values, node, "if")
 
 
@@ -97,6 +99,8 @@ def _zeroifnull(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """``decode(value, search, result, ..., default)``: null equals null."""
     value, *rest = binder.bind_all(node.expressions)
+    if len(rest) == 1:
+        return call_function(binder, "decode", [value, *rest], node)
     pairs = len(rest) // 2
     conditions = [
         comparison(binder, "equal_null_safe", value, rest[2 * place], node) for place in range(pairs)
@@ -131,7 +135,7 @@ CONDITIONAL_FUNCTIONS: Final[
     "nullif": (_nullif, 2, 2),
     "nullifzero": (_nullifzero, 1, 1),
     "zeroifnull": (_zeroifnull, 1, 1),
-    "decode": (_decode, 3, None),
+    "decode": (_decode, 2, None),
     "isnull": (_is_null, 1, 1),
     "isnotnull": (_is_not_null, 1, 1),
     "equal_null": (_equal_null, 2, 2),

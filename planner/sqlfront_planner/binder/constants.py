@@ -3,7 +3,7 @@
 import re
 import struct
 from datetime import date, datetime, timedelta
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -17,8 +17,6 @@ from sqlfront_planner.binder.syntax import failure, syntax_failure
 from sqlfront_planner.types import decimal_type_of
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
-#: Wide enough that no decimal of 38 digits is refused.
-_EXACT: Final = Context(prec=80)
 _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 

@@ -134,6 +134,8 @@ class MovedBy(Enum):
     """An interval of whole days."""
     INTERVAL = "interval"
     """Any other interval."""
+    FACTOR = "factor"
+    """A number times an interval; the interval comes first."""
 
 
 @dataclass(frozen=True, slots=True)

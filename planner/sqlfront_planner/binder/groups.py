@@ -13,7 +13,7 @@ from sqlfront_engine.types import INT, is_integral
 from sqlfront_planner.binder.aggregates import AggregateOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.outer import replace_outer
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure
 from sqlfront_planner.binder.windows import WindowOutput
 from sqlfront_planner.logical import (
     Aggregate,
@@ -45,12 +45,14 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
 
     Raises ProgrammingError: GROUP_BY_POS_OUT_OF_RANGE, GROUP_BY_POS_AGGREGATE, GROUP_BY_AGGREGATE.
     """
-    refuse_unknown(group, frozenset({"expressions", "rollup", "cube", "grouping_sets"}))
+    refuse_unknown(group, frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}))
     parts = list(group.expressions)
-    if _is_all(parts, binder):
+    if group.args.get("all") or _is_all(parts, binder):
         return Grouping(
             _without_repeats(expression for expression, _ in items if not _holds_call(expression))
         )
+    if not any(group.args.values()):
+        raise syntax_failure("Syntax error at or near end of input.", group)
     keys = _Keys(binder, items)
     factors = [_sets_of(part, keys) for part in parts]
     for word in ("rollup", "cube"):
@@ -146,7 +148,7 @@ def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
         case exp.GroupingSets():
             return [places for part in node.expressions for places in _set_of(part, keys)]
         case exp.Tuple() if not node.expressions:
-            raise unsupported("GROUP BY ()", node)
+            raise syntax_failure("Syntax error at or near ')'.", node)
         case _:
             return [_joined([_places(node, keys)])]
 

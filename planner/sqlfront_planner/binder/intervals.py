@@ -13,6 +13,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.types import DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL
 from sqlfront_planner.binder.syntax import failure, unsupported
@@ -132,17 +133,17 @@ def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
     """``'1 02:03:04' DAY TO SECOND``."""
     match = _SPAN[first].fullmatch(text) if first in _SPAN else None
     if match is None:
-        raise _bad_format(text, node)
+        raise _bad_span(text, first, last, node)
     sign, *parts = match.groups()
     if first == "YEAR":
         if last != "MONTH" or int(parts[1]) > 11:
-            raise _bad_format(text, node)
+            raise _bad_span(text, first, last, node)
         amount = Decimal(int(parts[0]) * 12 + int(parts[1]))
     else:
         fields = _FIELDS[_FIELDS.index(first) : _FIELDS.index(last) + 1] if last in _FIELDS else ()
         given = [part for part in parts if part is not None]
         if len(given) != len(fields):
-            raise _bad_format(text, node)
+            raise _bad_span(text, first, last, node)
         amount = sum(
             (Decimal(part) * _MICROS[unit] for part, unit in zip(given, fields, strict=True)), Decimal()
         )
@@ -168,8 +169,22 @@ def _number(text: str, node: exp.Expr) -> Decimal:
         raise _bad_format(text, node) from None
 
 
-def _bad_format(text: str, node: exp.Expr) -> Exception:
-    return failure("INVALID_INTERVAL_FORMAT", f"Error parsing '{text}' to interval.", node)
+def _bad_format(text: str, node: exp.Expr) -> Error:
+    return failure(
+        "INVALID_TYPED_LITERAL", f"The value of the typed literal \"INTERVAL\" is invalid: '{text}'.", node
+    )
+
+
+def _bad_span(text: str, first: str, last: str, node: exp.Expr) -> Error:
+    if first == "YEAR" and last == "MONTH" and _SPAN["YEAR"].fullmatch(text):
+        return failure(
+            "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING", f"Error parsing '{text}' to interval.", node
+        )
+    return failure(
+        "INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING_WITH_NOTICE",
+        f"Error parsing '{text}' to interval: it does not have the form of {first} TO {last}.",
+        node,
+    )
 
 
 def _months_text(interval: IntervalLiteral) -> str:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+from sqlglot import exp
+
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.functions import registry
 from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlglot import exp
-
+from sqlfront_engine.functions.windows import lookup_window
 from sqlfront_planner.binder.constants import constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.grouping import regrouped
@@ -52,24 +54,48 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
 _SHOWN: Final = {
     **{
         name: name.upper()
-        for name in (
-            "acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot csc degrees e exp expm1 hypot log10 log1p log2 pi "
-            "power radians sec signum sin sinh sqrt tan tanh regexp_like rlike"
-        ).split()
+        for name in [
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atan2",
+            "atanh",
+            "cbrt",
+            "cos",
+            "cosh",
+            "cot",
+            "csc",
+            "degrees",
+            "e",
+            "exp",
+            "expm1",
+            "hypot",
+            "log10",
+            "log1p",
+            "log2",
+            "pi",
+            "power",
+            "radians",
+            "sec",
+            "signum",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+            "regexp_like",
+            "rlike",
+        ]
     },
     "random": "rand",
     "array_agg": "collect_list",
     "dateadd": "date_add",
     "curdate": "current_date",
-    "user": "current_user",
-    "session_user": "current_user",
     "current_database": "current_schema",
     "regexp": "REGEXP",
-    "rank": "RANK",
-    "dense_rank": "DENSE_RANK",
-    "percent_rank": "PERCENT_RANK",
 }
-_WINDOW_ONLY: Final = frozenset({"rank", "dense_rank", "percent_rank"})
 
 #: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
 _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
@@ -92,11 +118,22 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "sort_array": (1, ("true",)),
-    "lag": (1, ("1", "NULL")),
-    "lead": (1, ("1", "NULL")),
 }
 _CAST_FUNCTIONS: Final = frozenset(
-    "boolean tinyint smallint int bigint float double decimal string binary date timestamp".split()
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+    ]
 )
 _UNIT_FUNCTIONS: Final = {
     "timestampadd": "timestampadd",
@@ -119,8 +156,6 @@ def result_name(node: exp.Expr, binder: "ExpressionBinder") -> str:
             return name_of(node, binder)
         case exp.TryCast() if isinstance(node.this, exp.Column) and not _is_field(node.this, binder):
             return str(node.this.parts[-1].name)
-        case exp.TryCast() if isinstance(node.this, exp.Null):
-            return "NULL"
         case _:
             return name_of(node, binder)
 
@@ -149,7 +184,7 @@ def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
         if type(node) not in _BINARY:
             return name_of(node, binder)
     left, right = name_of(node.this, binder), name_of(node.expression, binder)
-    if isinstance(node, exp.Add | exp.Sub):
+    if isinstance(node, exp.Add | exp.Sub | exp.Mul):
         moved = _time_arithmetic(node, left, right, binder)
         if moved is not None:
             return moved
@@ -172,6 +207,8 @@ def _time_arithmetic(node: exp.Binary, left: str, right: str, binder: "Expressio
             return f"date_add({left}, {f'(- {days})' if minus else days})"
         case MovedBy.INTERVAL:
             return f"{left} {'-' if minus else '+'} {right}"
+        case MovedBy.FACTOR:
+            return f"({left} * {right})"
 
 
 # ---- by node
@@ -187,7 +224,7 @@ def _literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 def _value_text(literal: Literal) -> str:
     if isinstance(literal.value, Decimal):
-        return format(literal.value, "f")
+        return str(literal.value)
     if types.is_string(literal.type) and literal.value is not None:
         return str(literal.value)
     return constant_text(literal.value, literal.type)
@@ -222,6 +259,8 @@ def _column(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 
 def _cast(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    if pa.types.is_nested(data_type_of(node.args["to"])):
+        return name_of(node.this, binder)
     word = "TRY_CAST" if node.args.get("safe") else "CAST"
     return f"{word}({name_of(node.this, binder)} AS {_type_text(node.args['to'])})"
 
@@ -379,6 +418,8 @@ def _call(node: exp.Expr, binder: "ExpressionBinder") -> str:
     if name in _UNIT_FUNCTIONS and len(node.expressions) == 3:
         unit, *rest = node.expressions
         return f"{_UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, binder)})"
+    if name == "datepart" and len(node.expressions) == 2:
+        return f"datepart({name_of(node.expressions[0], binder)} FROM {name_of(node.expressions[1], binder)})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
         return "count(1)"
     arguments, distinct = _arguments(node, binder)
@@ -414,7 +455,7 @@ def _struct_field(part: exp.Expr, binder: "ExpressionBinder") -> str:
 
 def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
     """The name that a function shows, and the defaults that follow its arguments."""
-    entry = lookup_aggregate(name)
+    entry = lookup_aggregate(name) or lookup_window(name)
     if entry is not None:
         missing = count - (len(entry.arguments) - entry.optional)
         defaults = entry.shown_defaults[missing:] if entry.optional else entry.shown_defaults
@@ -434,7 +475,14 @@ def _filter(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 
 def _ignore_nulls(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    return name_of(node.this, binder)
+    text = name_of(node.this, binder)
+    if isinstance(node, exp.RespectNulls):
+        return text
+    if text.startswith("nth_value("):
+        return f"{text} ignore nulls"
+    for name in ("first", "last"):
+        text = text.replace(f"{name}_value(", f"{name}(", 1) if text.startswith(f"{name}_value(") else text
+    return text
 
 
 def _window(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -540,6 +588,7 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.CurrentDate: lambda node, binder: "current_date()",
     exp.CurrentTimestamp: lambda node, binder: "current_timestamp()",
     exp.Neg: _negative,
+    exp.Sqrt: lambda node, binder: f"(+ {name_of(node.this, binder)})",
     exp.BitwiseNot: lambda node, binder: f"~{name_of(node.this, binder)}",
     exp.Paren: lambda node, binder: name_of(node.this, binder),
     exp.Column: _column,

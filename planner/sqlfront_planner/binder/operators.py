@@ -88,7 +88,7 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
         if moved is not None:
             return moved
     if is_interval(left.type) or is_interval(right.type):
-        scaled = _interval_arithmetic(operator, left, right)
+        scaled = _interval_arithmetic(binder, operator, left, right, node)
         if scaled is not None:
             return scaled
     kind = _operand_type(operator, left.type, right.type)
@@ -135,7 +135,7 @@ def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple
             return cast_to(operand, other.type)
         if isinstance(operand, Parameter) and is_integral(operand.type):
             operand = binder.context.known_value(operand)
-        if isinstance(operand, Literal) and isinstance(operand.value, int):
+        if isinstance(operand, Literal) and isinstance(operand.value, int) and operand.type != types.TINYINT:
             return Literal(decimal_of_value(operand.value), Decimal(operand.value))
         return Cast(as_decimal(operand.type), operand)
 
@@ -169,6 +169,8 @@ def _time_arithmetic(
     if left.type == DATE and (is_numeric(right.type) or is_string(right.type) or right.type == VOID):
         binder.context.moved[id(node)] = Moved(node, MovedBy.NUMBER, swapped)
         return _move_days(binder, operator, left, right, node)
+    if operator == "add" and left.type == DATE and right.type == DATE:
+        raise _wrong_second(binder, node, DATE)
     if operator == "subtract" and _is_time(right.type):
         kind = least_common_type(left.type, right.type)
         assert kind is not None
@@ -210,14 +212,19 @@ def _unsigned(node: exp.Expr | None) -> exp.Expr | None:
     return node
 
 
-def _interval_arithmetic(operator: str, left: Expr, right: Expr) -> Expr | None:
+def _interval_arithmetic(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
+) -> Expr | None:
     """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such operator."""
     if operator in ("add", "subtract"):
         kind = left.type if is_interval(left.type) else right.type
+        if is_interval(left.type) and is_interval(right.type) and left.type != right.type:
+            raise _wrong_second(binder, node, right.type)
         if left.type in (kind, VOID) and right.type in (kind, VOID):
             return Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
         return None
     if operator == "multiply" and is_interval(right.type):
+        binder.context.moved[id(node)] = Moved(node, MovedBy.FACTOR, swapped=True)
         left, right = right, left
     if operator in ("multiply", "divide") and (is_numeric(right.type) or right.type in (VOID, STRING)):
         number = right if is_numeric(right.type) else cast_to(right, DOUBLE)
@@ -235,17 +242,21 @@ def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
     if literal is not None:
         return literal
     operand = binder.bind(node.this)
-    return Call(*_signed(binder, "negative", operand, node))
+    return _signed(binder, "negative", operand, node)
 
 
-def _signed(
-    binder: ExpressionBinder, function: str, operand: Expr, node: exp.Expr
-) -> tuple[pa.DataType, str, tuple[Expr, ...]]:
+def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Expr) -> Expr:
     if is_string(operand.type) or operand.type == VOID:
         operand = cast_to(operand, DOUBLE)
     if not is_numeric(operand.type) and not is_interval(operand.type):
         raise wrong_operand(binder, node, operand.type, _NUMBER_OR_INTERVAL)
-    return operand.type, function, (operand,)
+    return Call(operand.type, function, (operand,))
+
+
+@handles(exp.Sqrt)
+def bind_positive(binder: ExpressionBinder, node: exp.Sqrt) -> Expr:
+    """``+x``, which :mod:`sqlfront_planner.tokens` hands on as a square root."""
+    return _signed(binder, "positive", binder.bind(node.this), node)
 
 
 @handles(exp.BitwiseNot)
@@ -356,6 +367,16 @@ def negation(operand: Expr) -> Expr:
 
 
 # ---- errors
+
+
+def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) -> Error:
+    """Spark's error for an interval or date that can't be added to the first operand."""
+    return failure(
+        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take the type '
+        f'"{types.sql_name(given)}".',
+        node,
+    )
 
 
 def _mismatch(

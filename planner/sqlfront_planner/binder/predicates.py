@@ -8,6 +8,7 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Call, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_numeric
+from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import refuse_predicate_operands, regrouped
 from sqlfront_planner.binder.operators import decimal_operands, negation
@@ -92,7 +93,11 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
         return in_subquery(binder, node, query)
     choices = node.expressions
     if not choices:
-        raise syntax_failure("Syntax error at or near ')'.", node)
+        raise failure(
+            "INVALID_SQL_SYNTAX.EMPTY_IN_PREDICATE", "Invalid SQL syntax: IN predicate can't be empty.", node
+        )
+    if any(isinstance(choice, exp.Values) for choice in choices):
+        raise unresolved_routine("values", node)
     return membership(binder, binder.bind(node.this), binder.bind_all(choices), node)
 
 
@@ -121,7 +126,7 @@ def bind_escape(binder: ExpressionBinder, node: exp.Escape) -> Expr:
     """``LIKE pattern ESCAPE 'c'``."""
     escape = node.expression
     if not isinstance(escape, exp.Literal) or len(str(escape.this)) != 1:
-        raise failure("INVALID_ESCAPE_CHAR", "ESCAPE takes a string of one character.", node)
+        raise failure("INVALID_ESC", "Found an invalid escape string: it must have one character.", node)
     if not isinstance(node.this, exp.Like | exp.ILike):
         raise unsupported("ESCAPE", node)
     return _pattern(binder, node.this, str(escape.this))

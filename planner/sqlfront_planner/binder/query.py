@@ -163,7 +163,7 @@ class QueryBinder:
             raise unsupported("FETCH FIRST", node)
         refuse_unknown(node, frozenset({"expression"}))
         inner = node.expression
-        if isinstance(inner, exp.Column) and inner.name.lower() == "all":
+        if isinstance(inner, exp.Var | exp.Column) and inner.name.lower() == "all":
             return None
         binder = ExpressionBinder(self, EMPTY_SCOPE, what.upper())
         try:

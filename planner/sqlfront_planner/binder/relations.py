@@ -16,7 +16,7 @@ from sqlfront_planner.binder.predicates import comparable
 from sqlfront_planner.binder.scope import Scope, ScopeColumn, relation
 from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
-from sqlfront_planner.catalog import TableEntry, ViewEntry
+from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, Scan, Values
 from sqlfront_planner.statement import parse_query
 from sqlfront_planner.tokens import EXPLICIT_CROSS
@@ -153,6 +153,12 @@ def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation
 
 def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -> Exception:
     known = [*queries.common_names(), *queries.context.catalog.names()]
+    if len(parts) > 2 and parts[0].lower() != DEFAULT_CATALOG:
+        return failure(
+            "REQUIRES_SINGLE_PART_NAMESPACE",
+            f"{DEFAULT_CATALOG} requires a single-part namespace, but got identifier {quoted(parts)}.",
+            node,
+        )
     message = f"The table or view {quoted(parts)} cannot be found. Verify the spelling and correctness of the schema and catalog."
     if known:
         nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))

@@ -47,7 +47,7 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
 
 
 def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> Sequence[Expr]:
-    if isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() == "all":
+    if isinstance(node, exp.Var | exp.Column) and node.name.lower() == "all":
         if binder.scope.resolve(("all",)) is None:
             return outputs
     if isinstance(node, exp.Literal | exp.Placeholder):

@@ -7,7 +7,7 @@ from sqlfront_engine.expressions import Column, Expr
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import BoundQuery
-from sqlfront_planner.binder.syntax import failure, handles, unparenthesized, unsupported
+from sqlfront_planner.binder.syntax import failure, handles, syntax_failure, unparenthesized
 from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, Project, ScalarSubquery
 from sqlfront_planner.types import least_common_type, names_of
 
@@ -34,7 +34,7 @@ def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Expr:
 @handles(exp.Any, exp.All)
 def bind_quantifier(binder: ExpressionBinder, node: exp.Any | exp.All) -> Expr:
     """``= ANY (SELECT ...)``: Spark has no such thing."""
-    raise unsupported(f"{node.key.upper()} over a query", node)
+    raise syntax_failure(f"Syntax error at or near '{node.key.upper()}'.", node)
 
 
 def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr:

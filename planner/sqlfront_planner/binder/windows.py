@@ -19,7 +19,7 @@ from sqlfront_engine.expressions import (
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import WindowFunction, lookup_window
 from sqlfront_engine.types import INT, is_integral
-from sqlfront_planner.binder.aggregates import aggregate_call
+from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
@@ -32,9 +32,6 @@ _WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
 _RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)
 _RUNNING_ROWS: Final = Frame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
-_NULLS_SKIPPED: Final = frozenset(
-    {"lag", "lead", "nth_value", "first_value", "last_value", "first", "last", "any_value"}
-)
 #: Aggregates whose FILTER is the same as a null argument for the rows left out.
 _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
@@ -106,6 +103,12 @@ class Windows:
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     """``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``."""
     collector = binder.windows
+    if binder.clause == "GROUP BY":
+        raise failure(
+            "MISSING_AGGREGATION",
+            f"The window function {binder.name(node)} is not allowed in GROUP BY.",
+            node,
+        )
     if collector is None:
         raise failure(
             "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
@@ -173,9 +176,13 @@ def _call(
     ignore_nulls: bool,
 ) -> WindowCall:
     name = function_name(node)
-    if ignore_nulls and name not in _NULLS_SKIPPED:
-        raise unsupported(f"IGNORE NULLS with {name}", node)
     entry = lookup_window(name)
+    if ignore_nulls and not (name in EDGES or (entry is not None and entry.takes_nulls_clause)):
+        raise failure(
+            "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+            f"Invalid SQL syntax: The function `{name}` does not support IGNORE NULLS.",
+            node,
+        )
     if entry is not None:
         if condition is not None:
             raise failure(
@@ -225,9 +232,8 @@ def _ranking(
     *,
     ignore_nulls: bool,
 ) -> WindowCall:
-    """Ranking and offset functions, whose frame is their own."""
-    name = entry.name
-    operands = binder.bind_all(node.expressions)
+    """Ranking and offset functions."""
+    name, operands = entry.name, binder.bind_all(node.expressions)
     check_count(name, len(operands), len(entry.arguments) - entry.optional, len(entry.arguments), node)
     if entry.needs_order and not order:
         raise failure(
@@ -235,39 +241,20 @@ def _ranking(
             f"Window function {name} requires the window to be ordered. You need to add an ORDER BY clause.",
             node,
         )
-    operands = [
-        binder.context.known_value(operand) if place else operand for place, operand in enumerate(operands)
-    ]
-    if name in _OFFSETS:
-        operands = _offset_operands(operands)
-    arguments = coerce(
-        binder, name, argument_kinds(entry.arguments, len(operands), variadic=False), operands, node
-    )
+    for place in entry.like_first:
+        if place < len(operands):
+            operands[place] = cast_to(operands[place], operands[0].type)
+    kinds = argument_kinds(entry.arguments, len(operands), variadic=False)
+    arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
     kind = entry.result_type(tuple(item.type for item in arguments))
-    if entry.fixed_frame:
-        if window.args.get("spec") is not None and name not in _OFFSETS:
-            frame = _frame(binder, window, order)
-            if frame != _RUNNING_ROWS:
-                raise failure(
-                    "DATATYPE_MISMATCH.UNEXPECTED_WINDOW_FRAME",
-                    f"Cannot specify a window frame for {name}.",
-                    node,
-                )
-        elif window.args.get("spec") is not None:
+    frame = _frame(binder, window, order)
+    if not entry.uses_frame:
+        if window.args.get("spec") is not None and (name in _OFFSETS or frame != _RUNNING_ROWS):
             raise failure(
-                "UNSUPPORTED_WINDOW_FRAME", f"Cannot specify window frame for {name} function.", node
+                "UNSUPPORTED_FEATURE.WINDOW_FRAME", f"A window frame for {name} is not supported.", node
             )
         frame = _RUNNING_ROWS
-    else:
-        frame = _frame(binder, window, order)
     return WindowCall(name, arguments, kind, frame, ignore_nulls)
-
-
-def _offset_operands(operands: list[Expr]) -> list[Expr]:
-    """``lag(x)`` is ``lag(x, 1, NULL)``."""
-    offset = operands[1] if len(operands) > 1 else Literal(INT, 1)
-    default = operands[2] if len(operands) > 2 else Literal(operands[0].type, None)
-    return [operands[0], offset, cast_to(default, operands[0].type)]
 
 
 # ---- frames
