@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, scalar, valid_mask
 from sqlfront_engine.forms import Datum, is_scalar, plain
 

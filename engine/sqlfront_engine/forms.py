@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import bitmap, from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.types import (
     DICTIONARY_STRING,

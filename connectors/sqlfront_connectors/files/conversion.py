@@ -4,9 +4,9 @@ type)`` means."""
 from collections.abc import Mapping
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sqlfront_connectors.files.options import fails_fast
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column

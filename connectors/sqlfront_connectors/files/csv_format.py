@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from sqlfront_connectors.files.conversion import convert, malformed, try_cast
 from sqlfront_connectors.files.failures import file_missing, file_unreadable
 from sqlfront_connectors.files.options import check_options, fails_fast, is_on
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, scalar
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.evaluate import evaluate

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segment import Segment, sortable_key
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view, scalar
 from sqlfront_engine.expressions import Expr, Literal
 from sqlfront_engine.partitions import key_hasher

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sqlfront_connectors.base import Partitioning
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view
 from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.types import DICTIONARY_STRING, is_decimal, is_string, physical

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.segment import is_sorted
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, to_python
 from sqlfront_engine.types import is_decimal
 

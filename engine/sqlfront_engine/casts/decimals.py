@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, scalar, to_python, valid_mask
 from sqlfront_engine.casts.numbers import Convert, int64_view
 from sqlfront_engine.failures import cast_overflow, out_of_range

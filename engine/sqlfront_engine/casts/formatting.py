@@ -5,8 +5,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, numpy_view
 from sqlfront_engine.casts.numbers import Convert
 from sqlfront_engine.civil import civil_from_days, days_from_civil, year_text

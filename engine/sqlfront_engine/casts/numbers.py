@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_dtype, numpy_view, scalar, valid_mask
 from sqlfront_engine.failures import cast_overflow, sql_text
 from sqlfront_engine.floats import float_text

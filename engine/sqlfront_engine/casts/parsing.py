@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.casts.decimals import decimal_digits, fitted
 from sqlfront_engine.casts.numbers import Convert

@@ -7,8 +7,8 @@ from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view, valid_mask
 from sqlfront_engine.columns.batches import Mask, Rows, mask_array
 from sqlfront_engine.columns.encoding import (

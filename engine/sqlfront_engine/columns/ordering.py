@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view, valid_mask
 from sqlfront_engine.columns.batches import Rows
 from sqlfront_engine.columns.encoding import (

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.evaluate.rows import Rows
 from sqlfront_engine.forms import FALSE, INT64, TRUE, Datum, full_array, is_scalar, nulls, plain, select
 

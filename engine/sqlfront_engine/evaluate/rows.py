@@ -3,7 +3,8 @@
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from sqlfront_engine import kernels as pc
 
 _TAKE: Final = pc.get_function("array_take")
 

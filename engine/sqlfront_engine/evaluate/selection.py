@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.evaluate.compiler import compile_node
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_engine.evaluate.lazy import Evaluator

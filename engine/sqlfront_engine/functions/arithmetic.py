@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, scalar
 from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.expressions import Call, Literal

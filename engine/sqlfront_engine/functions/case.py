@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.forms import FALSE
 from sqlfront_engine.functions.registry import Datum, Invocation, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, is_ascii, map_values

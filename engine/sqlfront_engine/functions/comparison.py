@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, to_python
 from sqlfront_engine.forms import Datum, full_array, is_scalar, months, nulls, scaled, widened
 from sqlfront_engine.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register

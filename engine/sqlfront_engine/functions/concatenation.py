@@ -3,8 +3,8 @@
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.forms import full_array

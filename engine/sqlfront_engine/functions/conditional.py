@@ -7,8 +7,8 @@ fail the evaluator computes it only for the rows that need it (:mod:`sqlfront_en
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.forms import (

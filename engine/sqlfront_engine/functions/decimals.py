@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, scalar
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.failures import arithmetic_overflow, divide_by_zero, out_of_range, remainder_by_zero

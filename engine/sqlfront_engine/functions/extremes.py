@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.forms import Datum, full_array, is_scalar, scaled, select
 from sqlfront_engine.functions.comparison import prepare_comparison
 from sqlfront_engine.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register

@@ -13,8 +13,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, scalar, valid_mask
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.expressions import Call, Literal

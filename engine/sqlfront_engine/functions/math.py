@@ -11,8 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.expressions import Call
 from sqlfront_engine.failures import arithmetic_overflow

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, constants, row_kernel
 from sqlfront_engine.functions.strings import slice_column

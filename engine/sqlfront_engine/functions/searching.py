@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.functions.like import contains

@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, valid_mask
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import (

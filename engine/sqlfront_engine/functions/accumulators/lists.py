@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, scalar
 from sqlfront_engine.columns.batches import Mask, Rows, gather, row_indices
 from sqlfront_engine.columns.encoding import Codes, combine, encode
