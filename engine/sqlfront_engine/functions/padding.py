@@ -13,17 +13,18 @@ from sqlfront_engine.types import INT, STRING
 Trim = Callable[[str, str], str]
 
 
-def _trimming(kernel: Callable[..., pa.Array], text: Trim, *, characters_first: bool) -> Kernel:
-    """A trim function: spaces only, or a set of characters, which SQL's ``TRIM(c FROM s)`` gives first."""
+def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
+    """A trim function: spaces only, or a set of characters, which SQL's ``TRIM(c FROM s)`` gives
+    first. ``kernel`` is Arrow's name of it."""
 
     @columnar
     def trim(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         if len(arguments) == 1:
-            return kernel(arguments[0], " ")
+            return getattr(pc, kernel)(arguments[0], " ")
         subject, characters = arguments[::-1] if characters_first else arguments
         given = constants((characters,))
         if isinstance(subject, pa.Array) and given is not None:
-            return kernel(subject, given[0]) if given[0] else subject
+            return getattr(pc, kernel)(subject, given[0]) if given[0] else subject
         return by_row(
             lambda value, among: text(value, among) if among else value, (subject, characters), invocation
         )
@@ -31,7 +32,7 @@ def _trimming(kernel: Callable[..., pa.Array], text: Trim, *, characters_first: 
     return trim
 
 
-def _padding(kernel: Callable[..., pa.Array], *, left: bool) -> Kernel:
+def _padding(kernel: str, *, left: bool) -> Kernel:
     """lpad or rpad: to exactly ``width`` characters; a longer text is cut at its end."""
 
     def one(text: str | bytes, width: int, filler: str | bytes | None = None) -> str | bytes:
@@ -50,7 +51,7 @@ def _padding(kernel: Callable[..., pa.Array], *, left: bool) -> Kernel:
         if isinstance(column, pa.Array) and given is not None and pa.types.is_string(column.type):
             width, filler = (*given, " ")[:2]
             if len(str(filler)) == 1 and int(width) > 0:  # type: ignore[call-overload]
-                return slice_column(kernel(column, width, filler), 1, int(width))  # type: ignore[call-overload]
+                return slice_column(getattr(pc, kernel)(column, width, filler), 1, int(width))  # type: ignore[call-overload]
         return by_row(one, arguments, invocation)
 
     return pad
@@ -75,10 +76,10 @@ register(
             example=(f"{name}('  Spark  ')", repr(text("  Spark  ", " "))),
         )
         for name, kernel, text in (
-            ("trim", pc.utf8_trim, str.strip),
-            ("btrim", pc.utf8_trim, str.strip),
-            ("ltrim", pc.utf8_ltrim, str.lstrip),
-            ("rtrim", pc.utf8_rtrim, str.rstrip),
+            ("trim", "utf8_trim", str.strip),
+            ("btrim", "utf8_trim", str.strip),
+            ("ltrim", "utf8_ltrim", str.lstrip),
+            ("rtrim", "utf8_rtrim", str.rstrip),
         )
     ),
     *(
@@ -91,8 +92,8 @@ register(
             example=(f"{name}('hi', 5, 'ab')", answer),
         )
         for name, kernel, answer in (
-            ("lpad", _padding(pc.utf8_lpad, left=True), "'abahi'"),
-            ("rpad", _padding(pc.utf8_rpad, left=False), "'hiaba'"),
+            ("lpad", _padding("utf8_lpad", left=True), "'abahi'"),
+            ("rpad", _padding("utf8_rpad", left=False), "'hiaba'"),
         )
     ),
     ScalarFunction("repeat", (STRING, INT), STRING, _repeat, example=("repeat('ab', 3)", "'ababab'")),

@@ -12,7 +12,7 @@ from sqlfront_engine.forms import Datum
 from sqlfront_engine.functions.registry import PreparedKernel, ScalarFunction, Signature, register
 from sqlfront_engine.types import BIGINT, DOUBLE
 
-Draw = Callable[[np.random.Generator, int], npt.NDArray[np.float64]]
+Draw = Callable[["np.random.Generator", int], npt.NDArray[np.float64]]  # in quotes: numpy.random loads late
 
 
 def _random(draw: Draw) -> Callable[[Signature], PreparedKernel]:
