@@ -1,0 +1,327 @@
+"""rlike and the regexp functions, split. Patterns are Java's, see :mod:`.java_regex`."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.expressions import Call, Literal
+from sqlfront_engine.functions.java_regex import InvalidPatternError, JavaPattern, java_pattern
+from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, ScalarFunction, register
+from sqlfront_engine.functions.rowwise import by_row, bytes_view, columnar, constants, row_kernel
+from sqlfront_engine.types import BOOLEAN, INT, STRING
+
+_STRINGS: Final = pa.list_(STRING)
+_CARRIAGE_RETURN: Final = 13
+
+
+def pattern_of(function: str, pattern: str) -> JavaPattern:
+    """The pattern as the functions here use it. Errors: INVALID_PARAMETER_VALUE.PATTERN."""
+    try:
+        return java_pattern(pattern)
+    except InvalidPatternError:
+        raise spark_error(
+            "INVALID_PARAMETER_VALUE.PATTERN",
+            f"The value of parameter(s) `regexp` in `{function}` is invalid: '{pattern}'.",
+        ) from None
+
+
+def _re2(pattern: JavaPattern, column: pa.Array) -> str | None:
+    """The pattern for RE2, if that finds the same in the column."""
+    if pattern.re2 is None or not pattern.line_ends:
+        return pattern.re2
+    offsets, data = bytes_view(column)
+    return None if (data[offsets[0] : offsets[-1]] == _CARRIAGE_RETURN).any() else pattern.re2
+
+
+# ---- tests
+
+
+@columnar
+def _rlike(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column = arguments[0]
+    given = constants(arguments[1:])
+    if isinstance(column, pa.Array) and given is not None:
+        re2 = _re2(pattern_of("rlike", str(given[0])), column)
+        if re2 is not None:
+            return pc.match_substring_regex(column, re2)
+    return by_row(
+        lambda text, pattern: pattern_of("rlike", pattern).compiled.search(text) is not None,
+        arguments,
+        invocation,
+    )
+
+
+def _count(text: str, pattern: str) -> int:
+    return sum(1 for _ in pattern_of("regexp_count", pattern).compiled.finditer(text))
+
+
+def _instr(text: str, pattern: str, group: int = 0) -> int:
+    """The position of the first match; Spark takes the group's number and ignores it."""
+    found = pattern_of("regexp_instr", pattern).compiled.search(text)
+    return 0 if found is None else found.start() + 1
+
+
+def _substr(text: str, pattern: str) -> str | None:
+    """The first match, null if there is none or an empty one."""
+    found = pattern_of("regexp_substr", pattern).compiled.search(text)
+    return (found[0] or None) if found is not None else None
+
+
+# ---- groups
+
+
+def _checked_group(function: str, pattern: str, group: int) -> re.Pattern[str]:
+    java = pattern_of(function, pattern)
+    if not 0 <= group <= java.groups:
+        raise _invalid_group(function, java.groups, group)
+    return java.compiled
+
+
+def _invalid_group(function: str, groups: int, group: int) -> DatabaseError:
+    return spark_error(
+        "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
+        f"The value of parameter(s) `idx` in `{function}` is invalid: Expects group index between 0 and {groups},"
+        f" but got {group}.",
+    )
+
+
+def _extract(text: str, pattern: str, group: int = 1) -> str:
+    """A group of the first match, empty if there is none; the group's number is checked only where there is
+    one."""
+    java = pattern_of("regexp_extract", pattern)
+    found = java.compiled.search(text)
+    if found is None:
+        return ""
+    if not 0 <= group <= java.groups:
+        raise _invalid_group("regexp_extract", java.groups, group)
+    return found[group] or ""
+
+
+def _extract_all(text: str, pattern: str, group: int = 1) -> list[str]:
+    java = pattern_of("regexp_extract_all", pattern)
+    results = []
+    for found in java.compiled.finditer(text):
+        if not 0 <= group <= java.groups:
+            raise _invalid_group("regexp_extract_all", java.groups, group)
+        results.append(found[group] or "")
+    return results
+
+
+# ---- replacement
+
+
+@columnar
+def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column = arguments[0]
+    given = constants(arguments[1:])
+    if isinstance(column, pa.Array) and given is not None and given[2:] in ((), (1,)):
+        java = pattern_of("regexp_replace", str(given[0]))
+        re2 = None if java.matches_empty else _re2(java, column)
+        template = _re2_template(str(given[1]), java)
+        if re2 is not None and template is not None and not java.line_ends:
+            return pc.replace_substring_regex(column, re2, template)
+    return by_row(_replace_one, arguments, invocation)
+
+
+def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -> str:
+    """All matches from the position on replaced; ``$1`` and ``${name}`` stand for groups, a backslash
+    quotes."""
+    java = pattern_of("regexp_replace", pattern)
+    start = position - 1
+    if start and start >= len(text):
+        return text
+
+    def refuse() -> DatabaseError:
+        return spark_error(
+            "INVALID_REGEXP_REPLACE",
+            f'Could not perform regexp_replace for source = "{text}", pattern = "{pattern}", replacement ='
+            f' "{replacement}" and position = {position}.',
+        )
+
+    result, end = [text[:start]], start
+    for found in java.compiled.finditer(text, start):
+        try:
+            pieces = parse_replacement(replacement, java)
+        except ValueError:
+            raise refuse() from None
+        result.append(text[end : found.start()])
+        result.extend(piece if isinstance(piece, str) else found[piece] or "" for piece in pieces)
+        end = found.end()
+    return "".join([*result, text[end:]])
+
+
+@lru_cache(maxsize=256)
+def parse_replacement(replacement: str, pattern: JavaPattern) -> tuple[str | int, ...]:
+    """A replacement as literal texts and group numbers.
+
+    >>> parse_replacement("[$1]", java_pattern("(a)"))
+    ('[', 1, ']')
+
+    Errors: ValueError for a group that the pattern doesn't have, or a ``$`` or backslash at the end.
+    """
+    pieces: list[str | int] = []
+    place = 0
+    while place < len(replacement):
+        character = replacement[place]
+        place += 1
+        if character == "\\":
+            pieces.append(replacement[place : place + 1] or _end_of_replacement())
+            place += 1
+        elif character == "$":
+            number, place = _group_reference(replacement, place, pattern)
+            pieces.append(number)
+        else:
+            pieces.append(character)
+    return tuple(pieces)
+
+
+def _end_of_replacement() -> str:
+    raise ValueError("the replacement ends too early")
+
+
+def _group_reference(replacement: str, place: int, pattern: JavaPattern) -> tuple[int, int]:
+    """The group's number and the place behind ``1``, ``12`` or ``{name}``; as many digits as there are
+    groups for."""
+    named = re.compile(r"\{([a-zA-Z][a-zA-Z0-9]*)\}").match(replacement, place)
+    if named is not None:
+        number = pattern.compiled.groupindex.get(named[1])
+        if number is None:
+            raise ValueError("no such group")
+        return number, named.end()
+    digits = re.compile(r"[0-9]+").match(replacement, place)
+    if digits is None or int(digits[0][0]) > pattern.groups:
+        raise ValueError("no such group")
+    length = 1
+    while length < len(digits[0]) and int(digits[0][: length + 1]) <= pattern.groups:
+        length += 1
+    return int(digits[0][:length]), place + length
+
+
+def _re2_template(replacement: str, pattern: JavaPattern) -> str | None:
+    """The replacement as RE2 writes it, None if it is an error or names a group above 9."""
+    try:
+        pieces = parse_replacement(replacement, pattern)
+    except ValueError:
+        return None
+    if any(isinstance(piece, int) and piece > 9 for piece in pieces):
+        return None
+    return "".join(
+        f"\\{piece}" if isinstance(piece, int) else piece.replace("\\", "\\\\") for piece in pieces
+    )
+
+
+# ---- split
+
+
+def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
+    """The texts between matches, at most ``limit`` of them if it is positive. Java drops an empty first
+    part that an empty match at the start would make."""
+    if not pattern:
+        return _characters(text, limit)
+    parts: list[str] = []
+    end = 0
+    for found in pattern_of("split", pattern).compiled.finditer(text):
+        if limit > 0 and len(parts) == limit - 1:
+            break
+        if found.end() == 0:
+            continue
+        parts.append(text[end : found.start()])
+        end = found.end()
+    return [*parts, text[end:]]
+
+
+def _characters(text: str, limit: int) -> list[str]:
+    """``split(text, '')``."""
+    if not text:
+        return [""]
+    if limit <= 0 or limit >= len(text):
+        return list(text)
+    return [*text[: limit - 1], text[limit - 1 :]]
+
+
+_META: Final = re.compile(r"[\\.^$|?*+()\[\]{}]")
+
+
+@columnar
+def _split_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column = arguments[0]
+    given = constants(arguments[1:])
+    if isinstance(column, pa.Array) and given is not None:
+        pattern, limit = (*given, -1)[:2]
+        literal = re.sub(r"\\([^a-zA-Z0-9])", r"\1", str(pattern)) if _is_literal(str(pattern)) else None
+        if literal and isinstance(limit, int) and limit <= 0:
+            return pc.split_pattern(column, literal)
+    return by_row(_split, arguments, invocation)
+
+
+def _is_literal(pattern: str) -> bool:
+    """Whether the pattern means its own text, but for quoted punctuation."""
+    return not _META.search(re.sub(r"\\[^a-zA-Z0-9]", "", pattern))
+
+
+def _pattern_varies(call: Call) -> bool:
+    return not isinstance(call.arguments[1], Literal)
+
+
+def _entry(
+    name: str,
+    kernel: Kernel,
+    result: pa.DataType,
+    example: tuple[str, str],
+    *extra: pa.DataType,
+    optional: int = 0,
+    can_fail: bool | Callable[[Call], bool] = _pattern_varies,
+) -> ScalarFunction:
+    return ScalarFunction(
+        name, (STRING, STRING, *extra), result, kernel, optional=optional, can_fail=can_fail, example=example
+    )
+
+
+register(
+    _entry("rlike", _rlike, BOOLEAN, ("'Spark SQL' rlike 'S.*k'", "True")),
+    *(
+        _entry(name, _rlike, BOOLEAN, (f"{name}('Spark SQL', '^S.*L$')", "True"))
+        for name in ("regexp", "regexp_like")
+    ),
+    _entry("regexp_count", row_kernel(_count), INT, ("regexp_count('a1b22', '[0-9]')", "3")),
+    _entry(
+        "regexp_instr", row_kernel(_instr), INT, ("regexp_instr('abc12', '[0-9]+')", "4"), INT, optional=1
+    ),
+    _entry("regexp_substr", row_kernel(_substr), STRING, ("regexp_substr('abc12', '[0-9]+')", "'12'")),
+    _entry(
+        "regexp_extract",
+        row_kernel(_extract),
+        STRING,
+        ("regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)", "'200'"),
+        INT,
+        optional=1,
+        can_fail=True,
+    ),
+    _entry(
+        "regexp_extract_all",
+        row_kernel(_extract_all),
+        _STRINGS,
+        ("regexp_extract_all('1a2b3', '([0-9])')", "['1', '2', '3']"),
+        INT,
+        optional=1,
+        can_fail=True,
+    ),
+    _entry(
+        "regexp_replace",
+        _replace,
+        STRING,
+        ("regexp_replace('100-200', '([0-9]+)', '<$1>')", "'<100>-<200>'"),
+        STRING,
+        INT,
+        optional=1,
+        can_fail=True,
+    ),
+    _entry(
+        "split", _split_kernel, _STRINGS, ("split('oneAtwoB', '[AB]')", "['one', 'two', '']"), INT, optional=1
+    ),
+)
