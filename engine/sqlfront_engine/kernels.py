@@ -1,8 +1,9 @@
 """Arrow's compute kernels, as ``pyarrow.compute`` has them, without its price at import.
 
-Importing ``pyarrow.compute`` makes a documented Python wrapper of each of some three hundred kernels, which takes
-longer than importing Arrow itself. What small queries need (functions of the registry, options) is in the extension
-module below it; anything else loads ``pyarrow.compute`` when it is first asked for. So the whole house writes
+Importing ``pyarrow.compute`` makes a documented Python wrapper of each of some three hundred kernels, which
+takes longer than importing Arrow itself. What small queries need (functions of the registry, options) is in
+the extension module below it; anything else loads ``pyarrow.compute`` when it is first asked for. So the
+whole house writes
 
     from sqlfront_engine import kernels as pc
 
@@ -20,8 +21,8 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(_compute, name)
     except AttributeError:
-        import pyarrow.compute  # noqa: PLC0415 - loaded when first needed
+        from pyarrow import compute  # noqa: PLC0415, TID251 - loaded when first needed
 
-        value = getattr(pyarrow.compute, name)
+        value = getattr(compute, name)
     globals()[name] = value
     return value

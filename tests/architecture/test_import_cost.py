@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 DATAFRAMES = {"pandas", "polars", "pyspark"}
-HEAVY = DATAFRAMES | {"pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet"}
+HEAVY = DATAFRAMES | {"pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet", "pyarrow.compute"}
 PEERS = "import sqlglot, pyarrow"
 SELECT_1 = "import sqlfront; assert sqlfront.sql('select 1').collect()[0][0] == 1"
 ROUNDS = 5
@@ -26,9 +26,12 @@ def loaded_by(program: str) -> set[str]:
     return set(json.loads(answer.stdout.splitlines()[-1]))
 
 
-def cpu_seconds(program: str) -> float:
-    """User and system time of a fresh interpreter that runs the program."""
-    process = os.posix_spawn(sys.executable, [sys.executable, "-c", program], os.environ)
+def cpu_seconds(program: str, byte_code: Path) -> float:
+    """User and system time of a fresh interpreter that runs the program; `byte_code` keeps the
+    compiled modules."""
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(byte_code)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    process = os.posix_spawn(sys.executable, [sys.executable, "-c", program], environment)
     _, status, usage = os.wait4(process, 0)
     assert status == 0, f"{program!r} failed"
     return usage.ru_utime + usage.ru_stime
@@ -65,9 +68,12 @@ assert sqlfront.sql("SELECT sum(a) FROM parquet.`{path}` WHERE a > 1").collect()
 
 
 @pytest.mark.slow
-def test_select_1_costs_less_than_1_3_times_its_two_big_imports() -> None:
-    """CPU seconds, the best of some alternating rounds: what else the machine does must not decide."""
-    rounds = [(cpu_seconds(SELECT_1), cpu_seconds(PEERS)) for _ in range(ROUNDS)]
+def test_select_1_costs_less_than_1_3_times_its_two_big_imports(tmp_path: Path) -> None:
+    """CPU seconds, the best of some alternating rounds: what else the machine does must not decide.
 
-    ours, peers = (min(column) for column in zip(*rounds, strict=True))
+    The first round compiles the modules, as installing a package does, and doesn't count.
+    """
+    rounds = [(cpu_seconds(SELECT_1, tmp_path), cpu_seconds(PEERS, tmp_path)) for _ in range(1 + ROUNDS)]
+
+    ours, peers = (min(column) for column in zip(*rounds[1:], strict=True))
     assert ours < 1.3 * peers, f"{ours:.3f} s of CPU against {peers:.3f} s"

@@ -7,7 +7,16 @@ import pytest
 from tests.architecture.sources import PACKAGES, public_functions, runtime_imports, sources
 
 # Each costs tens to hundreds of milliseconds, and some of them import pandas by themselves.
-HEAVY = ("pandas", "polars", "pyspark", "duckdb", "pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet")
+HEAVY = (
+    "pandas",
+    "polars",
+    "pyspark",
+    "duckdb",
+    "pyarrow.dataset",
+    "pyarrow.acero",
+    "pyarrow.parquet",
+    "pyarrow.compute",
+)
 
 
 def test_there_are_sources_to_look_at() -> None:
