@@ -1,1 +1,45 @@
-"""See the package documentation."""
+"""The engine: runs DAGs of operators over Arrow batches. It knows no SQL.
+
+In goes a DAG whose vertices are processors (operators as frozen data) and whose edges say how batches are
+routed; out comes a light job, whose result is read batch by batch. Everything between is this::
+
+    DAG             what is to be computed, on however many threads and members        dag
+      |  plan_execution: one tasklet per processor instance, one queue per connection  execution_plan
+    ExecutionPlan
+      |  tasklets drive the processors' generators; queues bound what is under way     tasklet, queues
+    Execution       counts its tasklets down, keeps the first error, stops the rest    execution
+      |  cooperative workers, threads of their own, or the caller's thread             scheduler
+    LightJob        read, join, cancel, statistics                                     light_job
+
+:class:`~sqlfront_engine.coordinator.Engine` puts it together: ``engine.run(dag, config)``.
+
+To be read in this order:
+
+* **What travels.** :mod:`.types` (Spark's types as Arrow types; logical and physical forms), :mod:`.arrays`
+(Arrow
+  and numpy without pandas), :mod:`.errors` (PEP 249's classes with Spark's conditions).
+* **Expressions.** :mod:`.expressions` (bound, typed, frozen), :mod:`.functions` (the registry and its
+kernels),
+  :mod:`.casts`, :mod:`.evaluate` (an expression over a batch).
+* **Operators.** :mod:`.processor` is the contract: a generator that yields ``Take(ordinal)`` for input and
+batches for
+  output, and knows no queue, thread or member. :mod:`.processors` has one operator a file, :mod:`.columns`
+  what they share. :mod:`.partitions` is Spark's hash partitioning.
+* **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.memory` counts
+what operators
+  hold, :mod:`.merging` merges sorted producers, :mod:`.job_statistics` says what a job did.
+* **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still.
+
+What holds everywhere:
+
+* Nobody polls and nobody waits while holding a worker. A tasklet that finds nothing to do gives up its
+thread; whoever
+  changes a queue wakes the tasklet at its other end. Only processors with ``cooperative = False`` may block.
+* The same DAG gives the same rows in whatever order its tasklets run; tests run them in random orders by
+seed.
+* When a consumer has enough, its producers' generators are closed, up to the sources. When a job fails, is
+  cancelled or abandoned, all of them are. An ended job holds nothing but its counters and what is unread of
+  its result.
+* What operators accumulate is charged to a budget per query and per member, what is under way is bounded by
+the queues.
+"""

@@ -27,7 +27,6 @@ from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, plan_execution
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics
@@ -41,6 +40,7 @@ from sqlfront_engine.scheduler import (
     SystemClock,
     available_cores,
 )
+from sqlfront_engine.settings import Settings
 
 #: The part of the machine's memory that operators may hold unless the engine is told otherwise.
 MEMORY_SHARE: Final = 0.6

@@ -14,7 +14,6 @@ import numpy as np
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Distribution, Edge, Routing
 from sqlfront_engine.errors import InterfaceError, NotSupportedError
 from sqlfront_engine.expressions import SortKey
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
 from sqlfront_engine.merging import MergingInput
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
@@ -22,6 +21,7 @@ from sqlfront_engine.processor import NO_RESOURCES, ProcessorContext
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Owners, Partitioned, RoundRobin
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.tasklet import UNLINKED, Listener, Tasklet
 
 #: All queues of a job together may hold this part of its memory limit (each at least one batch, whatever

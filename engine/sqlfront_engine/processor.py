@@ -31,7 +31,7 @@ from typing import ClassVar, Final, Protocol, final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 
 #: Upper bound of rows that one step of a cooperative processor handles.
 BATCH_ROWS: Final = 65_536
