@@ -16,30 +16,26 @@ routed; out comes a light job, whose result is read batch by batch. Everything b
 To be read in this order:
 
 * **What travels.** :mod:`.types` (Spark's types as Arrow types; logical and physical forms), :mod:`.arrays`
-(Arrow
-  and numpy without pandas), :mod:`.errors` (PEP 249's classes with Spark's conditions).
+  (Arrow and numpy without pandas), :mod:`.errors` (PEP 249's classes with Spark's conditions).
 * **Expressions.** :mod:`.expressions` (bound, typed, frozen), :mod:`.functions` (the registry and its
-kernels),
-  :mod:`.casts`, :mod:`.evaluate` (an expression over a batch).
+  kernels), :mod:`.casts`, :mod:`.evaluate` (an expression over a batch).
 * **Operators.** :mod:`.processor` is the contract: a generator that yields ``Take(ordinal)`` for input and
-batches for
-  output, and knows no queue, thread or member. :mod:`.processors` has one operator a file, :mod:`.columns`
-  what they share. :mod:`.partitions` is Spark's hash partitioning.
-* **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.memory` counts
-what operators
-  hold, :mod:`.merging` merges sorted producers, :mod:`.job_statistics` says what a job did.
+  batches for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file,
+  :mod:`.columns` what they share. :mod:`.partitions` is Spark's hash partitioning.
+* **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
+  :mod:`.merging` combine queues, :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what
+  a job did.
 * **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still.
 
 What holds everywhere:
 
-* Nobody polls and nobody waits while holding a worker. A tasklet that finds nothing to do gives up its
-thread; whoever
-  changes a queue wakes the tasklet at its other end. Only processors with ``cooperative = False`` may block.
-* The same DAG gives the same rows in whatever order its tasklets run; tests run them in random orders by
-seed.
+* Nobody polls, and nobody waits while holding a worker. A tasklet that finds nothing to do gives up its
+  thread; whoever changes a queue wakes the tasklet at its other end. Only processors with
+  ``cooperative = False`` may block.
+* The same DAG gives the same rows in whatever order its tasklets run; tests run them in random orders.
 * When a consumer has enough, its producers' generators are closed, up to the sources. When a job fails, is
-  cancelled or abandoned, all of them are. An ended job holds nothing but its counters and what is unread of
+  cancelled or abandoned, all of them are. An ended job holds nothing but its counters and the unread part of
   its result.
-* What operators accumulate is charged to a budget per query and per member, what is under way is bounded by
-the queues.
+* What operators accumulate is charged to a budget per query and per member; what is under way is bounded by
+  the queues.
 """

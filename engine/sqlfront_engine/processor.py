@@ -3,10 +3,9 @@
 ``run`` is called once per parallel instance, on the member that executes it. It yields
 
 * ``Take(ordinal)`` to get the next batch of input ``ordinal``; the answer is a :class:`pa.RecordBatch`, or
-  ``None``
-  once that input has ended (and again at every later Take of it);
+  ``None`` once that input has ended (and again at every later Take of it);
 * ``Take()`` to get the next batch of any live input, those of the lowest priority number first; ``None`` =
-  all ended;
+  all have ended;
 * a :class:`pa.RecordBatch` to emit it on every output edge (empty ones are dropped).
 
 Returning ends its outputs. Only the tasklet touches queues; a processor knows no queue, thread or member.

@@ -4,10 +4,9 @@ Three ways to run a tasklet, all with the same protocol (``schedule`` makes it r
 its ``run``):
 
 * :class:`CooperativeWorkers`: as many threads as the member has cores share one queue of runnable tasklets.
-  An idle worker sleeps
-  in the queue's ``get`` and costs nothing; nothing is polled.
-* :class:`DedicatedThreads`: a thread of its own for each tasklet whose processor may block or take long. *
-  :class:`InlineRunner`: the caller's thread, for jobs so small that handing them over would cost more than
+  An idle worker sleeps in the queue's ``get`` and costs nothing; nothing is polled.
+* :class:`DedicatedThreads`: a thread of its own for each tasklet whose processor may block or take long.
+* :class:`InlineRunner`: the caller's thread, for jobs so small that handing them over would cost more than
   running them.
 """
 
