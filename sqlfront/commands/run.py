@@ -9,9 +9,10 @@ import pyarrow as pa
 from sqlfront.cache import CachedTable
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
+from sqlfront_engine.expressions import Column
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
-from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.logical import LogicalPlan, Project, Scan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import Query, parse_query
 
@@ -60,8 +61,11 @@ class Run:
         if isinstance(origin, TableEntry):
             table = origin.table
             return Scan(name, table, table.snapshot(), tuple(range(len(table.schema))))
-        quoted = ".".join(f"`{part}`" for part in name.split("."))
-        return self.bind(parse_query(f"SELECT * FROM {quoted}"))
+        plan = self.bind(parse_query(origin.sql))
+        if not origin.columns:
+            return plan
+        columns = tuple(Column(field.type, index, field.name) for index, field in enumerate(plan.schema))
+        return Project(plan, columns, origin.columns)
 
 
 def origin_of(entry: Entry) -> Entry:
