@@ -1,14 +1,16 @@
 """The bound expression language, shared by the logical plan, the connectors' pushdown and the DAG.
 
 An expression is plain frozen data: it prints, compares, hashes and travels. Columns are ordinals of the input
-row, every node knows its (logical) type, and all of Spark's implicit casts are already written out as :class:`Cast`.
+row, every node knows its (logical) type, and all of Spark's implicit casts are already written out as
+:class:`Cast`.
 
-The set is closed; :mod:`sqlfront_engine.evaluate` matches over it. The planner adds subquery expressions of its own
-(:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan.
+The set is closed; :mod:`sqlfront_engine.evaluate` matches over it. The planner adds subquery expressions of
+its own (:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan.
 """
 
 from collections.abc import Callable, Iterator
 from enum import Enum
+from operator import is_not
 
 import msgspec
 import pyarrow as pa
@@ -38,30 +40,32 @@ class Column(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Literal(Expr, frozen=True, tag_field="kind", tag=True):
-    """A constant: ``value`` is the Python object that ``pa.scalar(value, type).as_py()`` gives (date, Decimal,
-    datetime, str, ...), or None for null."""
+    """A constant: ``value`` is the Python object that ``pa.scalar(value, type).as_py()`` gives (date,
+    Decimal, datetime, str, ...), or None for null."""
 
     value: object
 
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
-    """A value that the run supplies: argument number ``index`` of the plan. Bound before the engine begins."""
+    """A value that the run supplies: argument number ``index`` of the plan. Bound before the engine
+    begins."""
 
     index: int
 
 
 class RunValue(Expr, frozen=True, tag_field="kind", tag=True):
-    """A value that is fixed once per run, such as ``current_date``; ``name`` is its function's Spark name. Bound
-    before the engine begins."""
+    """A value that is fixed once per run, such as ``current_date``; ``name`` is its function's Spark name.
+    Bound before the engine begins."""
 
     name: str
 
 
 class Call(Expr, frozen=True, tag_field="kind", tag=True):
-    """A scalar function or operator of the registry applied to operands whose types the registry entry accepts.
+    """A scalar function or operator of the registry applied to operands whose types the registry entry
+    accepts.
 
-    Operators have function names too (:data:`sqlfront_engine.functions.registry.OPERATORS`). ``and``, ``or`` and
-    ``coalesce`` evaluate an operand only for the rows that still need it, as Spark does.
+    Operators have function names too (:data:`sqlfront_engine.functions.registry.OPERATORS`). ``and``, ``or``
+    and ``coalesce`` evaluate an operand only for the rows that still need it, as Spark does.
     """
 
     function: str
@@ -75,7 +79,8 @@ class Call(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Cast(Expr, frozen=True, tag_field="kind", tag=True):
-    """Conversion of ``operand`` to ``type``. ``safe`` gives null (``try_cast``) where it would otherwise be an error."""
+    """Conversion of ``operand`` to ``type``. ``safe`` gives null (``try_cast``) where it would otherwise be
+    an error."""
 
     operand: Expr
     safe: bool = False
@@ -88,7 +93,8 @@ class Cast(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Case(Expr, frozen=True, tag_field="kind", tag=True):
-    """``CASE WHEN condition THEN value ... ELSE otherwise END``; a branch is evaluated only for the rows that take it."""
+    """``CASE WHEN condition THEN value ... ELSE otherwise END``; a branch is evaluated only for the rows that
+    take it."""
 
     branches: tuple[tuple[Expr, Expr], ...]
     otherwise: Expr
@@ -102,8 +108,8 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class AggregateCall(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
-    """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row. ``filter`` is
-    SQL's FILTER clause. ``count`` without arguments counts rows."""
+    """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row.
+    ``filter`` is SQL's FILTER clause. ``count`` without arguments counts rows."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -130,7 +136,8 @@ class FrameUnit(Enum):
 
 
 class Frame(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
-    """A window frame: offsets relative to the current row (negative before, 0 the row or its peers), None = unbounded."""
+    """A window frame: offsets relative to the current row (negative before, 0 the row or its peers), None =
+    unbounded."""
 
     unit: FrameUnit
     start: int | None
@@ -138,7 +145,8 @@ class Frame(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
 
 
 class WindowCall(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
-    """A ranking, offset or aggregate function over a window frame; ``arguments`` are expressions over the input row."""
+    """A ranking, offset or aggregate function over a window frame; ``arguments`` are expressions over the
+    input row."""
 
     function: str
     arguments: tuple[Expr, ...]
@@ -157,9 +165,10 @@ def walk(expression: Expr) -> Iterator[Expr]:
 def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up; nodes under which nothing changed are kept as they are."""
     children = expression.children()
-    changed = tuple(transform(child, rewrite) for child in children)
-    if any(new is not old for new, old in zip(changed, children, strict=True)):
-        expression = expression.with_children(changed)
+    if children:
+        changed = tuple([transform(child, rewrite) for child in children])
+        if any(map(is_not, changed, children)):
+            expression = expression.with_children(changed)
     return rewrite(expression)
 
 

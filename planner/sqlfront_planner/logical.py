@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
+from operator import is_not
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -155,7 +156,7 @@ class Scan(LogicalPlan):
     def operands(self) -> tuple[Expr, ...]:
         return self.filters
 
-    def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
+    def with_operands(self, operands: tuple[Expr, ...]) -> "Scan":
         return replace(self, filters=operands)
 
 
@@ -551,7 +552,8 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up; nodes under which nothing changed are kept as they are."""
     inputs = plan.inputs()
-    changed = tuple(transform_plan(child, rewrite) for child in inputs)
-    if any(new is not old for new, old in zip(changed, inputs, strict=True)):
-        plan = plan.with_inputs(changed)
+    if inputs:
+        changed = tuple([transform_plan(child, rewrite) for child in inputs])
+        if any(map(is_not, changed, inputs)):
+            plan = plan.with_inputs(changed)
     return rewrite(plan)

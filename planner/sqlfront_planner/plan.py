@@ -1,7 +1,7 @@
 """A planned query: made once, bound for each run."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from msgspec import structs
@@ -22,22 +22,49 @@ from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.processor import Processor
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.lowering import Lowered
 from sqlfront_planner.lowering.builder import ScanVertex
 from sqlfront_planner.run_values import RunValues
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What has to be replaced in a DAG for a run: the scans, and the fields of other processors, that hold
-    parameters or values of the run."""
+    """A DAG, the objects that its sources need, and what in it differs from run to run.
 
+    ``scans`` and ``fields`` (vertex, its processor, names of its fields) are those that hold parameters or
+    values of the run.
+    """
+
+    dag: DAG
+    resources: Mapping[str, object]
     scans: tuple[ScanVertex, ...] = ()
     fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
 
-    @property
-    def is_empty(self) -> bool:
-        """True if every run can use the DAG as it is."""
-        return not self.scans and not self.fields
+    def bind(
+        self, arguments: Sequence[object] = (), settings: Settings | None = None
+    ) -> tuple[DAG, Mapping[str, object]]:
+        """The DAG of one run, without parameters, and what its sources need; the template's own if nothing
+        differs.
+
+        ``arguments``: a value for each Parameter by index, as a Literal holds it. Values of the run
+        (``current_date``) are those of this moment in the settings' time zone.
+        """
+        if not self.scans and not self.fields:
+            return self.dag, self.resources
+        literal = _literals(arguments, RunValues(settings or Settings()))
+        processors: dict[str, Processor] = {
+            vertex: structs.replace(
+                processor, **{name: _map_expressions(getattr(processor, name), literal) for name in names}
+            )
+            for vertex, processor, names in self.fields
+        }
+        resources = dict(self.resources)
+        for scan in self.scans:
+            filters = tuple(transform(part, literal) for part in scan.request.filters)
+            planned = scan.snapshot.scan(replace(scan.request, filters=filters))
+            processors[scan.vertex] = planned.source
+            resources.update(planned.resources)
+        return self.dag.with_processors(processors), resources
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +76,7 @@ class QueryPlan:
     ``optimized`` are the plans that the DAG was made from, for EXPLAIN.
     """
 
-    dag: DAG
+    template: Template
     schema: pa.Schema
     lane: Lane
     regime: Regime
@@ -58,8 +85,11 @@ class QueryPlan:
     input_size: float
     bound: LogicalPlan
     optimized: LogicalPlan
-    resources: Mapping[str, object] = field(default_factory=dict)
-    template: Template = field(default_factory=Template)
+
+    @property
+    def dag(self) -> DAG:
+        """The physical plan, with its parameters."""
+        return self.template.dag
 
     @property
     def inline(self) -> bool:
@@ -69,22 +99,26 @@ class QueryPlan:
     def bind(
         self, arguments: Sequence[object] = (), settings: Settings | None = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """The DAG of one run, without parameters, and what its sources need.
-
-        ``arguments``: a value for each Parameter by index, as a Literal holds it. Values of the run
-        (``current_date``) are those of this moment in the settings' time zone.
-        """
-        if self.template.is_empty:
-            return self.dag, self.resources
-        return bind(self, arguments, settings or Settings())
+        """The DAG of one run and what its sources need, see :meth:`Template.bind`."""
+        return self.template.bind(arguments, settings)
 
 
-def bind(
-    plan: QueryPlan, arguments: Sequence[object], settings: Settings
-) -> tuple[DAG, Mapping[str, object]]:
-    """See :meth:`QueryPlan.bind`."""
-    values = RunValues(settings)
+def template_of(lowered: Lowered) -> Template:
+    """What a lowered plan needs for its runs."""
+    sources = {scan.vertex for scan in lowered.scans}
+    scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))
+    fields = []
+    for vertex in lowered.dag:
+        processor = vertex.processor
+        names = tuple(
+            name for name in processor.__struct_fields__ if _is_open_value(getattr(processor, name))
+        )
+        if names and vertex.name not in sources:
+            fields.append((vertex.name, processor, names))
+    return Template(lowered.dag, lowered.resources, scans, tuple(fields))
 
+
+def _literals(arguments: Sequence[object], values: RunValues) -> Callable[[Expr], Expr]:
     def literal(item: Expr) -> Expr:
         if isinstance(item, Parameter):
             if item.index >= len(arguments):
@@ -92,37 +126,7 @@ def bind(
             return Literal(item.type, arguments[item.index])
         return values.literal(item) if isinstance(item, RunValue) else item
 
-    def bound(value: object) -> object:
-        return _map_expressions(value, literal)
-
-    processors: dict[str, Processor] = {
-        name: structs.replace(processor, **{field: bound(getattr(processor, field)) for field in fields})
-        for name, processor, fields in plan.template.fields
-    }
-    resources = dict(plan.resources)
-    for scan in plan.template.scans:
-        filters = tuple(transform(part, literal) for part in scan.request.filters)
-        planned = scan.snapshot.scan(replace(scan.request, filters=filters))
-        processors[scan.vertex] = planned.source
-        resources.update(planned.resources)
-    return plan.dag.with_processors(processors), resources
-
-
-def template_of(dag: DAG, scans: Iterable[ScanVertex]) -> Template:
-    """What a DAG has that differs from run to run."""
-    bound_scans = tuple(scan for scan in scans if any(map(is_open, scan.request.filters)))
-    sources = {scan.vertex for scan in scans}
-    fields = []
-    for vertex in dag:
-        if vertex.name in sources:
-            continue
-        processor = vertex.processor
-        names = tuple(
-            name for name in processor.__struct_fields__ if _is_open_value(getattr(processor, name))
-        )
-        if names:
-            fields.append((vertex.name, processor, names))
-    return Template(bound_scans, tuple(fields))
+    return literal
 
 
 def is_open(expression: Expr) -> bool:

@@ -33,7 +33,7 @@ def plan_logical(bound: LogicalPlan, settings: Settings) -> QueryPlan:
     choice = choose(size)
     lowered = lower(optimized, cardinality, parallel=choice.regime is Regime.PARALLEL)
     return QueryPlan(
-        dag=lowered.dag,
+        template=template_of(lowered),
         schema=bound.schema,
         lane=choice.lane,
         regime=choice.regime,
@@ -42,6 +42,4 @@ def plan_logical(bound: LogicalPlan, settings: Settings) -> QueryPlan:
         input_size=size.size,
         bound=bound,
         optimized=optimized,
-        resources=lowered.resources,
-        template=template_of(lowered.dag, lowered.scans),
     )

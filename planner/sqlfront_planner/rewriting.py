@@ -1,6 +1,7 @@
 """Small tools that the rules are made of: moving expressions between rows, questions about expressions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import is_not
 from typing import Final
 
 from msgspec import structs
@@ -148,10 +149,8 @@ def disjunction(parts: tuple[Expr, ...]) -> Expr:
 def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
     """The node with every expression rewritten; the node itself if that changes nothing."""
     operands = plan.operands()
-    changed = tuple(rewrite(operand) for operand in operands)
-    if all(new is old for new, old in zip(changed, operands, strict=True)):
-        return plan
-    return plan.with_operands(changed)
+    changed = tuple([rewrite(operand) for operand in operands])
+    return plan.with_operands(changed) if any(map(is_not, changed, operands)) else plan
 
 
 def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import is_not
 
 from sqlfront_engine.expressions import Expr, conjuncts
 from sqlfront_engine.functions.registry import Settings
@@ -22,7 +23,7 @@ def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     >>> print(example(eliminate_outer_joins, "select b from t left join u on t.a = u.a where c > 1"))
     Project: b#1
       Filter: c#3 > 1
-        Join: inner on (a#0 = a#2)
+        Join: inner on a#0 = a#2
           Scan: t [a, b]
           Scan: u [a, c]
     """
@@ -54,7 +55,7 @@ def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
 def _over(plan: LogicalPlan, rejected: Iterable[Rejected]) -> LogicalPlan:
     inputs = plan.inputs()
     visited = tuple(_visit(child, columns) for child, columns in zip(inputs, rejected, strict=True))
-    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+    if not any(map(is_not, visited, inputs)):
         return plan
     return plan.with_inputs(visited)
 

@@ -1,5 +1,6 @@
 """What holds no column is computed once, at planning."""
 
+from operator import is_not
 from typing import Final
 
 import pyarrow as pa
@@ -25,7 +26,7 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(fold_constants, "select a + (1 + 2) as x from t"))
-    Project: (a#0 + 3) AS x
+    Project: a#0 + 3 AS x
       Scan: t [a, b]
     """
     return rewrite_operands(plan, lambda operand: fold(operand, settings))
@@ -42,7 +43,7 @@ def fold(expression: Expr, settings: Settings) -> Expr:
             pass
     children = expression.children()
     folded = tuple(fold(child, settings) for child in children)
-    if all(new is old for new, old in zip(folded, children, strict=True)):
+    if not any(map(is_not, folded, children)):
         return expression
     return expression.with_children(folded)
 

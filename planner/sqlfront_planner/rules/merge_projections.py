@@ -15,7 +15,7 @@ def merge_projections(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(merge_projections, "select x * 2 as y from (select a + 1 as x from t)"))
-    Project: ((a#0 + 1) * 2) AS y
+    Project: (a#0 + 1) * 2 AS y
       Scan: t [a, b]
     """
     return transform_plan(plan, _merge)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from operator import is_not
 
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.functions.registry import Settings
@@ -51,8 +52,8 @@ def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(push_down_filters, "select * from (select a + 1 as x from t) where x > 1"))
-    Project: (a#0 + 1) AS x
-      Scan: t [a, b] where ((a#0 + 1) > 1)
+    Project: a#0 + 1 AS x
+      Scan: t [a, b] where (a#0 + 1) > 1
     """
     return _push(plan, ())
 
@@ -89,7 +90,7 @@ def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     """The node over its inputs, each of which takes all ``parts``."""
     inputs = plan.inputs()
     pushed = tuple(_push(child, parts) for child in inputs)
-    if all(new is old for new, old in zip(pushed, inputs, strict=True)):
+    if not any(map(is_not, pushed, inputs)):
         return plan
     return plan.with_inputs(pushed)
 

@@ -1,6 +1,7 @@
 """Rows that nobody will see are not made."""
 
 from dataclasses import replace
+from operator import is_not
 
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.logical import (
@@ -25,9 +26,10 @@ def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(push_down_limits, "select a + 1 as x from t order by a limit 3"))
-    Project: (a#0 + 1) AS x
-      Sort: a#0 limit 3
-        Scan: t [a, b]
+    Project: x#0
+      Sort: order1#1 limit 3
+        Project: a#0 + 1 AS x, a#0 AS order1
+          Scan: t [a, b]
     """
     return _top_down(plan)
 
@@ -40,7 +42,7 @@ def _top_down(plan: LogicalPlan) -> LogicalPlan:
         # What the limit left behind above itself is done; what it put below is looked at next.
     inputs = plan.inputs()
     changed = tuple(_top_down(child) for child in inputs)
-    if all(new is old for new, old in zip(changed, inputs, strict=True)):
+    if not any(map(is_not, changed, inputs)):
         return plan
     return plan.with_inputs(changed)
 

@@ -1,6 +1,7 @@
 """Only the groups that a join will ask for."""
 
 from dataclasses import replace
+from operator import is_not
 from typing import Final
 
 from sqlfront_engine.expressions import Call, Column, columns_used
@@ -60,7 +61,7 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
         return build(reduced, left_deep(reduced)) if changed else plan
     inputs = plan.inputs()
     visited = tuple(_visit(child, cardinality) for child in inputs)
-    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+    if not any(map(is_not, visited, inputs)):
         return plan
     return plan.with_inputs(visited)
 

@@ -1,5 +1,6 @@
 """An order that nobody sees is not made."""
 
+from operator import is_not
 from typing import Final
 
 from sqlfront_engine.functions.registry import Settings
@@ -27,10 +28,11 @@ def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(remove_redundant_sorts, "select max(a) from (select a from t order by b)"))
-    Project: max(a)#0
+    Project: max#0 AS max(a)
       Aggregate: by [] max(a#0)
         Project: a#0
-          Scan: t [a, b]
+          Project: a#0, b#1 AS order1
+            Scan: t [a, b]
     """
     return _visit(plan, ordered=True)
 
@@ -50,6 +52,6 @@ def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
             below = False
     inputs = plan.inputs()
     visited = tuple(_visit(child, ordered=below) for child in inputs)
-    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+    if not any(map(is_not, visited, inputs)):
         return plan
     return plan.with_inputs(visited)

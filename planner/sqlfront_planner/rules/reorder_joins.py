@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
+from operator import is_not
+from typing import Final, NamedTuple
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Expr, columns_used
@@ -35,6 +36,14 @@ def reorder_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     join that keeps the columns it compares. Trees of any shape are considered (dynamic programming over
     connected sets of relations, Moerkotte and Neumann 2006); relations without a condition between them come
     last. Stands after :func:`push_down_filters`, which sees to it that each relation has its own conditions.
+
+    >>> from sqlfront_planner.testing import example
+    >>> print(example(reorder_joins, "select t.a from u join t on t.a = u.a"))
+    Project: a#2
+      Project: a#2, c#3, a#0, b#1
+        Join: inner on a#0 = right.a#0
+          Scan: t [a, b]
+          Scan: u [a, c]
     """
     return _visit(plan, Cardinality())
 
@@ -49,7 +58,7 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
         return build(graph, best_shape(graph, cardinality))
     inputs = plan.inputs()
     visited = tuple(_visit(child, cardinality) for child in inputs)
-    if all(new is old for new, old in zip(visited, inputs, strict=True)):
+    if not any(map(is_not, visited, inputs)):
         return plan
     return plan.with_inputs(visited)
 
@@ -107,7 +116,8 @@ class _Search:
             _Tree(1 << index, index, cardinality.rows(relation.plan), 0.0)
             for index, relation in enumerate(graph.relations)
         ]
-        self.sides = [{place: self._side(place) for place in places} for places in self.members]
+        self.sides = [[self._member(place) for place in places] for places in self.members]
+        self.known_rows: dict[int, float] = {}
         self.everything = (1 << len(graph.relations)) - 1
 
     # ---- what is known of predicates
@@ -133,6 +143,12 @@ class _Search:
         relation = self.graph.relations[self.owners[place]]
         column = relation.plan.row()[place - relation.start]
         return self.cardinality.key_side(relation.plan, (column,))
+
+    def _member(self, place: int) -> "_Member":
+        side = self._side(place)
+        relation = self.graph.relations[self.owners[place]]
+        limit = self.cardinality.unfiltered_rows(relation.plan)
+        return _Member(side.values, 1 << self.owners[place], limit, side.unique)
 
     def _filter_needs(self, relation: Relation) -> tuple[int, ...]:
         own = range(relation.start, relation.start + relation.plan.width)
@@ -247,11 +263,19 @@ class _Search:
         )
 
     def _rows(self, first: _Tree, second: _Tree) -> float:
+        """Rows of the two trees joined; the same for a set of relations however it is put together."""
+        members = first.members | second.members
+        rows = self.known_rows.get(members)
+        if rows is None:
+            rows = self.known_rows[members] = self._estimate(first, second)
+        return rows
+
+    def _estimate(self, first: _Tree, second: _Tree) -> float:
         left, right = _Product(), _Product()
-        for places, bits, sides in zip(self.members, self.class_bits, self.sides, strict=True):
+        for bits, sides in zip(self.class_bits, self.sides, strict=True):
             if bits & first.members and bits & second.members:
-                left.add(self._smallest(places, sides, first.members))
-                right.add(self._smallest(places, sides, second.members))
+                left.add(min(side for side in sides if side.bit & first.members))
+                right.add(min(side for side in sides if side.bit & second.members))
         rows = first.rows * second.rows
         if left.count:
             rows /= joined_values(left.side(), right.side())
@@ -260,16 +284,6 @@ class _Search:
             if edge.ready(both) and not edge.ready(first.members) and not edge.ready(second.members):
                 rows *= edge.share
         return rows
-
-    def _smallest(
-        self, places: tuple[int, ...], sides: dict[int, KeySide], members: int
-    ) -> tuple[KeySide, float]:
-        """What a set of relations says of a class: its member with the fewest values, and that relation's
-        rows."""
-        there = [place for place in places if 1 << self.owners[place] & members]
-        place = min(there, key=lambda place: sides[place].values)
-        relation = self.graph.relations[self.owners[place]]
-        return sides[place], self.cardinality.unfiltered_rows(relation.plan)
 
     def _filter_share(self, relation: Relation, tree: _Tree) -> float:
         """The share of rows that a semi or anti join keeps."""
@@ -282,13 +296,24 @@ class _Search:
             inner = [place for place in pair if place in own]
             if len(outer) == 1 and len(inner) == 1 and getattr(predicate, "function", "") == "equal":
                 keys.append(relation.plan.row()[inner[0] - relation.start])
-                left.add((self._side(outer[0]), float("inf")))
+                left.add(self._member(outer[0]))
         matched = 0.5
         if keys:
             there = self.cardinality.groups(relation.plan, tuple(keys))
             matched = min(1.0, there / max(1.0, left.side().values))
             matched *= 0.7 if len(keys) < len(relation.predicates) else 1.0
         return matched if relation.kind is JoinKind.SEMI else max(0.1, 1.0 - matched)
+
+
+class _Member(NamedTuple):
+    """What a relation says of one of its columns: the number of different values, the relation's bit, its
+    rows without filters, and whether the values seem to be unique. The smallest of several is that with the
+    fewest values."""
+
+    values: float
+    bit: int
+    rows: float
+    unique: bool
 
 
 class _Product:
@@ -300,12 +325,11 @@ class _Product:
         self._limit = float("inf")
         self._unique = False
 
-    def add(self, item: tuple[KeySide, float]) -> None:
-        side, rows = item
+    def add(self, member: _Member) -> None:
         self.count += 1
-        self._values *= side.values
-        self._limit = min(self._limit, rows)
-        self._unique = self._unique or side.unique
+        self._values *= member.values
+        self._limit = min(self._limit, member.rows)
+        self._unique = self._unique or member.unique
 
     def side(self) -> KeySide:
         """Never more combinations than the smallest relation has rows."""

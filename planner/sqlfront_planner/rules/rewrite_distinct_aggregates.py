@@ -27,8 +27,8 @@ def rewrite_distinct_aggregates(plan: LogicalPlan, settings: Settings) -> Logica
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(rewrite_distinct_aggregates, "select a, count(distinct b) from t group by a"))
-    Project: a#0, count(DISTINCT b)#1
-      Aggregate: by [a#0] count(b#1)
+    Project: a#0, count#1 AS count(DISTINCT b)
+      Aggregate: by [a#0] count(#1)
         Aggregate: by [a#0, b#1]
           Scan: t [a, b]
     """

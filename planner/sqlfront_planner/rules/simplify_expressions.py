@@ -43,9 +43,9 @@ def simplify_expressions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     FALSE.
 
     >>> from sqlfront_planner.testing import example
-    >>> print(example(simplify_expressions, "select a from t where not (a > 1 or false) and (a = 1 or a =
-    1)")) Project: a#0
-      Filter: (a#0 <= 1) AND (a#0 = 1)
+    >>> print(example(simplify_expressions, "select a from t where not (a > 1 or false) or a = 1 and a = 1"))
+    Project: a#0
+      Filter: (a#0 <= 1) OR (a#0 = 1)
         Scan: t [a, b]
     """
     plan = rewrite_operands(plan, lambda operand: transform(operand, simplify))
@@ -170,7 +170,7 @@ def _simplify_in(call: Call) -> Expr:
     kept = without_repeats(values)
     if len(kept) == 1:
         return simplify(Call(BOOLEAN, "equal", (tested, kept[0])))
-    return call if len(kept) == len(values) else Call(BOOLEAN, "in", (tested, *kept))
+    return unwrap_cast(call if len(kept) == len(values) else Call(BOOLEAN, "in", (tested, *kept)))
 
 
 def _simplify_coalesce(call: Call) -> Expr:

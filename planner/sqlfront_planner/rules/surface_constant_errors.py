@@ -13,6 +13,11 @@ def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPla
 
     Except in the branches of a CASE or COALESCE, where a row has to ask for it. Stands after column pruning,
     as what is never read is never an error. Below LIMIT 0 nothing is.
+
+    >>> from sqlfront_planner.testing import example
+    >>> example(surface_constant_errors, "select 1/0 from t")
+    Traceback (most recent call last):
+    sqlfront_engine.errors.DataError: [DIVIDE_BY_ZERO] ...
     """
     if not (isinstance(plan, Limit) and plan.count == 0):
         for operand in plan.operands():

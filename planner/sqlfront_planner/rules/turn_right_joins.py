@@ -12,7 +12,7 @@ def turn_right_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     >>> print(example(turn_right_joins, "select t.a, c from t right join u on t.a = u.a"))
     Project: a#0, c#3
       Project: a#2, b#3, a#0, c#1
-        Join: left on (a#2 = a#0)
+        Join: left on a#2 = a#0
           Scan: u [a, c]
           Scan: t [a, b]
     """

@@ -60,9 +60,9 @@ def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     >>> from sqlfront_planner.testing import example
     >>> print(example(unnest_subqueries, "select a from t where b in (select c from u)"))
     Project: a#0
-      Join: semi on (b#1 = c#2)
+      Join: semi on b#1 = c#2
         Scan: t [a, b]
-        Project: c#0
+        Project: c#1
           Scan: u [a, c]
     """
     return transform_plan(plan, lambda node: _unnest(node, settings))
@@ -177,7 +177,9 @@ class _Attaching:
         (value,) = pulled.values
         if not pulled.predicates and pulled.empty is None:
             row = Project(pulled.plan, pulled.values, ("",)) if not isinstance(value, Column) else pulled.plan
-            self.plan = Join(self.plan, ScalarRow(_only(row, value)), JoinKind.INNER)
+            only = _only(row, value)
+            one = only if _gives_one_row(only) else ScalarRow(only)
+            self.plan = Join(self.plan, one, JoinKind.INNER)
             return Column(value.type, width)
         if pulled.empty is None and not _is_unique(pulled):
             raise unsupported("several rows for one outer row (aggregate them, or add LIMIT 1)")
@@ -204,7 +206,7 @@ class _Attaching:
         width = self.plan.width
         if not pulled.predicates:
             count = Aggregate(Limit(pulled.plan, 1), (), (AggregateCall("count", (), BIGINT),), ("n",))
-            self.plan = Join(self.plan, ScalarRow(count), JoinKind.INNER)
+            self.plan = Join(self.plan, count, JoinKind.INNER)
             return Call(BOOLEAN, "greater", (Column(BIGINT, width, "n"), Literal(BIGINT, 0)))
         self.join(_distinct_keys(pulled, (), "EXISTS below OR or in an expression"), JoinKind.LEFT)
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
@@ -253,6 +255,12 @@ def _on(expression: Expr, width: int) -> Expr:
 
 def _only(plan: LogicalPlan, value: Expr) -> LogicalPlan:
     return selected(plan, (value.ordinal,)) if isinstance(value, Column) else plan
+
+
+def _gives_one_row(plan: LogicalPlan) -> bool:
+    while isinstance(plan, Project | Sort):
+        plan = plan.input
+    return isinstance(plan, Aggregate) and not plan.keys
 
 
 def _is_unique(pulled: Pulled) -> bool:
