@@ -7,22 +7,26 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_numpy, numpy_view
 from sqlfront_engine.columns.batches import Rows
-from sqlfront_engine.columns.encoding import Codes, combine, encode
+from sqlfront_engine.columns.encoding import Codes, Integers, combine, encode
+from sqlfront_engine.columns.hashing import IntegerTable
 
 #: Codes are addressed directly if their bound is at most this many times the number of rows, or SMALL_BOUND.
 DENSITY: Final = 4
 SMALL_BOUND: Final = 4096
+#: Codes are few, and counted first, if there are that many rows for each.
+ROWS_PER_CODE: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``first[group]`` is a row of each group."""
+    """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is one row of each group, any
+    of them; ``counts[group]``, if known, their number."""
 
     ids: Rows
     size: int
-    first: Rows
+    rows: Rows
+    counts: Integers | None = None
 
 
 def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
@@ -30,8 +34,8 @@ def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
     none.
 
     >>> grouping = group_rows([pa.array(["b", "a", "b", None])], 4)
-    >>> grouping.ids.tolist(), grouping.size, grouping.first.tolist()
-    ([1, 0, 1, 2], 3, [1, 0, 3])
+    >>> grouping.ids.tolist(), grouping.size
+    ([0, 1, 0, 2], 3)
     """
     if not columns:
         return Grouping(np.zeros(length, np.int64), 1, np.zeros(1, np.int64))
@@ -43,47 +47,46 @@ def group_codes(codes: Codes) -> Grouping:
     length = len(codes.values)
     if codes.bound <= max(DENSITY * length, SMALL_BOUND):
         return _group_dense(codes)
-    bits = (codes.bound - 1).bit_length() + length.bit_length()
-    if bits <= 63:
-        return _group_sorted(codes, length.bit_length())
-    encoded = from_numpy(codes.values, pa.int64()).dictionary_encode()
-    ids = numpy_view(encoded.indices).astype(np.int64)
-    return Grouping(ids, len(encoded.dictionary), first_rows(ids, len(encoded.dictionary)))
+    return _numbered(IntegerTable(codes.values).numbers)
 
 
-def first_rows(ids: Rows, size: int) -> Rows:
-    """The first row of each group; every group has one."""
-    first = np.empty(size, np.int64)
-    # Of several assignments to one place the last one stays.
-    first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1)
-    return first
+def _numbered(rows: Rows) -> Grouping:
+    """The groups of rows that are told by one row of theirs each."""
+    stands = np.zeros(len(rows), np.bool_)
+    stands[rows] = True
+    first = np.flatnonzero(stands)
+    numbers = np.empty(len(rows), np.int64)
+    numbers[first] = np.arange(len(first))
+    return Grouping(numbers[rows], len(first), first)
 
 
 def _group_dense(codes: Codes) -> Grouping:
     """A place for every possible code."""
     length = len(codes.values)
+    if codes.bound * ROWS_PER_CODE <= length:
+        return _group_few(codes)
     place = np.full(codes.bound, -1, np.int64)
-    place[codes.values[::-1]] = np.arange(length - 1, -1, -1)
+    place[codes.values] = np.arange(length)
     present = place >= 0
-    first = place[present]
-    if len(first) == codes.bound:
-        return Grouping(codes.values, codes.bound, first)
+    rows = place[present]
+    if len(rows) == codes.bound:
+        return Grouping(codes.values, codes.bound, rows)
     numbers = np.cumsum(present) - 1
-    return Grouping(numbers[codes.values], len(first), first)
+    return Grouping(numbers[codes.values], len(rows), rows)
 
 
-def _group_sorted(codes: Codes, row_bits: int) -> Grouping:
-    """Sort code and row number packed into one integer: numpy sorts plain integers several times faster than
-    it finds a sorting permutation, and faster than Arrow hashes."""
-    length = len(codes.values)
-    packed = codes.values << row_bits
-    packed |= np.arange(length)
-    packed.sort()
-    rows = packed & ((1 << row_bits) - 1)
-    packed >>= row_bits
-    starts = np.empty(length, np.bool_)
-    starts[:1] = True
-    np.not_equal(packed[1:], packed[:-1], out=starts[1:])
-    ids = np.empty(length, np.int64)
-    ids[rows] = np.cumsum(starts) - 1
-    return Grouping(ids, int(starts.sum()), rows[starts])
+def _group_few(codes: Codes) -> Grouping:
+    """Many rows for each possible code: count them, then look for one row of each, in the first rows
+    first."""
+    ids, counts = codes.values, np.bincount(codes.values, minlength=codes.bound)
+    present = counts > 0
+    size = int(present.sum())
+    if size < codes.bound:
+        counts, ids = counts[present], (np.cumsum(present) - 1)[ids]
+    rows = np.full(size, -1, np.int64)
+    start, step = 0, ROWS_PER_CODE * codes.bound
+    while start < len(ids) and (start == 0 or (rows < 0).any()):
+        part = ids[start : start + step]
+        rows[part] = np.arange(start, start + len(part))
+        start, step = start + step, 2 * step
+    return Grouping(ids, size, rows, counts)

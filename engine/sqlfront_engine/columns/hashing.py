@@ -1,4 +1,4 @@
-"""A hash table of integers in numpy: every step works on all rows that are still looking."""
+"""A hash table of integers in numpy: every step works on all rows at once."""
 
 from typing import Final
 
@@ -7,61 +7,146 @@ import numpy.typing as npt
 
 from sqlfront_engine.columns.encoding import Integers
 
-_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+Words = npt.NDArray[np.uint64]
+
+#: Odd, so that multiplying by them modulo 2**64 loses nothing; the levels take turns.
+MULTIPLIERS: Final = tuple(
+    np.uint64(number)
+    for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+)
+#: Beyond that many levels the values left are sorted: someone chose them to collide.
+_MAX_LEVELS: Final = 16
 
 
 class IntegerTable:
-    """Different integers (``keys``) by position. :attr:`missing`, their number, stands for an integer not
-    among them.
+    """Integers by number: equal ones have the same number, that of one row of theirs.
 
-    Open addressing with linear probing over a table at most half full; multiplicative (Fibonacci) hashing.
+    ``numbers[row]`` is the number of each of the given values, below their count; :attr:`missing`, their
+    count, stands for any other integer. Values that find their place in the table taken by another go to a
+    next, smaller level.
     """
 
-    def __init__(self, keys: Integers) -> None:
-        self.missing: Final = len(keys)
-        bits = max(4, (2 * len(keys)).bit_length())
-        self._shift = np.uint64(64 - bits)
-        self._mask = (1 << bits) - 1
-        self._keys = np.zeros(1 << bits, np.int64)
-        self._numbers = np.full(1 << bits, self.missing, np.int32)
-        self._enter(keys)
+    def __init__(self, values: Integers) -> None:
+        self.missing: Final = len(values)
+        self.numbers: Integers = np.empty(len(values), np.int64)
+        self._levels: list[_Level] = []
+        rows = None
+        while rows is None or len(rows):
+            waiting = values if rows is None else values[rows]
+            level: _Level
+            if len(self._levels) < _MAX_LEVELS:
+                level = _HashLevel(waiting, MULTIPLIERS[len(self._levels) % len(MULTIPLIERS)], rows)
+            else:
+                level = _SortedLevel(waiting, rows)
+            self._levels.append(level)
+            rows = level.enter(self.numbers)
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self._keys.nbytes + self._numbers.nbytes
+        return self.numbers.nbytes + sum(level.nbytes for level in self._levels)
 
     def find(self, values: Integers) -> Integers:
-        """The position of each value among the keys, or ``missing``."""
-        slots = self._slots(values)
-        numbers = self._numbers[slots]
-        # A free slot ends the search, another key's slot sends it on to the next.
-        looking = np.flatnonzero((self._keys[slots] != values) & (numbers != self.missing))
-        slots = slots[looking]
-        wanted = values[looking]
-        while len(looking):
-            slots += 1
-            slots &= self._mask
-            found = self._numbers[slots]
-            done = (self._keys[slots] == wanted) | (found == self.missing)
-            numbers[looking[done]] = found[done]
-            on = ~done
-            looking, slots, wanted = looking[on], slots[on], wanted[on]
-        return numbers.astype(np.int64)
+        """The number of each value, or ``missing``."""
+        result, rest = self._levels[0].find(values, self.missing)
+        for level in self._levels[1:]:
+            if not len(rest):
+                break
+            found, further = level.find(values[rest], self.missing)
+            result[rest] = found
+            rest = rest[further]
+        return result
 
-    def _slots(self, values: Integers) -> npt.NDArray[np.int64]:
-        hashes = values.view(np.uint64) * _MULTIPLIER
-        hashes >>= self._shift
-        return hashes.view(np.int64)
 
-    def _enter(self, keys: Integers) -> None:
-        slots = self._slots(np.ascontiguousarray(keys))
-        waiting = np.arange(len(keys))
-        while len(waiting):
-            free = self._numbers[slots] == self.missing
-            self._numbers[slots[free]] = waiting[free]
-            # Of several keys for one free slot one has won.
-            won = self._numbers[slots] == waiting
-            self._keys[slots[won]] = keys[waiting[won]]
-            lost = ~won
-            waiting, slots = waiting[lost], (slots[lost] + 1) & self._mask
+class _Level:
+    """Values of some rows (None = all rows), each in a place of its own or handed on."""
+
+    nbytes: int
+
+    def enter(self, numbers: Integers) -> Integers:
+        """Set the numbers of the rows that found their place; returns the others."""
+        raise NotImplementedError
+
+    def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
+        """The number of each value, ``missing`` if it isn't here; and which of those another level may
+        know."""
+        raise NotImplementedError
+
+
+class _HashLevel(_Level):
+    """The high bits of a value's product with an odd number say where it belongs; since the product is as
+    good as the value, only its low bits are stored there, and below them the row number: one read of eight
+    bytes tells whether the value is there and what its number is. At most half of the places are taken."""
+
+    def __init__(self, values: Integers, multiplier: np.uint64, rows: Integers | None) -> None:
+        self._multiplier = multiplier
+        self._rows = rows
+        bits = max(4, (2 * len(values)).bit_length())
+        self._bits, self._shift = np.uint64(bits), np.uint64(64 - bits)
+        #: The row number that marks a free place; no row has it.
+        self._free = np.uint64((1 << bits) - 1)
+        self._places = np.full(1 << bits, self._free, np.uint64)
+        self.nbytes = self._places.nbytes
+        places, rests = self._split(values)
+        rests |= np.arange(len(values), dtype=np.uint64)
+        # Of several values for one place the last one stays.
+        self._places[places] = rests
+        self._entered = places, rests
+
+    def enter(self, numbers: Integers) -> Integers:
+        places, rests = self._entered
+        del self._entered
+        winners = self._places[places]
+        here = (winners ^ rests) <= self._free
+        winners &= self._free
+        found = winners.view(np.int64)
+        others = np.flatnonzero(~here)
+        if self._rows is None:
+            numbers[:] = found
+            return others
+        chosen = np.flatnonzero(here)
+        numbers[self._rows[chosen]] = self._rows[found[chosen]]
+        return self._rows[others]
+
+    def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
+        places, rests = self._split(values)
+        entries = self._places[places]
+        # Equal rests cancel out and leave the row number.
+        rests ^= entries
+        others = np.flatnonzero(rests >= self._free)
+        result = rests.view(np.int64)
+        if self._rows is None:
+            result[others] = missing
+        else:
+            result[others] = 0
+            result = self._rows[result]
+            result[others] = missing
+        return result, others[(entries[others] & self._free) != self._free]
+
+    def _split(self, values: Integers) -> tuple[Integers, Words]:
+        """The place of each value, and the rest of its product, shifted up."""
+        products = values.view(np.uint64) * self._multiplier
+        places = (products >> self._shift).view(np.int64)
+        products <<= self._bits
+        return places, products
+
+
+class _SortedLevel(_Level):
+    """Values found by bisection."""
+
+    def __init__(self, values: Integers, rows: Integers | None) -> None:
+        order = np.argsort(values, kind="stable")
+        self._rows = np.arange(len(values)) if rows is None else rows
+        self._values = values
+        self._sorted = values[order]
+        self._owners = self._rows[order]
+        self.nbytes = self._sorted.nbytes + self._owners.nbytes
+
+    def enter(self, numbers: Integers) -> Integers:
+        numbers[self._rows] = self._owners[np.searchsorted(self._sorted, self._values)]
+        return np.zeros(0, np.int64)
+
+    def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
+        places = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
+        found = self._sorted[places] == values
+        return np.where(found, self._owners[places], missing), np.zeros(0, np.int64)

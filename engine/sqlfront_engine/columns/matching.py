@@ -22,7 +22,6 @@ from sqlfront_engine.columns.encoding import (
     to_hashable,
     value_range,
 )
-from sqlfront_engine.columns.grouping import group_codes
 from sqlfront_engine.columns.hashing import IntegerTable
 
 #: A number may be its code as long as there are at most so many codes per row, or SMALL_BOUND.
@@ -146,7 +145,7 @@ class _TableCoder:
     fixed_cost = 0
 
     def __init__(self, values: Integers) -> None:
-        self._table = IntegerTable(np.unique(values))
+        self._table = IntegerTable(values)
         self.bound = self._table.missing + 1
 
     def code(self, column: pa.Array) -> Integers:
@@ -228,10 +227,9 @@ def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Ma
 
 
 def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
-    """The different codes in a table, and the codes replaced by their numbers in it."""
-    grouping = group_codes(codes)
-    table = IntegerTable(codes.values[grouping.first])
-    return table, Codes(grouping.ids, table.missing + 1)
+    """The codes in a table, and replaced by their numbers in it."""
+    table = IntegerTable(codes.values)
+    return table, Codes(table.numbers, table.missing + 1)
 
 
 def _narrow_or(column: pa.Array, otherwise: int) -> Integers:

@@ -46,9 +46,9 @@ class AggregateCalls:
         """One row per group of the block: its key, then its states."""
         columns: list[pa.Array] = []
         if keys:
-            first = row_indices(grouping.first)
+            first = row_indices(grouping.rows)
             columns += [canonical(gather(key, first)) for key in keys]
-        groups = Groups(grouping.ids, grouping.size)
+        groups = Groups.of(grouping)
         known: dict[int, pa.Array] = {}
         for call in self._calls:
             columns += self._update(call, block, groups, known)

@@ -43,8 +43,9 @@ def _take(
     length = size = 0
     while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:
         if batch.num_rows:
-            context.memory.charge(batch.nbytes)
-            size += batch.nbytes
+            held = batch.nbytes
+            context.memory.charge(held)
+            size += held
             length += batch.num_rows
             batches.append(batch)
     return batches, size

@@ -10,8 +10,14 @@ from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 
-#: Rows that are aggregated at a time, at least.
-BLOCK_ROWS: Final = 2 * BATCH_ROWS
+#: Rows that are aggregated at a time, at least: a scan's batches pass as they are, small ones are put
+#: together.
+BLOCK_ROWS: Final = BATCH_ROWS // 2
+#: State rows that wait for a merge, at least.
+MERGE_ROWS: Final = 2 * BATCH_ROWS
+#: Once there are many groups, blocks have so many times as many rows, since each block is merged with all
+#: groups.
+ROWS_PER_GROUP: Final = 4
 
 
 class StateTable:
@@ -35,17 +41,20 @@ class StateTable:
     def wanted_rows(self) -> int:
         """How many rows are best aggregated next: the more groups there are, the fewer merges are to be
         paid."""
-        return max(BLOCK_ROWS, 2 * self._merged_rows)
+        if self._merged_rows < BLOCK_ROWS:
+            return BLOCK_ROWS
+        return ROWS_PER_GROUP * self._merged_rows
 
     def add(self, states: pa.RecordBatch) -> None:
         """Take state rows; a key may come several times."""
         if states.num_rows == 0:
             return
-        self._memory.charge(states.nbytes)
+        size = states.nbytes
+        self._memory.charge(size)
         self._batches.append(states)
-        self._bytes += states.nbytes
+        self._bytes += size
         self.rows += states.num_rows
-        if self.rows >= max(BLOCK_ROWS, 2 * self._merged_rows):
+        if self.rows >= max(MERGE_ROWS, 2 * self._merged_rows):
             self._merge()
 
     def take(self) -> pa.RecordBatch:
@@ -63,8 +72,8 @@ class StateTable:
         keys, states = columns[: self._keys], columns[self._keys :]
         grouping = group_rows(keys, batch.num_rows)
         if grouping.size < batch.num_rows:
-            groups = Groups(grouping.ids, grouping.size)
-            first = row_indices(grouping.first)
+            groups = Groups.of(grouping)
+            first = row_indices(grouping.rows)
             merged = [gather(key, first) for key in keys]
             merged += merge_states(self._accumulators, groups, states)
             batch = make_batch(merged, batch.schema.names, grouping.size)

@@ -51,10 +51,11 @@ class _Best:
         batch = self._promising(batch)
         if batch.num_rows == 0:
             return
-        self._memory.charge(batch.nbytes)
+        size = batch.nbytes
+        self._memory.charge(size)
         self._batches.append(batch)
         self._rows += batch.num_rows
-        self._bytes += batch.nbytes
+        self._bytes += size
         if self._rows >= max(2 * self._wanted, BATCH_ROWS // 4):
             self._prune()
 
@@ -84,9 +85,10 @@ class _Best:
         batch = concat_batches(self._batches)
         if batch.num_rows > self._wanted:
             batch = gather_batch(batch, _least(self._codes(batch), self._wanted))
-        self._memory.charge(batch.nbytes)
+        size = batch.nbytes
+        self._memory.charge(size)
         self._memory.release(self._bytes)
-        self._batches, self._rows, self._bytes = [batch], batch.num_rows, batch.nbytes
+        self._batches, self._rows, self._bytes = [batch], batch.num_rows, size
         if batch.num_rows == self._wanted:
             values = self._first_key(batch)
             self._threshold = None if values is None else int(values.max())

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlfront_engine.arrays import numpy_view, valid_mask
 from sqlfront_engine.columns.batches import Mask, Rows, gather, mask_array, row_indices
 from sqlfront_engine.columns.encoding import Integers
+from sqlfront_engine.columns.grouping import Grouping
 
 #: Whole numbers up to here are exact in a float64.
 EXACT_DOUBLE: Final = 2**53
@@ -25,6 +26,12 @@ class Groups:
     ids: Rows
     size: int
     _counts: list[Integers] = field(default_factory=list)
+
+    @staticmethod
+    def of(grouping: Grouping) -> "Groups":
+        """The groups of a grouping."""
+        known = [] if grouping.counts is None else [grouping.counts]
+        return Groups(grouping.ids, grouping.size, known)
 
     def counts(self) -> Integers:
         """The number of rows of each group, computed once."""

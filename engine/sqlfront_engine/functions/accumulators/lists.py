@@ -85,7 +85,7 @@ class Distinct:
 def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
     """Each different row of each group once."""
     codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
-    first = group_codes(combine(codes, len(groups.ids))).first
+    first = group_codes(combine(codes, len(groups.ids))).rows
     return Groups(groups.ids[first], groups.size), [
         gather(argument, row_indices(first)) for argument in arguments
     ]
@@ -193,7 +193,7 @@ def most_frequent(lists: pa.ListArray) -> pa.Array:
     rows = np.zeros(size, np.int64)
     order = np.argsort(counts, kind="stable")
     # The last assignment to a place stays: that of the greatest count.
-    rows[groups.ids[pairs.first[order]]] = pairs.first[order]
+    rows[groups.ids[pairs.rows[order]]] = pairs.rows[order]
     return pick_rows([values], rows, groups.counts() > 0)[0]
 
 
