@@ -10,6 +10,7 @@ from typing import Final
 
 import lark
 import pyarrow as pa
+
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error, NotSupportedError, spark_error
 from sqlfront_planner.statement import (

@@ -10,6 +10,7 @@ as
 * a number keeps its text with its suffix (``1L``, ``1.5BD``), a string has its value by Spark's escape rules,
 strings in a row are one;
 * a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect (``exp.Sqrt``);
+* ``>>>`` becomes ``??``, which is another dialect's too (``exp.Coalesce``);
 * ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell them from ``NOT (... IS NULL)`` and from a
 comma;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
@@ -199,6 +200,10 @@ class _Rewriter:
                 null = self._source[position + 2]
                 self._output += [token, _replaced(null, _T.STRING, NOT_NULL_MARK)]
                 return position + 3
+            case _T.GT if self._is_triple(position):
+                last = self._source[position + 2]
+                self._output.append(Token(_T.DQMARK, ">>>", token.line, token.col, token.start, last.end, []))
+                return position + 3
             case _T.CROSS if self._follows(position, _T.JOIN):
                 self._output.append(_replaced(token, _T.CROSS, EXPLICIT_CROSS))
             case _T.TABLE if self._begins_query() and self._names_table(position):
@@ -301,6 +306,8 @@ class _Rewriter:
             return self._type_depth is None and not self._after_operand()
         if not _WORD.fullmatch(text) or self._type_depth is not None:
             return False
+        if kind in _PATTERNS:
+            return not self._output or self._output[-1].token_type in _BEFORE_SIGN - {_T.NOT}
         if kind in _PREDICATE_FUNCTIONS:
             return not self._is_quantifier(position)
         if kind in _KEYWORDS or self._after_operand():
@@ -325,6 +332,13 @@ class _Rewriter:
         if previous.token_type == _T.ALIAS:
             return self._type_depth is None
         return previous.token_type in _OPERAND_ENDS and previous.text.upper() not in _BEFORE_CALL
+
+    def _is_triple(self, position: int) -> bool:
+        """Whether ``>>>`` begins here; in a type three closing brackets may stand together too."""
+        if self._type_depth is not None or not self._follows(position, _T.GT, _T.GT):
+            return False
+        start = self._source[position].start
+        return [token.start - start for token in self._source[position + 1 : position + 3]] == [1, 2]
 
     def _names_itself(self, position: int) -> bool:
         """``SELECT 1 AS`` gives the column the name ``AS``: the word isn't reserved."""

@@ -219,6 +219,12 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             if source in _DATETIMES:
                 return source
             return TIMESTAMP if is_string(source) or source == VOID else None
+        case Kind.ANY_TIMESTAMP:
+            return source if source == TIMESTAMP_NTZ else implicit_cast(source, TIMESTAMP)
+        case Kind.STRING_OR_DATETIME:
+            if is_string(source) or source in _DATETIMES:
+                return source
+            return STRING if source == VOID else None
         case Kind.ARRAY | Kind.COMMON_ARRAY:
             return source if pa.types.is_list(source) else None
         case Kind.MAP | Kind.COMMON_MAP:
@@ -241,6 +247,8 @@ def argument_name(wanted: ArgumentType) -> str:
 
 
 _KIND_NAMES: Final = {
+    Kind.ANY_TIMESTAMP: '("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")',
+    Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',
     Kind.COMMON_ARRAY: '"ARRAY"',
     Kind.COMMON_MAP: '"MAP"',
     Kind.STRING_OR_STRINGS: '("STRING" or "ARRAY<STRING>")',

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.types import BIGINT, BOOLEAN
+from sqlfront_engine.types import BIGINT, BOOLEAN, TINYINT
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
@@ -24,11 +25,38 @@ class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
     index: int
 
 
+class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of ``grouping`` call ``index`` while the select list is being bound."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
+
+    arguments: tuple[Expr, ...]
+    type: pa.DataType
+    node: exp.Expr = field(compare=False)
+
+
 @dataclass(slots=True)
 class Aggregates:
     """The aggregate calls of one SELECT; equal ones are computed once."""
 
     calls: list[AggregateCall] = field(default_factory=list)
+    groupings: list[GroupingCall] = field(default_factory=list)
+
+    @property
+    def used(self) -> bool:
+        """Whether there is any call."""
+        return bool(self.calls or self.groupings)
+
+    def add_grouping(self, call: GroupingCall) -> Expr:
+        """The expression that stands for a ``grouping`` call's value."""
+        if call not in self.groupings:
+            self.groupings.append(call)
+        return GroupingOutput(call.type, self.groupings.index(call))
 
     def add(self, call: AggregateCall) -> Expr:
         """The expression that stands for the call's value."""
@@ -163,6 +191,19 @@ def constant_arguments(
                     node,
                 )
     return tuple(result)
+
+
+def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint)."""
+    if binder.aggregates is None:
+        raise failure(
+            "UNSUPPORTED_GROUPING_EXPRESSION",
+            "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
+            node,
+        )
+    kind = TINYINT if function_name(node) == "grouping" else BIGINT
+    arguments = tuple(binder.within(inside_aggregate=True).bind_all(node.expressions))
+    return binder.aggregates.add_grouping(GroupingCall(arguments, kind, node))
 
 
 def _misplaced(binder: ExpressionBinder, node: exp.Expr) -> Error:

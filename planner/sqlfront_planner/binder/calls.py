@@ -12,7 +12,7 @@ from sqlfront_engine.functions import registry
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import lookup_window
 from sqlfront_engine.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_integral
-from sqlfront_planner.binder.aggregates import bind_aggregate
+from sqlfront_planner.binder.aggregates import bind_aggregate, bind_grouping_call
 from sqlfront_planner.binder.arguments import (
     NOT_CALLABLE,
     call_function,
@@ -28,6 +28,8 @@ from sqlfront_planner.binder.operators import arithmetic, concatenation
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, handles, unsupported
 from sqlfront_planner.types import common_type
+
+_ALIASES: Final = {"regexp": "rlike"}
 
 #: ``int(x)`` is a cast.
 CAST_FUNCTIONS: Final[dict[str, pa.DataType]] = {
@@ -109,6 +111,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             f'Window function "{binder.name(node)}" requires an OVER clause.',
             node,
         )
+    name = _ALIASES.get(name, name)
     if name in NOT_CALLABLE or registry.lookup(name) is None:
         raise unresolved_routine(name, node)
     _refuse_distinct(name, node)
@@ -392,6 +395,8 @@ _SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     "date_sub": (_date_sub, 2, 2),
     "assert_true": (_assert_true, 1, 2),
     "concat": (_concat, 0, None),
+    "grouping": (bind_grouping_call, 1, 1),
+    "grouping_id": (bind_grouping_call, 0, None),
     "cast": (_cast, 0, None),
     "try_cast": (_cast, 0, None),
     "not": (_not, 1, 1),

@@ -15,7 +15,7 @@ from sqlfront_planner.binder.syntax import unsupported
 _LEVELS: Final[dict[type[exp.Expr], int]] = {
     **dict.fromkeys((exp.Mul, exp.Div, exp.IntDiv, exp.Mod), 0),
     **dict.fromkeys((exp.Add, exp.Sub, exp.DPipe), 1),
-    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift), 2),
+    **dict.fromkeys((exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.Coalesce), 2),
     exp.BitwiseAnd: 3,
     exp.BitwiseXor: 4,
     exp.BitwiseOr: 5,
@@ -24,7 +24,21 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
 _PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
 
 
-def regrouped(node: exp.Binary) -> exp.Binary:
+def left_of(node: exp.Expr) -> exp.Expr:
+    """The left operand of an operator."""
+    operand = node.this
+    assert isinstance(operand, exp.Expr)
+    return operand
+
+
+def right_of(node: exp.Expr) -> exp.Expr:
+    """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.tokens`)."""
+    operand = node.expressions[0] if isinstance(node, exp.Coalesce) else node.args["expression"]
+    assert isinstance(operand, exp.Expr)
+    return operand
+
+
+def regrouped(node: exp.Expr) -> exp.Expr:
     """The same chain of operators, grouped as Spark groups it; the node itself if it is already.
 
     >>> from sqlglot import parse_one
@@ -36,7 +50,7 @@ def regrouped(node: exp.Binary) -> exp.Binary:
     if _is_grouped(node):
         return node
     operands: list[exp.Expr] = []
-    operators: list[exp.Binary] = []
+    operators: list[exp.Expr] = []
     _flatten(node, operands, operators)
     return _group(operands, operators)
 
@@ -49,31 +63,30 @@ def refuse_predicate_operands(node: exp.Binary) -> None:
             raise unsupported("A predicate as an operand of a comparison, without parentheses,", node)
 
 
-def _is_grouped(node: exp.Binary) -> bool:
+def _is_grouped(node: exp.Expr) -> bool:
     """Whether no operator on the left binds looser than this one, and every one on the right tighter."""
     level = _LEVELS[type(node)]
-    return _loosest(node.this) <= level and _loosest(node.expression) < level
+    return _loosest(left_of(node)) <= level and _loosest(right_of(node)) < level
 
 
 def _loosest(node: exp.Expr) -> int:
     """The loosest operator of a chain, -1 for an operand."""
     level = _LEVELS.get(type(node), -1)
-    return level if level < 0 else max(level, _loosest(node.this), _loosest(node.args["expression"]))
+    return level if level < 0 else max(level, _loosest(left_of(node)), _loosest(right_of(node)))
 
 
-def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Binary]) -> None:
+def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]) -> None:
     if type(node) in _LEVELS:
-        assert isinstance(node, exp.Binary)
-        _flatten(node.this, operands, operators)
+        _flatten(left_of(node), operands, operators)
         operators.append(node)
-        _flatten(node.expression, operands, operators)
+        _flatten(right_of(node), operands, operators)
     else:
         operands.append(node)
 
 
-def _group(operands: list[exp.Expr], operators: list[exp.Binary]) -> exp.Binary:
+def _group(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:
     """Precedence climbing over the flat chain."""
-    output, waiting = [operands[0]], list[exp.Binary]()
+    output, waiting = [operands[0]], list[exp.Expr]()
     for operator, operand in zip(operators, operands[1:], strict=True):
         while waiting and _LEVELS[type(waiting[-1])] <= _LEVELS[type(operator)]:
             _reduce(output, waiting)
@@ -81,11 +94,12 @@ def _group(operands: list[exp.Expr], operators: list[exp.Binary]) -> exp.Binary:
         output.append(operand)
     while waiting:
         _reduce(output, waiting)
-    result = output[0]
-    assert isinstance(result, exp.Binary)
-    return result
+    return output[0]
 
 
-def _reduce(output: list[exp.Expr], waiting: list[exp.Binary]) -> None:
+def _reduce(output: list[exp.Expr], waiting: list[exp.Expr]) -> None:
     right, left, operator = output.pop(), output.pop(), waiting.pop()
-    output.append(type(operator)(this=left, expression=right))
+    if isinstance(operator, exp.Coalesce):
+        output.append(exp.Coalesce(this=left, expressions=[right]))
+    else:
+        output.append(type(operator)(this=left, expression=right))

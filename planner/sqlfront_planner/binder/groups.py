@@ -1,31 +1,23 @@
-"""GROUP BY: its keys, its grouping sets, and the step from the input's row to the groups' row."""
+"""GROUP BY: its keys and its grouping sets."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, columns_used, walk
-from sqlfront_engine.types import INT, is_integral
+from sqlfront_engine.expressions import Expr, Literal, columns_used, walk
+from sqlfront_engine.types import is_integral
 from sqlfront_planner.binder.aggregates import AggregateOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.outer import replace_outer
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure
 from sqlfront_planner.binder.windows import WindowOutput
-from sqlfront_planner.logical import (
-    Aggregate,
-    LogicalPlan,
-    OuterColumn,
-    Project,
-    SetKind,
-    SetOperation,
-    Subquery,
-)
 
 Item = tuple[Expr, exp.Expr]
+
+_SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +55,13 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
                 factors = [_with_word(word, factors)]
     for clause in group.args.get("grouping_sets") or []:
         factors.append(_sets_of(clause, keys))
-    sets = _product(factors)
-    if len(sets) == 1:
+    if not any(isinstance(part, _SETS) for part in parts) and not _has_sets(group):
         return Grouping(tuple(keys.found))
-    return Grouping(tuple(keys.found), tuple(sets))
+    return Grouping(tuple(keys.found), tuple(_product(factors)))
+
+
+def _has_sets(group: exp.Expr) -> bool:
+    return any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
 
 
 def _is_all(parts: Sequence[exp.Expr], binder: ExpressionBinder) -> bool:
@@ -155,7 +150,7 @@ def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
 
 def _set_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
     """One element of GROUPING SETS, which may be sets again."""
-    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+    if isinstance(node, _SETS):
         return _sets_of(node, keys)
     return [_joined([_places(node, keys)])]
 
@@ -199,105 +194,3 @@ def _without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
         if expression not in kept:
             kept.append(expression)
     return tuple(kept)
-
-
-# ---- the groups' row
-
-
-def grouped_plan(
-    plan: LogicalPlan, grouping: Grouping, calls: Sequence[AggregateCall], *, grouped: bool
-) -> tuple[LogicalPlan, "GroupRow"]:
-    """The plan of the groups: keys, then the calls' values; and the way to it for expressions over the input's row."""
-    names = (*(_key_name(key, place) for place, key in enumerate(grouping.keys)), *map(_call_name, calls))
-    row = GroupRow(grouping.keys, grouped, names)
-    if grouping.sets is None:
-        return Aggregate(plan, grouping.keys, tuple(calls), names), row
-    branches = tuple(_one_set(plan, grouping, places, calls, names) for places in grouping.sets)
-    return SetOperation(SetKind.UNION_ALL, branches), row
-
-
-def _one_set(
-    plan: LogicalPlan,
-    grouping: Grouping,
-    places: tuple[int, ...],
-    calls: Sequence[AggregateCall],
-    names: tuple[str, ...],
-) -> LogicalPlan:
-    """The groups of one grouping set, with nulls for the keys outside of it.
-
-    The empty set groups by a constant: Spark has no row for it where there is no input.
-    """
-    keys = tuple(grouping.keys[place] for place in places) or (Literal(INT, 0),)
-    inner = (
-        (*(names[place] for place in places), *names[len(grouping.keys) :])
-        if places
-        else ("all", *names[len(grouping.keys) :])
-    )
-    aggregate = Aggregate(plan, keys, tuple(calls), inner)
-    columns = aggregate.row()
-    values: list[Expr] = [
-        columns[places.index(place)] if place in places else Literal(key.type, None)
-        for place, key in enumerate(grouping.keys)
-    ]
-    return Project(aggregate, (*values, *columns[len(keys) :]), names)
-
-
-def _key_name(key: Expr, place: int) -> str:
-    return key.name if isinstance(key, Column) and key.name else f"key{place}"
-
-
-def _call_name(call: AggregateCall) -> str:
-    return call.function
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    """The row of groups: keys, then the calls' values. ``grouped`` tells a query with GROUP BY from one without."""
-
-    keys: tuple[Expr, ...]
-    grouped: bool
-    names: tuple[str, ...]
-
-    def over(self, expression: Expr, node: exp.Expr) -> Expr:
-        """An expression over the input's row as one over the groups' row; ``node`` is where it stands.
-
-        Raises ProgrammingError (MISSING_AGGREGATION, MISSING_GROUP_BY) if it needs a column that isn't grouped.
-        """
-        for place, key in enumerate(self.keys):
-            if key == expression:
-                return Column(key.type, place, self.names[place])
-        if isinstance(expression, AggregateOutput):
-            place = len(self.keys) + expression.index
-            return Column(expression.type, place, self.names[place])
-        if isinstance(expression, Column):
-            raise self._missing(expression, node)
-        if isinstance(expression, Subquery):
-            expression = replace_outer(expression, lambda column: self._outer(column, node))
-        children = expression.children()
-        changed = tuple(self.over(child, node) for child in children)
-        if all(new is old for new, old in zip(changed, children, strict=True)):
-            return expression
-        return expression.with_children(changed)
-
-    def _outer(self, column: OuterColumn, node: exp.Expr) -> OuterColumn:
-        """A subquery's view of the groups' row."""
-        for place, key in enumerate(self.keys):
-            if isinstance(key, Column) and key.ordinal == column.ordinal:
-                return OuterColumn(column.type, place, column.name)
-        raise self._missing(column, node)
-
-    def _missing(self, column: Column | OuterColumn, node: exp.Expr) -> Error:
-        if not self.grouped:
-            return failure(
-                "MISSING_GROUP_BY",
-                f'The query does not include a GROUP BY clause, but "{column.name}" is neither aggregated nor grouped. Add '
-                "GROUP BY or turn it into the window functions using OVER clauses.",
-                node,
-            )
-        return failure(
-            "MISSING_AGGREGATION",
-            f'The non-aggregating expression "{column.name}" is based on columns which are not participating in the GROUP BY '
-            "clause.\nAdd the columns or the expression to the GROUP BY, aggregate the expression, or use "
-            f'"any_value({column.name})" if you do not care which of the values within a group is returned.',
-            node,
-        )

@@ -19,7 +19,7 @@ from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import lookup_window
 from sqlfront_planner.binder.constants import constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.grouping import regrouped
+from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
 from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import parts_of
 from sqlfront_planner.binder.type_names import data_type_of
@@ -40,6 +40,7 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.BitwiseXor: "^",
     exp.BitwiseLeftShift: "<<",
     exp.BitwiseRightShift: ">>",
+    exp.Coalesce: ">>>",
     exp.EQ: "=",
     exp.NullSafeEQ: "<=>",
     exp.LT: "<",
@@ -94,7 +95,7 @@ _SHOWN: Final = {
     "dateadd": "date_add",
     "curdate": "current_date",
     "current_database": "current_schema",
-    "regexp": "REGEXP",
+    "regexp": "RLIKE",
 }
 
 #: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
@@ -104,8 +105,6 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "substring": (2, ("2147483647",)),
     "substr": (2, ("2147483647",)),
     "split": (2, ("-1",)),
-    "lpad": (2, (" ",)),
-    "rpad": (2, (" ",)),
     "replace": (2, ("",)),
     "locate": (2, ("1",)),
     "position": (2, ("1",)),
@@ -177,13 +176,12 @@ def _is_field(node: exp.Column, binder: "ExpressionBinder") -> bool:
 
 
 def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
-    assert isinstance(node, exp.Binary)
     if not isinstance(node, exp.And | exp.Or):
         node = regrouped(node)
         operator = _BINARY.get(type(node), operator)
         if type(node) not in _BINARY:
             return name_of(node, binder)
-    left, right = name_of(node.this, binder), name_of(node.expression, binder)
+    left, right = name_of(left_of(node), binder), name_of(right_of(node), binder)
     if isinstance(node, exp.Add | exp.Sub | exp.Mul):
         moved = _time_arithmetic(node, left, right, binder)
         if moved is not None:
@@ -191,7 +189,7 @@ def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
     return f"({left} {operator} {right})"
 
 
-def _time_arithmetic(node: exp.Binary, left: str, right: str, binder: "ExpressionBinder") -> str | None:
+def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "ExpressionBinder") -> str | None:
     """Dates and timestamps that are moved by days or an interval show as functions."""
     moved = binder.context.moved.get(id(node))
     if moved is None:
@@ -422,6 +420,9 @@ def _call(node: exp.Expr, binder: "ExpressionBinder") -> str:
         return f"datepart({name_of(node.expressions[0], binder)} FROM {name_of(node.expressions[1], binder)})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
         return "count(1)"
+    if name in ("lpad", "rpad") and len(node.expressions) == 2:
+        padding = "X'00'" if binder.bind(node.expressions[0]).type == types.BINARY else " "
+        return f"{name}({_list(node.expressions, binder)}, {padding})"
     arguments, distinct = _arguments(node, binder)
     if name == "struct":
         arguments = [_struct_field(part, binder) for part in node.expressions]
@@ -516,6 +517,7 @@ def _frame_text(node: exp.Window, window: exp.Window, function: str, binder: "Ex
         offset = name_of(inner.expressions[1], binder) if len(inner.expressions) > 1 else "1"
         if name == "lag":
             offset = offset[1:] if offset.startswith("-") else f"-{offset}"
+            offset = "0" if offset == "-0" else offset
         return f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
     if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
         return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
@@ -573,6 +575,7 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "log": ((1, 2), _log),
     "ltrim": ((2,), _trim_of("LEADING")),
     "rtrim": ((2,), _trim_of("TRAILING")),
+    "assert_true": ((1,), lambda arguments: f"assert_true({arguments[0]}, '{arguments[0]}' is not true!)"),
     "unix_timestamp": ((0,), lambda arguments: "unix_timestamp(current_timestamp(), yyyy-MM-dd HH:mm:ss)"),
 }
 

@@ -32,7 +32,7 @@ from sqlfront_engine.types import (
 from sqlfront_planner.binder.constants import negative_literal
 from sqlfront_planner.binder.context import Moved, MovedBy
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.grouping import regrouped
+from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
 from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
 from sqlfront_planner.types import as_decimal, decimal_of_value, least_common_type
@@ -53,6 +53,7 @@ BITWISE: Final[dict[type[exp.Expr], str]] = {
 SHIFTS: Final[dict[type[exp.Expr], str]] = {
     exp.BitwiseLeftShift: "shiftleft",
     exp.BitwiseRightShift: "shiftright",
+    exp.Coalesce: "shiftrightunsigned",
 }
 _DECIMAL_RESULT: Final[dict[str, Callable[[pa.DataType, pa.DataType], pa.DataType]]] = {
     "add": decimal_rules.add_type,
@@ -273,14 +274,14 @@ def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
 # ---- bits and strings
 
 
-@handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression safe")
-def bind_bitwise(binder: ExpressionBinder, node: exp.Binary) -> Expr:
-    """``& ^ | << >> ||``, which sqlglot takes for operators of one precedence and Spark doesn't."""
+@handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression expressions safe")
+def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """``& ^ | << >> >>> ||``, which sqlglot takes for operators of one precedence and Spark doesn't."""
     node = regrouped(node)
     kind = type(node)
     if kind in ARITHMETIC:
-        return bind_arithmetic(binder, node)
-    left, right = binder.bind(node.this), binder.bind(node.expression)
+        return binder.bind(node)
+    left, right = binder.bind(left_of(node)), binder.bind(right_of(node))
     if kind is exp.DPipe:
         return concatenation(binder, [left, right], node, "concat_op")
     if kind in SHIFTS:

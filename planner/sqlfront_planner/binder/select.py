@@ -15,7 +15,8 @@ from sqlfront_engine.expressions import Expr, transform
 from sqlfront_planner.binder.aggregates import Aggregates
 from sqlfront_planner.binder.columns import field_of
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
-from sqlfront_planner.binder.groups import Grouping, bind_grouping, grouped_plan
+from sqlfront_planner.binder.group_rows import grouped_plan
+from sqlfront_planner.binder.groups import Grouping, bind_grouping
 from sqlfront_planner.binder.names import result_name
 from sqlfront_planner.binder.relations import bind_from
 from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, relation
@@ -57,6 +58,7 @@ _REFUSED: Final = {
     "into": "SELECT INTO",
     "locks": "FOR UPDATE",
 }
+Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class _Select:
         distinct = self.node.args.get("distinct")
         if not distinct:
             self._bind_order(binder)
-        if grouping is not None or self.aggregates.calls or self.having is not None:
+        if grouping is not None or self.aggregates.used or self.having is not None:
             self._group(grouping or Grouping())
         self._apply_windows()
         outputs = [item.expression for item in self.items]
@@ -244,8 +246,8 @@ class _Select:
     def _group(self, grouping: Grouping) -> None:
         """Aggregate, and everything else over the groups' row."""
         grouped = self.node.args.get("group") is not None
-        self.plan, row = grouped_plan(self.plan, grouping, self.aggregates.calls, grouped=grouped)
-        self._rewrite(row.over)
+        self.plan, row = grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
+        self._rewrite(row.over, row.over_order)
         if self.having is not None:
             self.plan = Filter(self.plan, self.having.expression)
 
@@ -261,10 +263,13 @@ class _Select:
         if self.qualify is not None:
             self.plan = Filter(self.plan, self.qualify.expression)
 
-    def _rewrite(self, rewrite: Callable[[Expr, exp.Expr], Expr], *, windows: bool = True) -> None:
+    def _rewrite(
+        self, rewrite: Rewrite, rewrite_order: Rewrite | None = None, *, windows: bool = True
+    ) -> None:
         """Move all bound expressions to another row."""
         self.items = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.items]
-        self.order = [replace(item, expression=rewrite(item.expression, item.node)) for item in self.order]
+        order = rewrite_order or rewrite
+        self.order = [replace(item, expression=order(item.expression, item.node)) for item in self.order]
         if self.having is not None:
             self.having = replace(self.having, expression=rewrite(self.having.expression, self.having.node))
         if self.qualify is not None:

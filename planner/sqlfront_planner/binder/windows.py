@@ -117,7 +117,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
         )
     if binder.inside_aggregate:
         raise failure(
-            "NESTED_WINDOW_FUNCTION",
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "A window function in the argument of an aggregate is not allowed.",
             node,
         )
