@@ -1,15 +1,15 @@
 """Arrow arrays from and to numpy and Python values, without pandas.
 
-pyarrow imports pandas (0.3 s, where it is installed) inside ``pa.array``, ``pa.scalar``, ``Array.to_numpy`` and at a kernel
-call with a bare Python operand. The engine therefore makes its arrays from buffers, here, and nowhere else.
-Everything is zero-copy where the layouts allow it.
+pyarrow imports pandas (0.3 s, where it is installed) inside ``pa.array``, ``pa.scalar``, ``Array.to_numpy``
+and at a kernel call with a bare Python operand. The engine therefore makes its arrays from buffers, here, and
+nowhere else. Everything is zero-copy where the layouts allow it.
 """
 
 import datetime
 import struct
-from collections.abc import Sequence
-from decimal import Decimal
-from typing import Final
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from typing import Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +21,8 @@ _EPOCH_DATE: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
+#: Wide enough that no decimal of 38 digits is rounded.
+_EXACT: Final = Context(prec=80)
 
 #: struct codes of the fixed-width types whose Python values pack directly.
 _PACK: Final[dict[pa.DataType, str]] = {
@@ -32,12 +34,20 @@ _PACK: Final[dict[pa.DataType, str]] = {
     pa.float64(): "d",
 }
 
+#: The same by type id, for one value: dispatch by id is cheap, hashing a type is not.
+_PACK_ONE: Final[dict[int, Callable[..., bytes]]] = {
+    **{data_type.id: struct.Struct(code).pack for data_type, code in _PACK.items()},
+    pa.bool_().id: struct.Struct("?").pack,
+    pa.date32().id: lambda value: struct.pack("i", value.toordinal() - _EPOCH_DATE),
+}
+_PACK_OFFSETS: Final = struct.Struct("ii").pack
+
 
 def numpy_view(array: pa.Array) -> npt.NDArray[np.generic]:
     """The values of a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy view.
 
-    Dates come as int32, timestamps, durations and decimal64 as int64. The values under nulls are undefined. Booleans
-    are unpacked (a copy) to ``bool``.
+    Dates come as int32, timestamps, durations and decimal64 as int64. The values under nulls are undefined.
+    Booleans are unpacked (a copy) to ``bool``.
     """
     data_type = array.type
     length, offset = len(array), array.offset
@@ -79,8 +89,8 @@ def from_numpy(
     data_type: pa.DataType,
     valid: npt.NDArray[np.bool_] | None = None,
 ) -> pa.Array:
-    """An array of the fixed-width ``data_type`` over the numpy values (of the layout that :func:`numpy_view` gives);
-    zero-copy except for booleans. ``valid``: False where the result is null."""
+    """An array of the fixed-width ``data_type`` over the numpy values (of the layout that :func:`numpy_view`
+    gives); zero-copy except for booleans. ``valid``: False where the result is null."""
     length = len(values)
     if data_type == pa.bool_():
         data = pa.py_buffer(np.packbits(values.astype(np.bool_, copy=False), bitorder="little"))
@@ -123,11 +133,18 @@ def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:
     """One value (None = null) as a scalar, as ``pa.scalar(value, data_type)`` but without pandas."""
     if value is None:
         return pa.nulls(1, data_type)[0]
-    code = _PACK.get(data_type)
-    if code is not None:
-        buffers = [None, pa.py_buffer(struct.pack(code, value))]
-        return pa.Array.from_buffers(data_type, 1, buffers)[0]
-    return from_values((value,), data_type)[0]
+    pack = _PACK_ONE.get(data_type.id)
+    if pack is not None:
+        buffers = [None, pa.py_buffer(pack(value))]
+    elif isinstance(value, str):
+        data = value.encode()
+        buffers = [None, pa.py_buffer(_PACK_OFFSETS(0, len(data))), pa.py_buffer(data)]
+    elif pa.types.is_decimal64(data_type):
+        number = int(_EXACT.scaleb(cast("Decimal", value), data_type.scale))
+        buffers = [None, pa.py_buffer(struct.pack("q", number))]
+    else:
+        return from_values((value,), data_type)[0]
+    return pa.Array.from_buffers(data_type, 1, buffers)[0]
 
 
 def repeat(value: object, data_type: pa.DataType, length: int) -> pa.Array:
@@ -147,7 +164,7 @@ def _from_strings(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(data_type, len(values), buffers)
 
 
-def _to_storage(data_type: pa.DataType):  # type: ignore[no-untyped-def]  # noqa: ANN202 - a table of small lambdas
+def _to_storage(data_type: pa.DataType):  # type: ignore[no-untyped-def]
     """How a Python value becomes the number that the type stores; None for nested types."""
     if data_type in _PACK or pa.types.is_boolean(data_type):
         return lambda value: value
@@ -159,7 +176,7 @@ def _to_storage(data_type: pa.DataType):  # type: ignore[no-untyped-def]  # noqa
         return lambda value: value // _MICROSECOND
     if pa.types.is_decimal(data_type):
         scale = data_type.scale
-        return lambda value: int(Decimal(value).scaleb(scale))
+        return lambda value: int(_EXACT.scaleb(Decimal(value), scale))
     return None
 
 
@@ -168,8 +185,8 @@ def _timestamp_to_micros(value: datetime.datetime) -> int:
 
 
 def to_python(array: pa.Array) -> list[object]:
-    """The values as Python objects, as ``array.to_pylist()`` gives them, but without pandas for timestamps. Timestamps
-    with a zone come as aware datetimes in UTC."""
+    """The values as Python objects, as ``array.to_pylist()`` gives them, but without pandas for timestamps.
+    Timestamps with a zone come as aware datetimes in UTC."""
     if not pa.types.is_timestamp(array.type):
         return array.to_pylist()  # type: ignore[no-any-return]
     epoch = _EPOCH if array.type.tz is None else _EPOCH_UTC

@@ -154,6 +154,18 @@ def _pairs(array: pa.Array) -> npt.NDArray[np.int64]:
     return np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
 
 
+def narrow_words(array: pa.Array) -> npt.NDArray[np.int64] | None:
+    """The unscaled values of a decimal128 array if all of them (nulls aside) fit int64, else None."""
+    pairs = _pairs(array)
+    low = pairs[:, 0].copy()
+    misfits = pairs[:, 1] != low >> 63
+    if misfits.any():
+        valid = valid_mask(array)
+        if valid is None or (misfits & valid).any():
+            return None
+    return low
+
+
 def unscaled(array: pa.Array) -> list[int | None]:
     """The values of a decimal array, times ten to the scale, as Python integers."""
     if array.type.id == _DECIMAL64_ID:

@@ -14,8 +14,9 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from sqlfront_engine.arrays import to_python
-from sqlfront_engine.evaluate.compiler import compile_node
+from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
+from sqlfront_engine.evaluate.lazy import Evaluator
 from sqlfront_engine.evaluate.rows import Rows
 from sqlfront_engine.evaluate.selection import compile_selection
 from sqlfront_engine.expressions import Expr
@@ -24,7 +25,9 @@ from sqlfront_engine.functions.registry import Settings
 
 __all__ = [
     "can_fail",
+    "Rows",
     "compile_expression",
+    "compile_expressions",
     "compile_filter",
     "compile_projection",
     "evaluate",
@@ -47,7 +50,7 @@ def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
 
     It raises what Spark would raise for these rows (:class:`~sqlfront_engine.errors.DataError`).
     """
-    run = compile_node(expression, settings)
+    run = Compiler(settings).node(expression)
 
     def evaluator(batch: pa.RecordBatch) -> pa.Array:
         return to_array(run(Rows(batch)), batch.num_rows)
@@ -67,7 +70,8 @@ def compile_projection(
 ) -> Callable[[pa.RecordBatch], tuple[list[pa.Array], int]]:
     """A function that gives the expressions' values, and their number of rows, for those rows of a batch
     for which the condition is true. Columns that no expression reads are never gathered."""
-    runs = [compile_node(expression, settings) for expression in expressions]
+    compiler = Compiler(settings, expressions)
+    runs = [compiler.node(expression) for expression in expressions]
     select = None if condition is None else compile_selection(condition, settings)
 
     def project(batch: pa.RecordBatch) -> tuple[list[pa.Array], int]:
@@ -78,6 +82,27 @@ def compile_projection(
         return [to_array(run(rows), length) for run in runs], length
 
     return project
+
+
+def compile_expressions(
+    expressions: tuple[Expr, ...], settings: Settings, compact: frozenset[int] = frozenset()
+) -> tuple[Callable[[Rows], pa.Array], ...]:
+    """Functions that give the expressions' values for rows (``Rows(batch)``: all of a batch), one each, so
+    that a caller asks for those it needs; parts that they share are computed once per ``Rows``.
+
+    At the positions in ``compact`` a decimal of more than 18 digits may come as a decimal64 of 18 digits and
+    the same scale, whose unscaled values fit 64 bits: good for sums, wrong for a column that is passed on.
+    """
+    compiler = Compiler(settings, expressions)
+    runs = [
+        compiler.compact(expression) if position in compact else compiler.node(expression)
+        for position, expression in enumerate(expressions)
+    ]
+    return tuple(_as_arrays(run) for run in runs)
+
+
+def _as_arrays(run: Evaluator) -> Callable[[Rows], pa.Array]:
+    return lambda rows: to_array(run(rows), rows.length)
 
 
 def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
@@ -102,7 +127,7 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
 
 def evaluate_scalar(expression: Expr, settings: Settings) -> object:
     """The Python value of an expression without columns; raises as at run time."""
-    value = compile_node(expression, settings)(_ONE_ROW)
+    value = Compiler(settings).node(expression)(Rows(_ONE_ROW))
     return to_python(plain(full_array(value, 1)))[0]
 
 
@@ -111,4 +136,4 @@ def _make_room(kept: dict[tuple[int, Settings], tuple[Expr, Evaluate]]) -> None:
         kept.clear()
 
 
-_ONE_ROW = Rows(pa.RecordBatch.from_arrays([pa.nulls(1)], names=[""]))
+_ONE_ROW = pa.RecordBatch.from_arrays([pa.nulls(1)], names=[""])

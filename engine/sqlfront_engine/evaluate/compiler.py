@@ -1,6 +1,6 @@
 """Expressions become closures over rows: dispatch on node, function and types happens once, not per batch."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -10,68 +10,160 @@ from sqlfront_engine.dictionaries import over_dictionary
 from sqlfront_engine.evaluate.fallible import can_fail, entry_of, unknown
 from sqlfront_engine.evaluate.lazy import Evaluator, eager_case, lazy_case, lazy_coalesce, lazy_connective
 from sqlfront_engine.evaluate.rows import Rows
+from sqlfront_engine.evaluate.scaled import ScaledCompiler, TooWideError, is_plannable
+from sqlfront_engine.evaluate.sharing import Sharing
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
 from sqlfront_engine.forms import constant, plain
+from sqlfront_engine.functions.comparison import KERNELS
 from sqlfront_engine.functions.registry import PreparedKernel, Settings, Signature
-from sqlfront_engine.types import BOOLEAN, STRING
+from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
+_STRING_ID: Final = STRING.id
 
 
-def compile_node(expression: Expr, settings: Settings) -> Evaluator:
-    """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
-    one value."""
-    match expression:
-        case Column(ordinal=ordinal):
-            return lambda rows: rows.column(ordinal)
-        case Literal(value=value, type=data_type):
-            scalar = constant(value, data_type)
-            return lambda rows: scalar
-        case Call():
-            return _compile_call(expression, settings)
-        case Cast(operand=operand, safe=safe):
-            convert = compile_cast(operand.type, expression.type, safe=safe, settings=settings)
-            inner = compile_node(operand, settings)
-            return lambda rows: convert(inner(rows))
-        case Case():
-            return _compile_case(expression, settings)
-        case Parameter() | RunValue() | _:
-            raise unknown(expression)
+class Compiler:
+    """Compiles expressions that are evaluated over the same rows; equal parts of them are computed once."""
 
+    def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
+        self._settings = settings
+        self._sharing = Sharing(expressions) if len(expressions) > 1 else None
+        self._scaled = ScaledCompiler(self.node, self._slot)
 
-def _compile_case(case: Case, settings: Settings) -> Evaluator:
-    branches = tuple(
-        (compile_node(condition, settings), compile_node(value, settings))
-        for condition, value in case.branches
-    )
-    otherwise = compile_node(case.otherwise, settings)
-    form = lazy_case if any(map(can_fail, case.children()[1:])) else eager_case
-    return form(branches, otherwise, case.type)
+    def node(self, expression: Expr) -> Evaluator:
+        """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
+        one value."""
+        evaluator = self._node(expression)
+        slot = self._slot(expression)
+        if slot is None:
+            return evaluator
 
+        def run(rows: Rows) -> pa.Array | pa.Scalar:
+            kept = rows.memo.get(slot)
+            if kept is None:
+                kept = rows.memo[slot] = evaluator(rows)
+            return kept
 
-def _compile_call(call: Call, settings: Settings) -> Evaluator:
-    function, arguments = call.function, call.arguments
-    if function == "in" and not all(isinstance(value, Literal) for value in arguments[1:]):
-        return compile_node(_as_alternatives(arguments), settings)
-    lazy = _lazy_form(call) if len(arguments) > 1 and any(map(can_fail, arguments[1:])) else None
-    if lazy is not None:
-        return compile_node(lazy, settings) if isinstance(lazy, Expr) else lazy(settings)
-    entry = entry_of(call)
-    types = tuple(argument.type for argument in arguments)
-    operands = tuple(compile_node(argument, settings) for argument in arguments)
-    constants = tuple(
-        constant(argument.value, argument.type) if isinstance(argument, Literal) else None
-        for argument in arguments
-    )
-    kernel = entry.prepared(Signature(call.type, types, constants, settings))
-    if any(data_type.id == STRING.id for data_type in types):
-        dictionary = entry.elementwise_values and entry.deterministic and not entry.fails(call)
-        return (
-            _over_strings(kernel, operands, call.type, entry.null_propagating)
-            if dictionary
-            else _decoded(kernel, operands)
+        return run
+
+    def compact(self, expression: Expr) -> Evaluator:
+        """As :meth:`node`, but a decimal of more than 18 digits comes as a decimal64 of 18 digits, where all
+        of a batch's unscaled values fit 64 bits (so there may be more than 18 digits)."""
+        data_type = expression.type
+        if is_decimal(data_type) and data_type.precision > MAX_SHORT_PRECISION and is_plannable(expression):
+            return self._scaled.evaluator(expression, lambda: self._plain_node(expression), compact=True)
+        return self.node(expression)
+
+    def _slot(self, expression: Expr) -> int | None:
+        return None if self._sharing is None else self._sharing.slot(expression)
+
+    def _node(self, expression: Expr) -> Evaluator:
+        if not isinstance(expression, Column | Literal) and is_plannable(expression):
+            return self._scaled.evaluator(expression, lambda: self._plain_node(expression))
+        return self._plain_node(expression)
+
+    def _plain_node(self, expression: Expr) -> Evaluator:
+        match expression:
+            case Column(ordinal=ordinal):
+                return lambda rows: rows.column(ordinal)
+            case Literal(value=value, type=data_type):
+                return _always(constant(value, data_type))
+            case Call():
+                return self._call(expression)
+            case Cast(operand=operand, safe=safe):
+                convert = compile_cast(operand.type, expression.type, safe=safe, settings=self._settings)
+                inner = self.node(operand)
+                return lambda rows: convert(inner(rows))
+            case Case():
+                return self._case(expression)
+            case Parameter() | RunValue() | _:
+                raise unknown(expression)
+
+    def _case(self, case: Case) -> Evaluator:
+        branches = tuple((self.node(condition), self.node(value)) for condition, value in case.branches)
+        form = lazy_case if any(map(can_fail, case.children()[1:])) else eager_case
+        return form(branches, self.node(case.otherwise), case.type)
+
+    def _call(self, call: Call) -> Evaluator:
+        function, arguments = call.function, call.arguments
+        if function == "in" and not all(isinstance(value, Literal) for value in arguments[1:]):
+            return self.node(_as_alternatives(arguments))
+        if len(arguments) > 1 and any(map(can_fail, arguments[1:])):
+            lazy = self._lazy_form(call)
+            if lazy is not None:
+                return lazy
+        if function in KERNELS and any(map(is_plannable, arguments)):
+            return self._decimal_comparison(call)
+        return self._kernel(call)
+
+    def _kernel(self, call: Call) -> Evaluator:
+        """The call's kernel over its operands, dictionary strings by distinct value where that is allowed."""
+        arguments = call.arguments
+        entry = entry_of(call)
+        types = tuple([argument.type for argument in arguments])
+        constants = _constants(arguments)
+        kernel = entry.prepared(Signature(call.type, types, constants, self._settings))
+        operands = tuple(
+            [
+                self.node(argument) if known is None else _always(known)
+                for argument, known in zip(arguments, constants, strict=True)
+            ]
         )
-    return _applied(kernel, operands)
+        if any(data_type.id == _STRING_ID for data_type in types):
+            if entry.elementwise_values and entry.deterministic and not entry.fails(call):
+                return _over_strings(kernel, operands, call.type, entry.null_propagating)
+            return _decoded(kernel, operands)
+        return _applied(kernel, operands)
+
+    def _decimal_comparison(self, call: Call) -> Evaluator:
+        """A comparison of decimal expressions by their unscaled values."""
+        left, right = call.arguments
+        if not left.type.equals(right.type):
+            return self._kernel(call)
+        wide: Evaluator | None = None
+        kernel = KERNELS[call.function]
+        first, second = self._scaled.plan(left).run, self._scaled.plan(right).run
+
+        def run(rows: Rows) -> pa.Array | pa.Scalar:
+            nonlocal wide
+            if wide is None:
+                try:
+                    return kernel.call([first(rows).values, second(rows).values])
+                except TooWideError:
+                    wide = self._kernel(call)
+            return wide(rows)
+
+        return run
+
+    def _lazy_form(self, call: Call) -> Evaluator | None:
+        """The closure of a function that must not evaluate its later operands for all rows."""
+        function, arguments = call.function, call.arguments
+        match function:
+            case "and" | "or":
+                left, right = map(self.node, arguments)
+                return lazy_connective(left, right, conjunction=function == "and")
+            case "if":
+                return self.node(Case(call.type, ((arguments[0], arguments[1]),), arguments[2]))
+            case "nvl2":
+                present = Call(BOOLEAN, "is_not_null", (arguments[0],))
+                return self.node(Case(call.type, ((present, arguments[1]),), arguments[2]))
+            case _ if function in _COALESCES:
+                return lazy_coalesce(tuple(map(self.node, arguments)), call.type)
+            case _:
+                return None
+
+
+def _always(scalar: pa.Scalar) -> Evaluator:
+    return lambda rows: scalar
+
+
+def _constants(arguments: tuple[Expr, ...]) -> tuple[pa.Scalar | None, ...]:
+    return tuple(
+        [
+            constant(argument.value, argument.type) if isinstance(argument, Literal) else None
+            for argument in arguments
+        ]
+    )
 
 
 def _applied(kernel: PreparedKernel, operands: tuple[Evaluator, ...]) -> Evaluator:
@@ -100,30 +192,6 @@ def _over_strings(
         return kernel(arguments, rows.length)
 
     return run
-
-
-def _lazy_form(call: Call) -> "Expr | Callable[[Settings], Evaluator] | None":
-    """How a function whose later operands may fail is evaluated: as another expression, or by its own
-    closure."""
-    function, arguments = call.function, call.arguments
-    match function:
-        case "and" | "or":
-            return lambda settings: lazy_connective(
-                compile_node(arguments[0], settings),
-                compile_node(arguments[1], settings),
-                conjunction=function == "and",
-            )
-        case "if":
-            return Case(call.type, ((arguments[0], arguments[1]),), arguments[2])
-        case "nvl2":
-            present = Call(BOOLEAN, "is_not_null", (arguments[0],))
-            return Case(call.type, ((present, arguments[1]),), arguments[2])
-        case _ if function in _COALESCES:
-            return lambda settings: lazy_coalesce(
-                tuple(compile_node(argument, settings) for argument in arguments), call.type
-            )
-        case _:
-            return None
 
 
 def _as_alternatives(arguments: tuple[Expr, ...]) -> Expr:

@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.evaluate.compiler import compile_node
+from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_engine.evaluate.lazy import Evaluator
 from sqlfront_engine.evaluate.rows import Rows
@@ -24,6 +24,8 @@ _TAKE: Final = pc.get_function("array_take")
 #: Below this share of rows, later conjuncts look at the remaining rows only, and a result is gathered by
 #: index.
 _FEW: Final = 0.125
+
+_NO_ROWS: Final = pa.array([], pa.uint64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class Selection:
         """The selected ones of the rows that the selection was made of."""
         if self.count == rows.length:
             return rows
+        if self.count == 0:
+            return rows.select(_NO_ROWS)
         return rows.select(_NONZERO.call([self.mask]) if self.indices is None else self.indices)
 
 
@@ -58,7 +62,9 @@ def compile_selection(condition: Expr, settings: Settings) -> Callable[[Rows], S
 
     A conjunct that can fail is evaluated only for rows where all before it are true, as Spark's filter does.
     """
-    steps = [(compile_node(part, settings), can_fail(part)) for part in _cheap_first(conjuncts(condition))]
+    parts = _cheap_first(conjuncts(condition))
+    compiler = Compiler(settings)
+    steps = [(compiler.node(part), can_fail(part)) for part in parts]
 
     def select(rows: Rows) -> Selection:
         progress = _Progress(rows)

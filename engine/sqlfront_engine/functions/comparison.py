@@ -24,7 +24,7 @@ _OR_KLEENE: Final = pc.get_function("or_kleene")
 _COALESCE: Final = pc.get_function("coalesce")
 
 #: Registry name to Arrow kernel.
-_KERNELS: Final = {
+KERNELS: Final = {
     "equal": pc.get_function("equal"),
     "not_equal": pc.get_function("not_equal"),
     "less": pc.get_function("less"),
@@ -67,7 +67,7 @@ _COMPARED_BY_ARROW: Final = frozenset(
 def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
     """The kernel of a comparison for operands of one type."""
     data_type = signature.argument_types[0]
-    kernel = _KERNELS[operation]
+    kernel = KERNELS[operation]
     if data_type.id in _COMPARED_BY_ARROW:
         return lambda arguments, length: kernel.call(arguments)
     if is_decimal(data_type):
@@ -100,13 +100,13 @@ def _decimals(kernel: pc.Function, signature: Signature) -> PreparedKernel:
 
 def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> PreparedKernel:
     """IEEE comparisons, corrected for NaN; beside a constant that is not NaN one negation does it."""
-    kernel = _KERNELS[operation]
+    kernel = KERNELS[operation]
     left, right = constants
     if right is not None and right.is_valid and right.as_py() == right.as_py():
         negated = _NEGATED.get(operation)
         if negated is None:
             return lambda arguments, length: kernel.call(arguments)
-        opposite = _KERNELS[negated]
+        opposite = KERNELS[negated]
         return lambda arguments, length: _INVERT.call([opposite.call(arguments)])
     if left is not None and left.is_valid and operation in _MIRRORED:
         mirrored = _floats(_MIRRORED[operation], (right, left))
@@ -115,7 +115,7 @@ def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> Prepared
 
 
 def _floats_of_both(operation: str) -> PreparedKernel:
-    equal, less = _KERNELS["equal"], _KERNELS["less"]
+    equal, less = KERNELS["equal"], KERNELS["less"]
 
     def equals(left: Datum, right: Datum) -> Datum:
         return _OR.call([equal.call([left, right]), _AND.call([_IS_NAN.call([left]), _IS_NAN.call([right])])])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +12,17 @@ from sqlfront_engine.columns.batches import Mask, gather, make_batch, mask_array
 from sqlfront_engine.columns.encoding import canonical
 from sqlfront_engine.columns.grouping import Grouping
 from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.evaluate import compile_expression, evaluate_scalar
+from sqlfront_engine.evaluate import Rows, compile_expressions, evaluate_scalar
 from sqlfront_engine.expressions import AggregateCall, Expr
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.functions.aggregates import AggregateFunction, AggregateSignature, lookup_aggregate
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.types import physical
 
-Evaluator = Callable[[pa.RecordBatch], pa.Array]
+Evaluator = Callable[[Rows], pa.Array]
+
+#: Aggregates that take a wide decimal's unscaled values in 64 bits where they fit.
+_COMPACT: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,13 @@ class AggregateCalls:
 
     def __init__(self, calls: Sequence[AggregateCall], settings: Settings) -> None:
         self._settings = settings
-        self._evaluators: list[Evaluator] = []
-        self._numbers: dict[Expr, int] = {}
+        self._numbers: dict[tuple[Expr, bool], int] = {}
         self._calls = [self._prepare(call) for call in calls]
+        self._evaluators: tuple[Evaluator, ...] = compile_expressions(
+            tuple(expression for expression, _ in self._numbers),
+            settings,
+            frozenset(number for (_, compact), number in self._numbers.items() if compact),
+        )
         self.accumulators = [call.accumulator for call in self._calls]
 
     def states(self, block: pa.RecordBatch, keys: Sequence[pa.Array], grouping: Grouping) -> pa.RecordBatch:
@@ -49,9 +57,10 @@ class AggregateCalls:
             first = row_indices(grouping.rows)
             columns += [canonical(gather(key, first)) for key in keys]
         groups = Groups.of(grouping)
+        rows = Rows(block)
         known: dict[int, pa.Array] = {}
         for call in self._calls:
-            columns += self._update(call, block, groups, known)
+            columns += self._update(call, rows, groups, known)
         return _state_batch(columns, grouping.size)
 
     def empty_state(self) -> pa.RecordBatch:
@@ -78,9 +87,10 @@ class AggregateCalls:
         if function is None:
             raise NotSupportedError(f"the aggregate function {call.function} is not supported")
         rows = [argument for n, argument in enumerate(call.arguments) if n not in function.constants]
+        compact = call.function in _COMPACT and not call.distinct
         return _Call(
             accumulator=self._accumulator(function, call),
-            arguments=tuple(self._number(argument) for argument in rows),
+            arguments=tuple(self._number(argument, compact=compact) for argument in rows),
             types=tuple(argument.type for argument in rows),
             filter=None if call.filter is None else self._number(call.filter),
         )
@@ -94,27 +104,26 @@ class AggregateCalls:
         types = tuple(argument.type for argument in call.arguments)
         return function.make(AggregateSignature(types, call.type, constants), distinct=call.distinct)
 
-    def _number(self, expression: Expr) -> int:
-        """The position of the expression's evaluator."""
-        number = self._numbers.setdefault(expression, len(self._evaluators))
-        if number == len(self._evaluators):
-            self._evaluators.append(compile_expression(expression, self._settings))
-        return number
+    def _number(self, expression: Expr, *, compact: bool = False) -> int:
+        """The position of the expression's evaluator; ``compact`` as in :func:`compile_expressions`."""
+        return self._numbers.setdefault((expression, compact), len(self._numbers))
 
-    def _update(
-        self, call: _Call, block: pa.RecordBatch, groups: Groups, known: dict[int, pa.Array]
-    ) -> list[pa.Array]:
+    def _update(self, call: _Call, rows: Rows, groups: Groups, known: dict[int, pa.Array]) -> list[pa.Array]:
         if call.filter is not None:
             # The arguments are evaluated for the rows that pass only: the filter may keep an error away.
-            passing = is_true(self._value(call.filter, block, known))
-            block, groups, known = block.filter(mask_array(passing)), groups.select(passing), {}
-        arguments = [self._value(number, block, known) for number in call.arguments]
+            passing = is_true(self._value(call.filter, rows, known))
+            rows, groups, known = (
+                Rows(rows.batch.filter(mask_array(passing))),
+                groups.select(passing),
+                {},
+            )
+        arguments = [self._value(number, rows, known) for number in call.arguments]
         return call.accumulator.update(groups, arguments)
 
-    def _value(self, number: int, block: pa.RecordBatch, known: dict[int, pa.Array]) -> pa.Array:
+    def _value(self, number: int, rows: Rows, known: dict[int, pa.Array]) -> pa.Array:
         value = known.get(number)
         if value is None:
-            value = known[number] = self._evaluators[number](block)
+            value = known[number] = self._evaluators[number](rows)
         return value
 
 
