@@ -1,7 +1,8 @@
 """The two functions at the front door."""
 
 import threading
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sqlfront.config import Config
 from sqlfront.connection import Connection

@@ -1,7 +1,6 @@
 """Cached tables: a copy in memory in front of a table or view (CACHE TABLE)."""
 
-from dataclasses import dataclass
-
+import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, Snapshot, Table, WritableTable, Write
@@ -10,8 +9,7 @@ from sqlfront_engine.errors import ProgrammingError
 from sqlfront_planner.catalog import Entry, TableEntry
 
 
-@dataclass(frozen=True, slots=True)
-class CachedTable:
+class CachedTable(msgspec.Struct, frozen=True):
     """``copy`` answers for ``origin``, the catalog's entry before CACHE TABLE. Inserts go to both: first to
     the origin, so that the copy never has what the origin lacks."""
 

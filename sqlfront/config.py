@@ -1,16 +1,16 @@
 """What a session can be told."""
 
-from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
 
 from sqlfront_engine.errors import ProgrammingError
 
 MEBIBYTE: Final = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(msgspec.Struct, frozen=True):
     """A session's configuration.
 
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running

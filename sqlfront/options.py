@@ -2,16 +2,16 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from sqlfront.config import Config, check_time_zone
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
 from sqlfront_engine.functions.registry import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class _Option:
+class _Option(msgspec.Struct, frozen=True):
     """A key that SET knows: its default and how a value is checked and brought into its usual form."""
 
     default: str

@@ -1,10 +1,10 @@
 """What a statement gives: rows that are read as they are asked for."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront import boxes
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 Parameters = Sequence[object] | Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(msgspec.Struct, frozen=True):
     """How a statement was answered. ``lane`` is ``light`` or ``command``; ``seconds`` is the time until the
     answer began or, for a statement that gives no rows, until it ended; ``affected`` the rows that it wrote,
     None if it writes none."""

@@ -7,17 +7,16 @@ processor for the DAG and the objects that it needs at run time.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import Processor
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnStatistics:
+class ColumnStatistics(msgspec.Struct, frozen=True):
     """What is known of one column; None = unknown. ``minimum``/``maximum`` are Python values of the logical
     type."""
 
@@ -27,17 +26,15 @@ class ColumnStatistics:
     maximum: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatistics:
+class TableStatistics(msgspec.Struct, frozen=True):
     """Row and byte counts (None = unknown) and per-column knowledge by column name."""
 
     rows: int | None = None
     size: int | None = None
-    columns: Mapping[str, ColumnStatistics] = field(default_factory=dict)
+    columns: Mapping[str, ColumnStatistics] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Partitioning:
+class Partitioning(msgspec.Struct, frozen=True):
     """Rows are placed by ``pmod(murmur3(key columns, 42), count)``; ``columns`` are ordinals of the table's
     schema."""
 
@@ -45,8 +42,7 @@ class Partitioning:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ScanRequest:
+class ScanRequest(msgspec.Struct, frozen=True):
     """What a query wants of a table.
 
     ``columns``: ordinals of the table's schema, in the order of the output (may be empty: only the row count
@@ -63,13 +59,12 @@ class ScanRequest:
     limit: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ScanPlan:
+class ScanPlan(msgspec.Struct, frozen=True):
     """A source for a vertex of the DAG, and the objects to hand to the job as
     ``ProcessorContext.resources``."""
 
     source: Processor
-    resources: Mapping[str, object] = field(default_factory=dict)
+    resources: Mapping[str, object] = msgspec.field(default_factory=dict)
 
 
 @runtime_checkable
@@ -149,8 +144,7 @@ class Connector(Protocol):
         """Make (and where it owns its files, lay out) a table; raises without leaving anything behind."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableDefinition:
+class TableDefinition(msgspec.Struct, frozen=True):
     """What ``CREATE TABLE`` said. ``schema`` None: the connector infers it from the data at ``location``.
 
     ``home`` is the directory in which a table without ``location`` may make one of its own.
@@ -158,7 +152,7 @@ class TableDefinition:
 
     name: str
     schema: pa.Schema | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
     location: str | None = None
     home: str | None = None
     partitioned_by: tuple[str, ...] = ()

@@ -17,7 +17,6 @@
 import itertools
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
@@ -69,8 +68,7 @@ class JobConfig(msgspec.Struct, frozen=True):
 DEFAULT_CONFIG: Final = JobConfig()
 
 
-@dataclass(frozen=True, slots=True)
-class EngineStatistics:
+class EngineStatistics(msgspec.Struct, frozen=True):
     """An engine now: its threads and memory, the jobs that run and how many were submitted."""
 
     workers: int

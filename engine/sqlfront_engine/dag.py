@@ -12,9 +12,11 @@ from then on.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, Self, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.expressions import SortKey
@@ -56,8 +58,7 @@ class Distribution(Enum):
     """They go to the edge's target member."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Vertex:
+class Vertex(msgspec.Struct, frozen=True, eq=False):
     """A processor with a name. ``local_parallelism`` None: the processor's preferred one, else one per
     worker."""
 
@@ -79,8 +80,7 @@ class Vertex:
         return default if preferred is None else min(preferred, default)
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeConfig:
+class EdgeConfig(msgspec.Struct, frozen=True):
     """Sizes of an edge's buffers, all positive."""
 
     #: Batches per queue, that is per pair of producer and consumer instance.
@@ -96,8 +96,7 @@ class EdgeConfig:
                 raise InterfaceError(f"an edge's {name} must be positive, not {getattr(self, name)}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edge:
+class Edge(msgspec.Struct, frozen=True, eq=False):
     """A connection from an output of one vertex to an input of another.
 
     Begin with :meth:`between` or :meth:`from_`; every other method gives a changed copy, and the last call

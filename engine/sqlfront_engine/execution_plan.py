@@ -6,9 +6,9 @@ Planning an execution then only makes the objects.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+import msgspec
 import numpy as np
 
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Distribution, Edge, Routing
@@ -31,8 +31,7 @@ QUEUE_SHARE: Final = 8
 DEFAULT_SETTINGS: Final = Settings()
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionPlan:
+class ExecutionPlan(msgspec.Struct, frozen=True):
     """One job on one member. ``tasklets`` are in topological order; ``result`` is the queue that the reader
     drains."""
 
@@ -103,8 +102,7 @@ def plan_execution(
 # ---- the blueprint
 
 
-@dataclass(frozen=True, slots=True)
-class _Link:
+class _Link(msgspec.Struct, frozen=True):
     """A queue: the tasklets at its ends by index, and how many batches it holds."""
 
     producer: int
@@ -112,8 +110,7 @@ class _Link:
     size_limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class _InputWiring:
+class _InputWiring(msgspec.Struct, frozen=True):
     """The queues (by index) that one input of an instance combines."""
 
     queues: tuple[int, ...]
@@ -121,8 +118,7 @@ class _InputWiring:
     priority: int
 
 
-@dataclass(frozen=True, slots=True)
-class _OutputWiring:
+class _OutputWiring(msgspec.Struct, frozen=True):
     """The queues (by index) among which one output of an instance chooses; ``owners`` for partitioned
     ones."""
 
@@ -132,8 +128,7 @@ class _OutputWiring:
     owners: Owners | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(msgspec.Struct, frozen=True):
     """One instance of the vertex at position ``vertex``."""
 
     vertex: int
@@ -147,8 +142,7 @@ class _Place:
     lone_output: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Blueprint:
+class _Blueprint(msgspec.Struct, frozen=True):
     """Tasklets and queues of a DAG's shape. ``sink``: index of the result's tasklet, whose queue follows
     all links'."""
 

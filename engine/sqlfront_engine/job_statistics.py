@@ -1,9 +1,10 @@
 """What a job tells about itself: its status, and the counters of its tasklets, vertices and memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 from itertools import groupby
+
+import msgspec
 
 from sqlfront_engine.memory import MemoryStatistics
 from sqlfront_engine.tasklet import TaskletStatistics
@@ -24,8 +25,7 @@ class JobStatus(Enum):
     """It ran for longer than it was given."""
 
 
-@dataclass(frozen=True, slots=True)
-class VertexStatistics:
+class VertexStatistics(msgspec.Struct, frozen=True):
     """The sums over a vertex's instances; ``busy`` in seconds, ``longest_call`` the longest of any."""
 
     name: str
@@ -40,8 +40,7 @@ class VertexStatistics:
     memory_peak: int
 
 
-@dataclass(frozen=True, slots=True)
-class JobStatistics:
+class JobStatistics(msgspec.Struct, frozen=True):
     """A job so far: ``elapsed`` seconds since its submission (until its end); tasklets in topological order
     of their vertices."""
 

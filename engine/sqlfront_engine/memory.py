@@ -6,17 +6,17 @@ the query fails with the operator's name, and everything else goes on.
 """
 
 from collections import deque
-from dataclasses import dataclass
 from threading import Lock
 from typing import Final
+
+import msgspec
 
 from sqlfront_engine.errors import OperationalError
 
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStatistics:
+class MemoryStatistics(msgspec.Struct, frozen=True):
     """Bytes of a budget: its limit, what is charged now and what was at most."""
 
     limit: int

@@ -1,10 +1,9 @@
 """What a session contributes to evaluation."""
 
-from dataclasses import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The session's part in the meaning of expressions; part of a plan's key. ``time_zone`` is an IANA
     name."""
 

@@ -10,11 +10,11 @@ runnable. It is held before the start, while the tasklet is runnable or running,
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 from typing import Final, Protocol
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.errors import InternalError
@@ -55,8 +55,7 @@ class Listener(Protocol):
         """The tasklet has ended, for whatever reason; called once."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskletStatistics:
+class TaskletStatistics(msgspec.Struct, frozen=True):
     """What one processor instance has done so far; times in seconds."""
 
     vertex: str

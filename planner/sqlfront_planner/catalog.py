@@ -6,9 +6,10 @@ threads; a change makes a new version, and readers never see half of one.
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
+
+import msgspec
 
 from sqlfront_connectors.base import Table
 from sqlfront_engine.errors import spark_error
@@ -17,8 +18,7 @@ DEFAULT_DATABASE: Final = "default"
 DEFAULT_CATALOG: Final = "spark_catalog"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TableEntry:
+class TableEntry(msgspec.Struct, frozen=True, eq=False):
     """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database."""
 
     name: str
@@ -33,8 +33,7 @@ class TableEntry:
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ViewEntry:
+class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     """A view: the text of its query, bound anew when it is used. ``columns`` rename the query's, if there are any."""
 
     name: str
@@ -54,8 +53,7 @@ Entry = TableEntry | ViewEntry
 PathTables = Callable[[str, str], Table | None]
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(msgspec.Struct, frozen=True):
     """One version of everything; replaced as a whole."""
 
     version: int

@@ -7,7 +7,9 @@ can go: the subquery is then computed for all values of its own side at once, by
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.expressions import (
@@ -47,8 +49,7 @@ from sqlfront_planner.rules.fold_constants import fold
 from sqlfront_planner.rules.simplify_expressions import simplify
 
 
-@dataclass(frozen=True, slots=True)
-class Pulled:
+class Pulled(msgspec.Struct, frozen=True):
     """A subquery without correlation inside.
 
     For each enclosing row the subquery's rows are those of ``plan`` that satisfy all ``predicates``, and

@@ -9,8 +9,10 @@ any part that has the columns that they compare.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import msgspec
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.types import BOOLEAN
@@ -18,8 +20,7 @@ from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKey, Joi
 from sqlfront_planner.rewriting import filtered, is_deterministic, remap, selected
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True):
     """One input of the joins. ``kind`` other than INNER: it filters, by ``predicates`` over the graph's
     row."""
 
@@ -34,8 +35,7 @@ class Relation:
         return self.kind in FILTERING_JOINS
 
 
-@dataclass(frozen=True, slots=True)
-class JoinGraph:
+class JoinGraph(msgspec.Struct, frozen=True):
     """``predicates`` are the inner joins' conjuncts over the graph's row; ``row`` gives for each output
     column its place in the graph's row."""
 
@@ -198,8 +198,7 @@ def _key(part: Expr, left_width: int) -> JoinKey | None:
     return JoinKey(first, remap(second, places), part.function == "equal_null_safe")
 
 
-@dataclass(slots=True)
-class _Part:
+class _Part(msgspec.Struct):
     """A piece of the tree under construction: its plan and the places of the graph's row that it gives."""
 
     plan: LogicalPlan

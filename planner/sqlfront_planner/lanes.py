@@ -1,8 +1,9 @@
 """Which way a query goes, and why."""
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
+
+import msgspec
 
 from sqlfront_planner.logical import LogicalPlan, Scan, walk_plan
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
@@ -31,8 +32,7 @@ class Regime(Enum):
     """Operators in several instances, rows exchanged between them."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputSize:
+class InputSize(msgspec.Struct, frozen=True):
     """The estimated input of a query: what its scans read, not what the tables hold."""
 
     rows: float
@@ -40,8 +40,7 @@ class InputSize:
     tables: int
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """A lane and the reason for it, in words that EXPLAIN shows."""
 
     lane: Lane

@@ -9,13 +9,14 @@ lowering.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import islice
 from operator import is_not
 from typing import Final, NamedTuple
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_engine.display import describe
@@ -46,7 +47,7 @@ class JoinKind(Enum):
 FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI})
 
 
-class LogicalPlan:
+class LogicalPlan(msgspec.Struct, frozen=True):
     """The base of all logical nodes (frozen dataclasses)."""
 
     @property
@@ -129,8 +130,7 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
         return f"({', '.join(describe(operand) for operand in self.operands)}) IN (subquery)"
 
 
-@dataclass(frozen=True, slots=True)
-class Scan(LogicalPlan):
+class Scan(LogicalPlan, frozen=True):
     """A table's columns. ``columns`` are table ordinals; ``filters`` are conjuncts over *table* ordinals that
     are to be applied; no more than ``limit`` of the rows that pass are needed (None = all)."""
 
@@ -160,8 +160,7 @@ class Scan(LogicalPlan):
         return replace(self, filters=operands)
 
 
-@dataclass(frozen=True, slots=True)
-class Values(LogicalPlan):
+class Values(LogicalPlan, frozen=True):
     """Literal rows; the expressions hold no column. No columns and one row is SQL's FROM-less SELECT."""
 
     output: pa.Schema
@@ -187,8 +186,7 @@ class Values(LogicalPlan):
         return replace(self, rows=tuple(operands[start : start + width] for start in starts) or self.rows)
 
 
-@dataclass(frozen=True, slots=True)
-class Filter(LogicalPlan):
+class Filter(LogicalPlan, frozen=True):
     """The rows for which ``condition`` is true."""
 
     input: LogicalPlan
@@ -218,8 +216,7 @@ class Filter(LogicalPlan):
         return replace(self, input=inputs[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Project(LogicalPlan):
+class Project(LogicalPlan, frozen=True):
     """One output column per expression."""
 
     input: LogicalPlan
@@ -272,8 +269,7 @@ class JoinKey(NamedTuple):
         return Call(BOOLEAN, "equal_null_safe" if self.null_safe else "equal", (self.left, moved))
 
 
-@dataclass(frozen=True, slots=True)
-class Join(LogicalPlan):
+class Join(LogicalPlan, frozen=True):
     """Rows of both sides that satisfy ``keys`` and ``condition``.
 
     ``keys`` are filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross
@@ -321,8 +317,7 @@ class Join(LogicalPlan):
         return replace(self, left=inputs[0], right=inputs[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate(LogicalPlan):
+class Aggregate(LogicalPlan, frozen=True):
     """One row per distinct key (null is a key); without keys exactly one row. Output: keys, then aggregates.
     DISTINCT is an Aggregate without calls."""
 
@@ -359,8 +354,7 @@ class Aggregate(LogicalPlan):
         return replace(self, input=inputs[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Window(LogicalPlan):
+class Window(LogicalPlan, frozen=True):
     """The input row followed by one column per call; all calls share partitioning and ordering, whose
     expressions are over the input row (``order`` as (expression, descending, nulls first))."""
 
@@ -411,8 +405,7 @@ class Window(LogicalPlan):
         return replace(self, input=inputs[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Sort(LogicalPlan):
+class Sort(LogicalPlan, frozen=True):
     """The rows in the order of ``keys`` (ordinals of the input); ``limit``/``offset`` make it a top-n."""
 
     input: LogicalPlan
@@ -438,8 +431,7 @@ class Sort(LogicalPlan):
         return replace(self, input=inputs[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Limit(LogicalPlan):
+class Limit(LogicalPlan, frozen=True):
     """At most ``count`` rows (None = all) after skipping ``offset``, in the input's order."""
 
     input: LogicalPlan
@@ -479,8 +471,7 @@ class SetKind(Enum):
     """Rows of the left, less the right's occurrences."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetOperation(LogicalPlan):
+class SetOperation(LogicalPlan, frozen=True):
     """Branches of equal types, column by column; names of the first. INTERSECT and EXCEPT have two branches;
     null equals null."""
 
@@ -505,8 +496,7 @@ class SetOperation(LogicalPlan):
         return replace(self, branches=inputs)
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarRow(LogicalPlan):
+class ScalarRow(LogicalPlan, frozen=True):
     """The only row of its input; a row of nulls if there is none, SCALAR_SUBQUERY_TOO_MANY_ROWS if there are
     more. The optimizer makes it of an uncorrelated scalar subquery."""
 

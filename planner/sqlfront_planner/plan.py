@@ -1,10 +1,11 @@
 """A planned query: made once, bound for each run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import pyarrow as pa
 from msgspec import structs
+from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InternalError
@@ -27,8 +28,7 @@ from sqlfront_planner.lowering.builder import ScanVertex
 from sqlfront_planner.run_values import RunValues
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(msgspec.Struct, frozen=True):
     """A DAG, the objects that its sources need, and what in it differs from run to run.
 
     ``scans`` and ``fields`` (vertex, its processor, names of its fields) are those that hold parameters or
@@ -67,8 +67,7 @@ class Template:
         return self.dag.with_processors(processors), resources
 
 
-@dataclass(frozen=True, slots=True)
-class QueryPlan:
+class QueryPlan(msgspec.Struct, frozen=True):
     """A query after planning; immutable, valid as long as the versions of the tables that it reads are
     wanted.
 

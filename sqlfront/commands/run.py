@@ -1,9 +1,9 @@
 """What all commands share: the run of one statement, names, and rows to show."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
@@ -29,8 +29,7 @@ def wrote(rows: int) -> Made:
     return pa.schema([]), (), rows
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One command under way."""
 
     session: "Session"

@@ -7,8 +7,9 @@ As in Spark, names that begin with ``_`` or ``.`` are ignored, at every level, e
 import glob
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from urllib.parse import unquote
+
+import msgspec
 
 from sqlfront_engine.errors import OperationalError
 
@@ -16,13 +17,12 @@ from sqlfront_engine.errors import OperationalError
 NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
-@dataclass(frozen=True, slots=True)
-class DataFile:
+class DataFile(msgspec.Struct, frozen=True):
     """A file, and the raw values of its partition directories by (original) column name; None = null."""
 
     path: str
     size: int
-    partition: tuple[tuple[str, str | None], ...] = field(default=())
+    partition: tuple[tuple[str, str | None], ...] = msgspec.field(default=())
 
 
 def list_files(location: str) -> tuple[DataFile, ...]:

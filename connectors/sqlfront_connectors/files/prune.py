@@ -2,14 +2,14 @@
 directory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from sqlfront_engine.expressions import Call, Column, Expr, Literal
 from sqlfront_engine.types import is_fractional
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """What is known of a column in a piece of data: values lie between ``minimum`` and ``maximum`` (None =
     unknown); ``nulls`` and ``rows`` are counts, None = unknown."""
 

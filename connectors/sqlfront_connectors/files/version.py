@@ -5,16 +5,15 @@ import contextlib
 import os
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.partition_values import partition_value
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class FileVersion:
+class FileVersion(msgspec.Struct, frozen=True, eq=False, weakref=True):
     """``schema`` = ``data_schema`` followed by ``partition_schema`` (logical types)."""
 
     number: int
@@ -23,7 +22,7 @@ class FileVersion:
     data_schema: pa.Schema
     partition_schema: pa.Schema
     schema: pa.Schema
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def partition_values(self, file: DataFile) -> tuple[object, ...]:
         """The file's values of the partition columns, in schema order."""

@@ -7,9 +7,9 @@ and a key is found by binary search).
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -30,8 +30,7 @@ _MAX_DICTIONARY: Final = 65_536
 _MAX_COLUMN_BYTES: Final = 1 << 30
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """One record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p``
     (int64 of length count + 1), None for a table without partitioning."""
 

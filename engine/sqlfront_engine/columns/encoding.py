@@ -1,9 +1,9 @@
 """Columns of any type as integers that are equal exactly where the values are equal (as grouping sees it)."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,8 +17,7 @@ Integers = npt.NDArray[np.int64]
 MAX_BOUND: Final = 2**62
 
 
-@dataclass(frozen=True, slots=True)
-class Codes:
+class Codes(msgspec.Struct, frozen=True):
     """One integer per row, ``0 <= value < bound``."""
 
     values: Integers

@@ -1,9 +1,9 @@
 """Rows of equal keys get one dense number."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -18,8 +18,7 @@ SMALL_BOUND: Final = 4096
 ROWS_PER_CODE: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(msgspec.Struct, frozen=True):
     """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is one row of each group, any
     of them; ``counts[group]``, if known, their number."""
 

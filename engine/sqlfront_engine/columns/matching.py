@@ -2,9 +2,9 @@
 numbers."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -96,8 +96,7 @@ class _Coder(Protocol):
     def code(self, column: pa.Array) -> Integers: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(msgspec.Struct, frozen=True):
     """One more column of a compound key; ``folded`` renumbers the codes of the columns before it, to make
     room."""
 

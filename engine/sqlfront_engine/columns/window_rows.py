@@ -2,8 +2,8 @@
 frames."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -14,8 +14,7 @@ from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_engine.expressions import Frame, FrameUnit, SortKey
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """A half-open range of positions for each position."""
 
     starts: Rows
@@ -26,8 +25,7 @@ class Bounds:
         return self.ends - self.starts
 
 
-@dataclass(frozen=True, slots=True)
-class WindowRows:
+class WindowRows(msgspec.Struct, frozen=True):
     """The rows of all partitions of a window, one partition after the other, each in the window's order.
 
     ``order[position]`` is the input row at each position. ``partitions`` and ``peers`` give for each position

@@ -2,9 +2,9 @@
 wanted."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
@@ -28,8 +28,7 @@ _FEW: Final = 0.125
 _NO_ROWS: Final = pa.array([], pa.uint64())
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Some of ``length`` rows: those where ``mask`` is true, or those at ``indices``; both None: all."""
 
     count: int

@@ -2,12 +2,13 @@
 them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_engine.errors import InternalError, spark_error
 from sqlfront_engine.functions.accumulators import moments
@@ -44,8 +45,7 @@ from sqlfront_engine.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateSignature:
+class AggregateSignature(msgspec.Struct, frozen=True):
     """What is known of a call before it sees rows: logical types of arguments (constants included) and
     result, and the Python values of the constant arguments, in order, those left out left out."""
 
@@ -57,8 +57,7 @@ class AggregateSignature:
 AccumulatorFactory = Callable[[AggregateSignature], Accumulator]
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateFunction:
+class AggregateFunction(msgspec.Struct, frozen=True):
     """A registry entry.
 
     ``arguments``, ``optional``, ``variadic``, ``result`` and ``display`` are as in

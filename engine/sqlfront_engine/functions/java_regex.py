@@ -13,9 +13,10 @@ possessive quantifiers; patterns with these, with ``\\b`` or ignoring case have 
 import re
 import sys
 import unicodedata
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
+
+import msgspec
 
 from sqlfront_engine.errors import NotSupportedError
 
@@ -57,8 +58,7 @@ class InvalidPatternError(Exception):
     """The pattern is none of Java's."""
 
 
-@dataclass(frozen=True)
-class JavaPattern:
+class JavaPattern(msgspec.Struct, frozen=True):
     """A pattern in Python's spelling and, or None, in RE2's; ``groups`` counts capturing groups.
 
     ``line_ends`` says that RE2 agrees only on texts without CR.

@@ -7,10 +7,10 @@ differs by row is matched by Python.
 """
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -34,8 +34,7 @@ _STARTS_WITH: Final = pc.get_function("starts_with")
 _ENDS_WITH: Final = pc.get_function("ends_with")
 
 
-@dataclass(frozen=True, slots=True)
-class LikePattern:
+class LikePattern(msgspec.Struct, frozen=True):
     """A pattern taken apart at its ``%``: ``texts`` has one more item than there are groups of ``%``.
 
     Without ``_``, which sets ``single``, a value matches that begins with the first text, ends with the

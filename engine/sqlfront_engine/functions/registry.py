@@ -6,10 +6,10 @@ coercion rules, so a kernel only ever sees the types that it names.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.errors import InternalError
@@ -79,8 +79,7 @@ class Kind(Enum):
 ArgumentType: TypeAlias = pa.DataType | Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Invocation:
+class Invocation(msgspec.Struct, frozen=True):
     """What a kernel knows beside its arguments: logical types, row count and settings."""
 
     type: pa.DataType
@@ -89,8 +88,7 @@ class Invocation:
     settings: Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """What is known of a call before it sees rows: logical types, the values of its constant arguments
     (None where an argument is not a literal) and the settings."""
 
@@ -106,8 +104,7 @@ PreparedKernel = Callable[[tuple[Datum, ...], int], Datum]
 ResultType: TypeAlias = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.DataType]
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarFunction:
+class ScalarFunction(msgspec.Struct, frozen=True):
     """A registry entry.
 
     ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings

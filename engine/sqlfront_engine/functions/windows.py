@@ -4,9 +4,9 @@ Every aggregate function is a window function too (:mod:`sqlfront_engine.functio
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -19,8 +19,7 @@ from sqlfront_engine.functions.registry import ArgumentType, Kind, ResultType
 from sqlfront_engine.types import BIGINT, DOUBLE, INT
 
 
-@dataclass(frozen=True, slots=True)
-class WindowInvocation:
+class WindowInvocation(msgspec.Struct, frozen=True):
     """What a kernel works on: the window's rows, each position's frame, the values of the arguments that are
     not constant (by position, so in the window's order), those of the constant ones, and whether nulls are
     passed over."""
@@ -41,8 +40,7 @@ class WindowInvocation:
 WindowKernel = Callable[[WindowInvocation], pa.Array]
 
 
-@dataclass(frozen=True, slots=True)
-class WindowFunction:
+class WindowFunction(msgspec.Struct, frozen=True):
     """A registry entry.
 
     ``arguments``, ``optional`` and ``result`` are as in

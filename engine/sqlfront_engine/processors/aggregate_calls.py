@@ -1,9 +1,9 @@
 """The calls of an aggregation, ready to run: arguments compiled, constants known, accumulators made."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -25,8 +25,7 @@ Evaluator = Callable[[Rows], pa.Array]
 _COMPACT: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     """``arguments`` and ``filter`` are positions among the evaluators; ``types`` the arguments' logical
     types."""
 

@@ -1,9 +1,9 @@
 """What the joins have in common: from pairs of rows to output batches, by the kind of join."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -24,8 +24,7 @@ LEFT_ONLY: Final = frozenset({"semi", "anti", "null_aware_anti"})
 KINDS: Final = frozenset({"inner", "left", "right", "full"}) | LEFT_ONLY
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(msgspec.Struct, frozen=True):
     """Which rows a join emits, seen from the side that is held (build) and the one that streams (probe)."""
 
     pairs: bool = False
@@ -54,8 +53,7 @@ def wanted_rows(kind: str, *, build_left: bool) -> Wanted:
             raise InternalError(f"unknown kind of join: {kind}")
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """Where the columns of the concatenated row (left, then right) come from, and which are emitted, under
     which names."""
 

@@ -9,7 +9,8 @@ Read in this order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 import sqlfront_engine.functions  # registers all functions
 from sqlfront_engine.errors import Error
@@ -37,8 +38,7 @@ __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 HANDLER_MODULES = (calls, casts, columns, conditionals, literals, operators, predicates, subqueries, windows)
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(msgspec.Struct, frozen=True):
     """A bound query: the plan; ``pinned``, the arguments (by position) whose value it depends on and not only their type;
     ``relations``, the names of the tables and views that were read."""
 

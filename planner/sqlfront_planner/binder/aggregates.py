@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
@@ -40,12 +41,11 @@ class GroupingCall:
     node: exp.Expr = field(compare=False)
 
 
-@dataclass(slots=True)
-class Aggregates:
+class Aggregates(msgspec.Struct):
     """The aggregate calls of one SELECT; equal ones are computed once."""
 
-    calls: list[AggregateCall] = field(default_factory=list)
-    groupings: list[GroupingCall] = field(default_factory=list)
+    calls: list[AggregateCall] = msgspec.field(default_factory=list)
+    groupings: list[GroupingCall] = msgspec.field(default_factory=list)
 
     @property
     def used(self) -> bool:

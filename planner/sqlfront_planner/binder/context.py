@@ -1,12 +1,12 @@
 """What one statement's binding shares: catalog, settings, arguments, and what it found out about them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
@@ -22,8 +22,7 @@ _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
 
 
-@dataclass(frozen=True, slots=True)
-class BindSettings:
+class BindSettings(msgspec.Struct, frozen=True):
     """The session's settings that decide what a text means; part of a plan's key."""
 
     time_zone: str = "UTC"
@@ -34,8 +33,7 @@ class BindSettings:
         return Settings(self.time_zone)
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(msgspec.Struct, frozen=True):
     """The values for a statement's parameters, by position (``?``) or by name (``:name``), with their types.
 
     Named ones have their position in the order of their names, so that equal sets of names give equal plans.
@@ -138,8 +136,7 @@ class MovedBy(Enum):
     """A number times an interval; the interval comes first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(msgspec.Struct, frozen=True):
     """A sum or difference that moves a date or timestamp; ``swapped``: that stands on the right. Holds its node, so that
     the node's identity isn't used again."""
 
@@ -148,8 +145,7 @@ class Moved:
     swapped: bool
 
 
-@dataclass(slots=True)
-class StatementContext:
+class StatementContext(msgspec.Struct):
     """The state of binding one statement.
 
     ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so that a
@@ -161,12 +157,12 @@ class StatementContext:
     catalog: Catalog
     settings: BindSettings
     arguments: Arguments
-    pinned: set[int] = field(default_factory=set)
-    relations: list[str] = field(default_factory=list)
+    pinned: set[int] = msgspec.field(default_factory=set)
+    relations: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
-    moved: dict[int, Moved] = field(default_factory=dict)
-    common_uses: dict[int, object] = field(default_factory=dict)
-    _snapshots: dict[int, tuple[Table, Snapshot]] = field(default_factory=dict)
+    moved: dict[int, Moved] = msgspec.field(default_factory=dict)
+    common_uses: dict[int, object] = msgspec.field(default_factory=dict)
+    _snapshots: dict[int, tuple[Table, Snapshot]] = msgspec.field(default_factory=dict)
 
     def snapshot(self, table: Table) -> Snapshot:
         """The version of the table that this statement reads."""

@@ -6,10 +6,11 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine import types
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 
-@dataclass(frozen=True, slots=True)
-class OutputNames:
+class OutputNames(msgspec.Struct, frozen=True):
     """The select list's names, as HAVING and ORDER BY see them: expressions over the row before the projection.
 
     ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that aren't
@@ -43,8 +43,7 @@ class OutputNames:
     grouped: frozenset[int] | None = None
 
 
-@dataclass(slots=True)
-class ExpressionBinder:
+class ExpressionBinder(msgspec.Struct):
     """Binds expressions over one scope.
 
     ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None where such
@@ -57,9 +56,9 @@ class ExpressionBinder:
     clause: str
     aggregates: "Aggregates | None" = None
     windows: "Windows | None" = None
-    aliases: dict[str, list[Expr]] = field(default_factory=dict)
+    aliases: dict[str, list[Expr]] = msgspec.field(default_factory=dict)
     output: OutputNames | None = None
-    named_windows: Mapping[str, exp.Window] = field(default_factory=dict)
+    named_windows: Mapping[str, exp.Window] = msgspec.field(default_factory=dict)
     inside_aggregate: bool = False
 
     @property

@@ -1,8 +1,8 @@
 """From the input's row to the groups' row: keys, then the values of the aggregate calls, then those of ``grouping``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error, ProgrammingError
@@ -98,8 +98,7 @@ def _key_name(key: Expr, place: int) -> str:
     return key.name if isinstance(key, Column) and key.name else f"key{place}"
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRow:
+class GroupRow(msgspec.Struct, frozen=True):
     """The row of groups. ``grouped`` tells a query with GROUP BY from one without."""
 
     keys: tuple[Expr, ...]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
@@ -20,8 +21,7 @@ Item = tuple[Expr, exp.Expr]
 _SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
-@dataclass(frozen=True, slots=True)
-class Grouping:
+class Grouping(msgspec.Struct, frozen=True):
     """The distinct keys over the input's row, and the grouping sets as places of keys; None: one set of all keys."""
 
     keys: tuple[Expr, ...] = ()

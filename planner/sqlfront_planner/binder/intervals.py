@@ -5,11 +5,11 @@ which it is shown.
 """
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
@@ -40,8 +40,7 @@ _SPAN: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalLiteral:
+class IntervalLiteral(msgspec.Struct, frozen=True):
     """``amount`` months (``first`` is YEAR or MONTH) or microseconds, shown in the units ``first`` to ``last``."""
 
     amount: int

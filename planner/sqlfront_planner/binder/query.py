@@ -1,11 +1,12 @@
 """Queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; one SELECT is bound in :mod:`.select`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine import types
@@ -42,12 +43,11 @@ _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class QueryBinder:
+class QueryBinder(msgspec.Struct, frozen=True):
     """Binds queries; ``common`` holds the common table expressions in sight, by lower-case name."""
 
     context: StatementContext
-    common: Mapping[str, BoundQuery] = field(default_factory=lambda: MappingProxyType({}))
+    common: Mapping[str, BoundQuery] = msgspec.field(default_factory=lambda: MappingProxyType({}))
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may read."""

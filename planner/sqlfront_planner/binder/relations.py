@@ -1,10 +1,11 @@
 """FROM: tables, views, files by path, derived tables, VALUES, CTEs, and their joins."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
@@ -46,8 +47,7 @@ _KINDS: Final = {
 _LEFT_ONLY: Final = (JoinKind.SEMI, JoinKind.ANTI)
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
+class Relation(msgspec.Struct, frozen=True):
     """A plan and what its columns are called."""
 
     plan: LogicalPlan

@@ -20,8 +20,7 @@ class ScopeColumn(msgspec.Struct, frozen=True):
     hidden: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """The columns that a dotted name may mean, and how many of its parts named them; the other parts are struct fields."""
 
     columns: tuple[ScopeColumn, ...]
@@ -75,8 +74,7 @@ class Scope:
         return self._by_name.get(name, [])
 
 
-@dataclass(frozen=True, slots=True)
-class BoundQuery:
+class BoundQuery(msgspec.Struct, frozen=True):
     """A query's plan and the names of its columns."""
 
     plan: LogicalPlan

@@ -5,10 +5,11 @@ the groups' row and the windows' row.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.expressions import Expr, transform
@@ -61,8 +62,7 @@ _REFUSED: Final = {
 Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
-@dataclass(frozen=True, slots=True)
-class SelectItem:
+class SelectItem(msgspec.Struct, frozen=True):
     """A column of the select list: its expression, its name, and where it stands in the text."""
 
     expression: Expr
@@ -70,8 +70,7 @@ class SelectItem:
     node: exp.Expr
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(msgspec.Struct, frozen=True):
     """HAVING or QUALIFY."""
 
     expression: Expr
@@ -88,20 +87,19 @@ def bind_select(queries: "QueryBinder", node: exp.Select, parent: Scope | None) 
     return _Select(queries, node, source.plan, source.scope(parent)).bind()
 
 
-@dataclass(slots=True)
-class _Select:
+class _Select(msgspec.Struct):
     """The state of binding one SELECT."""
 
     queries: "QueryBinder"
     node: exp.Select
     plan: LogicalPlan
     scope: Scope
-    aggregates: Aggregates = field(default_factory=Aggregates)
-    windows: Windows = field(default_factory=Windows)
-    items: list[SelectItem] = field(default_factory=list)
+    aggregates: Aggregates = msgspec.field(default_factory=Aggregates)
+    windows: Windows = msgspec.field(default_factory=Windows)
+    items: list[SelectItem] = msgspec.field(default_factory=list)
     having: Condition | None = None
     qualify: Condition | None = None
-    order: list[OrderItem] = field(default_factory=list)
+    order: list[OrderItem] = msgspec.field(default_factory=list)
 
     def bind(self) -> BoundQuery:
         where = self.node.args.get("where")

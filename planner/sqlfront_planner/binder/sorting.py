@@ -1,8 +1,8 @@
 """ORDER BY: items by position, by name and by expression, and the columns that it needs beside the select list."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 from sqlglot import exp
 
 from sqlfront_engine import types
@@ -15,8 +15,7 @@ from sqlfront_planner.logical import LogicalPlan, Project, Sort
 from sqlfront_planner.types import is_orderable
 
 
-@dataclass(frozen=True, slots=True)
-class OrderItem:
+class OrderItem(msgspec.Struct, frozen=True):
     """One item of ORDER BY: an expression over the row before the projection."""
 
     expression: Expr

@@ -1,9 +1,11 @@
 """Window functions: the OVER clause, its frame, and the calls of one SELECT gathered by window."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.expressions import (
@@ -64,11 +66,10 @@ class WindowItem:
         )
 
 
-@dataclass(slots=True)
-class Windows:
+class Windows(msgspec.Struct):
     """The window calls of one SELECT; equal ones are computed once."""
 
-    items: list[WindowItem] = field(default_factory=list)
+    items: list[WindowItem] = msgspec.field(default_factory=list)
 
     def add(self, item: WindowItem) -> Expr:
         """The expression that stands for the call's value."""

@@ -1,6 +1,7 @@
 """The DAG under construction, and how its pieces are connected."""
 
-from dataclasses import dataclass, field, replace
+import msgspec
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import ScanRequest, Snapshot
 from sqlfront_engine.dag import DAG, Edge, Vertex
@@ -9,8 +10,7 @@ from sqlfront_engine.processor import Processor
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 
-@dataclass(frozen=True, slots=True)
-class Fragment:
+class Fragment(msgspec.Struct, frozen=True):
     """A finished part of the DAG: the vertex whose output it is, and how its rows lie.
 
     ``parallel``: several instances emit it. ``partitioned``: ordinals of columns such that rows that agree in
@@ -23,8 +23,7 @@ class Fragment:
     ordered: tuple[SortKey, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ScanVertex:
+class ScanVertex(msgspec.Struct, frozen=True):
     """A source of the DAG: what to ask of which version of the table, to make the source anew with arguments
     bound."""
 
@@ -34,15 +33,14 @@ class ScanVertex:
     request: ScanRequest
 
 
-@dataclass(slots=True)
-class Builder:
+class Builder(msgspec.Struct):
     """``parallel``: whether vertices get several instances where that can help."""
 
     cardinality: Cardinality
     parallel: bool
-    dag: DAG = field(default_factory=DAG)
-    scans: list[ScanVertex] = field(default_factory=list)
-    resources: dict[str, object] = field(default_factory=dict)
+    dag: DAG = msgspec.field(default_factory=DAG)
+    scans: list[ScanVertex] = msgspec.field(default_factory=list)
+    resources: dict[str, object] = msgspec.field(default_factory=dict)
 
     def vertex(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
         """Add a vertex with one instance, or one per worker."""

@@ -1,7 +1,8 @@
 """Joins: which side is held, and how equal keys meet."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+import msgspec
 
 from sqlfront_engine.expressions import Column
 from sqlfront_engine.processors.hash_join import HashJoin
@@ -29,8 +30,7 @@ KINDS: Final[dict[JoinKind, KindName]] = {
 _STREAM_LEFT: Final = FILTERING_JOINS | {JoinKind.INNER, JoinKind.LEFT}
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
+class _Sides(msgspec.Struct, frozen=True):
     """A join's inputs, lowered, with the places of their keys."""
 
     join: Join

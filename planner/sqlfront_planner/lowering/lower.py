@@ -1,10 +1,11 @@
 """One case per logical node."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
 
+import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InternalError
@@ -49,8 +50,7 @@ _DIFFERENCES: Final[dict[SetKind, DifferenceKind]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(msgspec.Struct, frozen=True):
     """A query's DAG, ending in a ResultSink; ``resources`` are what its sources need at run time."""
 
     dag: DAG

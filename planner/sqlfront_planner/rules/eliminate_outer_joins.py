@@ -1,8 +1,9 @@
 """Outer joins whose extra rows nobody keeps are inner joins."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from operator import is_not
+
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Expr, conjuncts
 from sqlfront_engine.functions.registry import Settings

@@ -1,6 +1,6 @@
 """Equalities between the two sides of a join become its keys."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import conjunction, conjuncts
 from sqlfront_engine.functions.registry import Settings

@@ -1,8 +1,7 @@
 """Only the columns that somebody reads."""
 
-from dataclasses import replace
-
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, SortKey, columns_used
 from sqlfront_engine.functions.registry import Settings

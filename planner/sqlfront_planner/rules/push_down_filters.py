@@ -1,9 +1,10 @@
 """Filters go as near to the tables as they may."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from operator import is_not
+
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.functions.registry import Settings

@@ -1,7 +1,8 @@
 """Rows that nobody will see are not made."""
 
-from dataclasses import replace
 from operator import is_not
+
+from msgspec.structs import replace
 
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.logical import (

@@ -1,8 +1,9 @@
 """Only the groups that a join will ask for."""
 
-from dataclasses import replace
 from operator import is_not
 from typing import Final
+
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Call, Column, columns_used
 from sqlfront_engine.functions.registry import Settings

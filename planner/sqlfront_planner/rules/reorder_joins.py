@@ -1,9 +1,11 @@
 """Joins in the order in which the least is done."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from operator import is_not
 from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Expr, columns_used
@@ -71,8 +73,7 @@ def best_shape(graph: JoinGraph, cardinality: Cardinality) -> Shape:
     return search.greedy().shape
 
 
-@dataclass(frozen=True, slots=True)
-class _Tree:
+class _Tree(msgspec.Struct, frozen=True):
     """A join tree over the relations in the bit set ``members``."""
 
     members: int
@@ -81,8 +82,7 @@ class _Tree:
     cost: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
+class _Edge(msgspec.Struct, frozen=True):
     """What a set of relations must have for a predicate: one of each of the bit sets in ``needs``."""
 
     needs: tuple[int, ...]

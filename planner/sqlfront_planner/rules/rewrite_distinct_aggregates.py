@@ -1,9 +1,9 @@
 """DISTINCT aggregates become two groupings."""
 
-from dataclasses import replace
 from typing import Final
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, Literal
 from sqlfront_engine.functions.registry import Settings

@@ -1,6 +1,6 @@
 """Subquery expressions become joins."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.expressions import (

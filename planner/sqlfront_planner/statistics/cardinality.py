@@ -1,6 +1,6 @@
 """How many rows a plan gives, from the statistics of its tables."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Cast, Column, Expr, conjunction

@@ -1,10 +1,11 @@
 """Which share of the rows passes a condition."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
+
+import msgspec
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjuncts
@@ -37,8 +38,7 @@ def selectivity(condition: Expr, column: Lookup) -> float:
     return share
 
 
-@dataclass(slots=True)
-class _Range:
+class _Range(msgspec.Struct):
     """The bounds that a conjunction puts on one column; an unknown one (a parameter) is counted only."""
 
     low: float | None = None

@@ -1,9 +1,9 @@
 """The contract of an accumulator, and the sums and counts per group that most of them are made of."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -19,13 +19,12 @@ EXACT_DOUBLE: Final = 2**53
 Doubles = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Groups:
+class Groups(msgspec.Struct, frozen=True):
     """Which group each row belongs to: ``0 <= ids[row] < size``; a group may have no row at all."""
 
     ids: Rows
     size: int
-    _counts: list[Integers] = field(default_factory=list)
+    _counts: list[Integers] = msgspec.field(default_factory=list)
 
     @staticmethod
     def of(grouping: Grouping) -> "Groups":

@@ -1,8 +1,8 @@
 """min and max, min_by and max_by, first and last."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -14,8 +14,7 @@ from sqlfront_engine.functions.accumulators.base import Groups, best_rows, pick_
 from sqlfront_engine.types import BOOLEAN, physical
 
 
-@dataclass(frozen=True)
-class Extreme:
+class Extreme(msgspec.Struct, frozen=True):
     """min or, with ``greatest``, max of a column of the logical ``type``; nulls are passed over, NaN is the
     greatest."""
 
@@ -53,8 +52,7 @@ class Extreme:
         return from_numpy(np.where(found, best, 0).astype(numpy_dtype(data_type)), data_type, found)
 
 
-@dataclass(frozen=True)
-class ExtremeBy:
+class ExtremeBy(msgspec.Struct, frozen=True):
     """min_by or, with ``greatest``, max_by: the first argument of a row whose second argument is the extreme
     one."""
 
@@ -85,8 +83,7 @@ class ExtremeBy:
         return (kept[rows] if len(kept) else rows), found
 
 
-@dataclass(frozen=True)
-class Edge:
+class Edge(msgspec.Struct, frozen=True):
     """first (any_value) or, with ``last``, last of the rows as they come; with ``ignore_nulls`` of those that
     aren't null."""
 
@@ -122,8 +119,7 @@ class Edge:
         return [*pick_rows([values], rows, found), from_numpy(found, BOOLEAN)]
 
 
-@dataclass(frozen=True)
-class Bits:
+class Bits(msgspec.Struct, frozen=True):
     """bit_and, bit_or and bit_xor of whole numbers; null without values."""
 
     type: pa.DataType

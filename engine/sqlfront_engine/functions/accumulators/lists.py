@@ -2,9 +2,9 @@
 DISTINCT."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -32,8 +32,7 @@ class ListResult(Protocol):
         """One result per list."""
 
 
-@dataclass(frozen=True)
-class Values:
+class Values(msgspec.Struct, frozen=True):
     """All non-null values of the logical ``type``, ``result`` of them at the end; None gives them as an
     array. With ``unique`` each value once."""
 
@@ -58,8 +57,7 @@ class Values:
         return states[0] if self.result is None else self.result(states[0])
 
 
-@dataclass(frozen=True)
-class Distinct:
+class Distinct(msgspec.Struct, frozen=True):
     """Another aggregate over the distinct argument rows of each group; ``types`` are the arguments' logical
     types."""
 
@@ -131,8 +129,7 @@ def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
     return gather(values, row_indices(order)), starts[:-1] - starts[0], lengths
 
 
-@dataclass(frozen=True)
-class Percentile:
+class Percentile(msgspec.Struct, frozen=True):
     """percentile and median of doubles: linear interpolation at ``(n - 1) * fraction``; one or, from an array
     of fractions, several."""
 
@@ -163,8 +160,7 @@ class Percentile:
         return np.where((lower == upper) | (low == high), low, between)
 
 
-@dataclass(frozen=True)
-class ApproximatePercentile:
+class ApproximatePercentile(msgspec.Struct, frozen=True):
     """percentile_approx: the least value that at least the fraction of the values don't exceed - exact,
     whatever accuracy is asked for."""
 
@@ -197,8 +193,7 @@ def most_frequent(lists: pa.ListArray) -> pa.Array:
     return pick_rows([values], rows, groups.counts() > 0)[0]
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(msgspec.Struct, frozen=True):
     """listagg: the values with a delimiter in between; null without values."""
 
     delimiter: str | bytes

@@ -7,8 +7,8 @@ n d^4`` (Chan, Golub and LeVeque, 1979; Pebay, 2008).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -29,8 +29,7 @@ Formula = Callable[[Doubles, Doubles, Doubles, Doubles], tuple[Doubles, Mask]]
 PairFormula = Formula
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(msgspec.Struct, frozen=True):
     """A statistic of one double column from its central moments up to ``order`` (2 to 4)."""
 
     order: int
@@ -67,8 +66,7 @@ class Moments:
         return from_numpy(result, DOUBLE, valid)
 
 
-@dataclass(frozen=True)
-class PairMoments:
+class PairMoments(msgspec.Struct, frozen=True):
     """A statistic of two double columns from their second moments; rows with a null in either don't count."""
 
     formula: PairFormula

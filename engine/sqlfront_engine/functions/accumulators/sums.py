@@ -1,8 +1,8 @@
 """count, sum and avg, exact for whole numbers and decimals."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -31,8 +31,7 @@ from sqlfront_engine.functions.accumulators.wide import (
 from sqlfront_engine.types import BIGINT, DOUBLE, physical
 
 
-@dataclass(frozen=True)
-class Count:
+class Count(msgspec.Struct, frozen=True):
     """The number of rows without a null argument."""
 
     state_types = (BIGINT,)
@@ -47,8 +46,7 @@ class Count:
         return states[0]
 
 
-@dataclass(frozen=True)
-class CountIf:
+class CountIf(msgspec.Struct, frozen=True):
     """The number of rows whose argument is true."""
 
     state_types = (BIGINT,)
@@ -64,8 +62,7 @@ class CountIf:
         return states[0]
 
 
-@dataclass(frozen=True)
-class SumDoubles:
+class SumDoubles(msgspec.Struct, frozen=True):
     """The sum of floats or doubles as a double; null without values."""
 
     state_types = (DOUBLE,)
@@ -85,8 +82,7 @@ class SumDoubles:
         return states[0]
 
 
-@dataclass(frozen=True)
-class SumIntegers:
+class SumIntegers(msgspec.Struct, frozen=True):
     """The sum of whole numbers as a bigint; null without values. Beyond 64 bits: ARITHMETIC_OVERFLOW, or null
     with ``tolerant`` (try_sum)."""
 
@@ -122,8 +118,7 @@ class SumIntegers:
         return states[0]
 
 
-@dataclass(frozen=True)
-class SumDecimals:
+class SumDecimals(msgspec.Struct, frozen=True):
     """The sum of decimals as the decimal ``type`` (logical); null without values. Beyond its precision:
     ARITHMETIC_OVERFLOW, or null with ``tolerant`` (try_sum)."""
 
@@ -160,8 +155,7 @@ class SumDecimals:
         return states[0]
 
 
-@dataclass(frozen=True)
-class AverageDoubles:
+class AverageDoubles(msgspec.Struct, frozen=True):
     """The mean of numbers other than decimals, summed as doubles as Spark does; null without values."""
 
     state_types = (DOUBLE, BIGINT)
@@ -185,8 +179,7 @@ class AverageDoubles:
         return from_numpy(sums / np.maximum(counts, 1), DOUBLE, counts > 0)
 
 
-@dataclass(frozen=True)
-class AverageDecimals:
+class AverageDecimals(msgspec.Struct, frozen=True):
     """The mean of decimals: the exact sum (at most 38 digits, else ARITHMETIC_OVERFLOW or, with ``tolerant``,
     null) divided by the count, rounded half up to ``type``."""
 

@@ -1,8 +1,8 @@
 """Sums and quotients of decimals that 64 bits can't hold, exact."""
 
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -18,8 +18,7 @@ _LOW: Final = np.int64(0xFFFFFFFF)
 _SIGN: Final = np.int64(-(2**63))
 
 
-@dataclass(frozen=True, slots=True)
-class WideSums:
+class WideSums(msgspec.Struct, frozen=True):
     """Whole numbers of 128 bits, one per group: ``low`` (its bits unsigned) and ``high`` words. ``overflow``
     marks those that left even 128 bits."""
 
