@@ -91,6 +91,8 @@ def _select(plan: LogicalPlan, ordinals: range | list[int]) -> LogicalPlan:
 
 def _narrow(plan: LogicalPlan, places: dict[int, int], needed: Needed) -> Pruned:
     """Leave out what only the node itself has read."""
+    if not plan.width:
+        return plan, places
     kept = sorted({places[place] for place in needed} or {narrowest(plan)})
     if len(kept) == plan.width:
         return plan, places
