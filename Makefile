@@ -78,7 +78,6 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs J
 	@$(BIN)/python demo/prepare.py
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
-	$(BIN)/python -m tests.tpch.complete --check
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)
