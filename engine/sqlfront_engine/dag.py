@@ -91,7 +91,7 @@ class EdgeConfig(msgspec.Struct, frozen=True):
     receive_window_multiplier: int = 3
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name in self.__struct_fields__:
             if getattr(self, name) < 1:
                 raise InterfaceError(f"an edge's {name} must be positive, not {getattr(self, name)}")
 

@@ -1,11 +1,10 @@
 """Window functions: the OVER clause, its frame, and the calls of one SELECT gathered by window."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.expressions import (
