@@ -58,7 +58,7 @@ class InvalidPatternError(Exception):
     """The pattern is none of Java's."""
 
 
-class JavaPattern(msgspec.Struct, frozen=True):
+class JavaPattern(msgspec.Struct, frozen=True, dict=True):
     """A pattern in Python's spelling and, or None, in RE2's; ``groups`` counts capturing groups.
 
     ``line_ends`` says that RE2 agrees only on texts without CR.
