@@ -7,6 +7,8 @@ coercion rules, so a kernel only ever sees the types that it names.
 
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
+from importlib import import_module
 from typing import Final, TypeAlias
 
 import msgspec
@@ -170,6 +172,30 @@ class ScalarFunction(msgspec.Struct, frozen=True):
         return lambda arguments, length: kernel(arguments, Invocation(result, types, length, settings))
 
 
+#: The modules of this package that register functions. They are loaded when the first function is asked
+#: for: a process that asks for none, as for ``SELECT 1``, starts much faster.
+AREAS: Final = (
+    "arithmetic",
+    "bits",
+    "case",
+    "comparison",
+    "concatenation",
+    "conditional",
+    "date_fields",
+    "encodings",
+    "extremes",
+    "hashing",
+    "like",
+    "math",
+    "padding",
+    "random_numbers",
+    "regular_expressions",
+    "rounding",
+    "searching",
+    "similarity",
+    "strings",
+)
+
 _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}
 
 
@@ -183,12 +209,19 @@ def register(*functions: ScalarFunction) -> None:
 
 def lookup(name: str) -> ScalarFunction | None:
     """The entry of a lower-case Spark name or operator name, or None."""
-    return _FUNCTIONS.get(name)
+    return _FUNCTIONS.get(name) or _all_functions().get(name)
 
 
 def names() -> tuple[str, ...]:
     """All registered names, sorted."""
-    return tuple(sorted(_FUNCTIONS))
+    return tuple(sorted(_all_functions()))
+
+
+@cache
+def _all_functions() -> dict[str, ScalarFunction]:
+    for area in AREAS:
+        import_module(f"sqlfront_engine.functions.{area}")
+    return _FUNCTIONS
 
 
 #: Operators by the registry name of their function, with the symbol that result-column names show.
