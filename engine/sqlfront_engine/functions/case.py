@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.forms import FALSE
+from sqlfront_engine.forms import TRUE
 from sqlfront_engine.functions.registry import Datum, Invocation, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, is_ascii, map_values
 from sqlfront_engine.types import STRING
@@ -65,23 +65,23 @@ def _capitalize(word: str) -> str:
 
 def upper_array(column: pa.Array) -> pa.Array:
     """:func:`upper_text` of a plain string column."""
-    return _mapped(column, pc.ascii_upper, upper_text)
+    return _mapped(column, "ascii_upper", upper_text)
 
 
 def lower_array(column: pa.Array) -> pa.Array:
     """:func:`lower_text` of a plain string column."""
-    return _mapped(column, pc.ascii_lower, lower_text)
+    return _mapped(column, "ascii_lower", lower_text)
 
 
-def _mapped(
-    column: pa.Array, ascii_kernel: Callable[[pa.Array], pa.Array], text: Callable[[str], str]
-) -> pa.Array:
+def _mapped(column: pa.Array, ascii_kernel: str, text: Callable[[str], str]) -> pa.Array:
     """Arrow's kernel for the values of ASCII characters only, Python for the others."""
-    mapped = ascii_kernel(column)
+    mapped = pc.call_function(ascii_kernel, [column])
     if is_ascii(column):
         return mapped
-    others = pc.fill_null(pc.invert(pc.string_is_ascii(column)), FALSE)
-    return pc.replace_with_mask(mapped, others, map_values(text, column.filter(others), STRING))
+    plain = pc.call_function("coalesce", [pc.call_function("string_is_ascii", [column]), TRUE])
+    others = pc.call_function("invert", [plain])
+    replaced = map_values(text, column.filter(others), STRING)
+    return pc.call_function("replace_with_mask", [mapped, others, replaced])
 
 
 @columnar

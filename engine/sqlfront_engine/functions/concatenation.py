@@ -47,8 +47,9 @@ def _one_present(parts: list[Datum]) -> list[Datum]:
     result."""
     if not all(isinstance(part, pa.Array) and part.null_count for part in parts):
         return parts
-    present = pc.coalesce(*parts).is_valid()
-    return [pc.coalesce(parts[0], pc.if_else(present, _NULL, _EMPTY)), *parts[1:]]
+    present = pc.call_function("coalesce", parts).is_valid()
+    filler = pc.call_function("if_else", [present, _NULL, _EMPTY])
+    return [pc.call_function("coalesce", [parts[0], filler]), *parts[1:]]
 
 
 def _join_present(separator: str | None, *parts: str | list[str | None] | None) -> str | None:

@@ -30,6 +30,7 @@ _META: Final = re.compile(r"[\\.^$|?*+()\[\]{}]")
 _BACKSLASH: Final = scalar("\\", STRING)
 _EQUAL: Final = pc.get_function("equal")
 _AND: Final = pc.get_function("and")
+_MATCH_SUBSTRING: Final = pc.get_function("match_substring")
 _STARTS_WITH: Final = pc.get_function("starts_with")
 _ENDS_WITH: Final = pc.get_function("ends_with")
 
@@ -108,8 +109,13 @@ def matches(column: pa.Array, pattern: LikePattern) -> pa.Array:
     return _match_regex(column, pattern)
 
 
+def match_regex(column: pa.Array, regex: str) -> pa.Array:
+    """Which values of a string column RE2's expression is found in."""
+    return pc.call_function("match_substring_regex", [column], pc.MatchSubstringOptions(regex))
+
+
 def _match_regex(column: pa.Array, pattern: LikePattern) -> pa.Array:
-    return pc.match_substring_regex(column, rf"(?s)\A(?:{pattern.regex})\z")
+    return match_regex(column, rf"(?s)\A(?:{pattern.regex})\z")
 
 
 def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
@@ -131,7 +137,7 @@ def contains(column: pa.Array, needle: bytes) -> pa.Array:
     Arrow's ``match_substring`` says the same, but takes four times as long for needles of a word or more.
     """
     if len(needle) < _WORD:
-        return pc.match_substring(column, needle.decode())
+        return _MATCH_SUBSTRING.call([column], pc.MatchSubstringOptions(needle))
     found = np.zeros(len(column), np.bool_)
     found[_occurrences(column, needle)[0]] = True
     return from_numpy(found, BOOLEAN, valid_mask(column))

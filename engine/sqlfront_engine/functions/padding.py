@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import scalar
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, constants, row_kernel
 from sqlfront_engine.functions.strings import slice_column
@@ -20,11 +21,11 @@ def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
     @columnar
     def trim(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         if len(arguments) == 1:
-            return getattr(pc, kernel)(arguments[0], " ")
+            return pc.call_function(kernel, [arguments[0]], pc.TrimOptions(" "))
         subject, characters = arguments[::-1] if characters_first else arguments
         given = constants((characters,))
         if isinstance(subject, pa.Array) and given is not None:
-            return getattr(pc, kernel)(subject, given[0]) if given[0] else subject
+            return pc.call_function(kernel, [subject], pc.TrimOptions(given[0])) if given[0] else subject
         return by_row(
             lambda value, among: text(value, among) if among else value, (subject, characters), invocation
         )
@@ -51,7 +52,8 @@ def _padding(kernel: str, *, left: bool) -> Kernel:
         if isinstance(column, pa.Array) and given is not None and pa.types.is_string(column.type):
             width, filler = (*given, " ")[:2]
             if len(str(filler)) == 1 and int(width) > 0:  # type: ignore[call-overload]
-                return slice_column(getattr(pc, kernel)(column, width, filler), 1, int(width))  # type: ignore[call-overload]
+                padded = pc.call_function(kernel, [column], pc.PadOptions(width, filler))
+                return slice_column(padded, 1, int(width))  # type: ignore[call-overload]
         return by_row(one, arguments, invocation)
 
     return pad
@@ -61,7 +63,7 @@ def _padding(kernel: str, *, left: bool) -> Kernel:
 def _repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column, count = arguments
     if isinstance(column, pa.Array) and (given := constants((count,))) is not None:
-        return pc.binary_repeat(column, max(int(given[0]), 0))  # type: ignore[call-overload]
+        return pc.call_function("binary_repeat", [column, scalar(max(given[0], 0), INT)])  # type: ignore[call-overload]
     return by_row(lambda text, times: text * max(times, 0), arguments, invocation)
 
 

@@ -182,6 +182,7 @@ AREAS: Final = (
     "concatenation",
     "conditional",
     "date_fields",
+    "datetime_texts",
     "encodings",
     "extremes",
     "hashing",

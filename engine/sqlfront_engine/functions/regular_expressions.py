@@ -6,11 +6,12 @@ from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.expressions import Call, Literal
 from sqlfront_engine.functions.java_regex import InvalidPatternError, JavaPattern, java_pattern
+from sqlfront_engine.functions.like import match_regex
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, bytes_view, columnar, constants, row_kernel
 from sqlfront_engine.types import BOOLEAN, INT, STRING
@@ -48,7 +49,7 @@ def _rlike(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     if isinstance(column, pa.Array) and given is not None:
         re2 = _re2(pattern_of("rlike", str(given[0])), column)
         if re2 is not None:
-            return pc.match_substring_regex(column, re2)
+            return match_regex(column, re2)
     return by_row(
         lambda text, pattern: pattern_of("rlike", pattern).compiled.search(text) is not None,
         arguments,
@@ -85,14 +86,14 @@ def _checked_group(function: str, pattern: str, group: int) -> re.Pattern[str]:
 def _invalid_group(function: str, groups: int, group: int) -> DatabaseError:
     return spark_error(
         "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
-        f"The value of parameter(s) `idx` in `{function}` is invalid: Expects group index between 0 and {groups},"
-        f" but got {group}.",
+        f"The value of parameter(s) `idx` in `{function}` is invalid: Expects group index between 0 and"
+        f" {groups}, but got {group}.",
     )
 
 
 def _extract(text: str, pattern: str, group: int = 1) -> str:
-    """A group of the first match, empty if there is none; the group's number is checked only where there is
-    one."""
+    """A group of the first match, empty if there is none; only a match makes a wrong group's number an
+    error."""
     java = pattern_of("regexp_extract", pattern)
     found = java.compiled.search(text)
     if found is None:
@@ -124,7 +125,9 @@ def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         re2 = None if java.matches_empty else _re2(java, column)
         template = _re2_template(str(given[1]), java)
         if re2 is not None and template is not None and not java.line_ends:
-            return pc.replace_substring_regex(column, re2, template)
+            return pc.call_function(
+                "replace_substring_regex", [column], pc.ReplaceSubstringOptions(re2, template)
+            )
     return by_row(_replace_one, arguments, invocation)
 
 
@@ -255,7 +258,7 @@ def _split_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
         pattern, limit = (*given, -1)[:2]
         literal = re.sub(r"\\([^a-zA-Z0-9])", r"\1", str(pattern)) if _is_literal(str(pattern)) else None
         if literal and isinstance(limit, int) and limit <= 0:
-            return pc.split_pattern(column, literal)
+            return pc.call_function("split_pattern", [column], pc.SplitPatternOptions(literal))
     return by_row(_split, arguments, invocation)
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mask
+from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
 from sqlfront_engine.types import physical
 
@@ -146,3 +147,15 @@ def integers(array: pa.Array) -> Integers:
     if valid is not None:
         values[~valid] = 0
     return values
+
+
+def invalid_zone(zone: str) -> DatabaseError:
+    """INVALID_TIMEZONE."""
+    return spark_error(
+        "INVALID_TIMEZONE",
+        f"The timezone: {zone} is invalid. The timezone must be either a region-based zone ID or a zone"
+        " offset. Region IDs must have the form 'area/city', such as 'America/Los_Angeles'. Zone offsets must"
+        " be in the format '(+|-)HH', '(+|-)HH:mm' or '(+|-)HH:mm:ss', e.g '-08' , '+01:00' or '-13:33:33',"
+        " and must be in the range from -18:00 to +18:00. 'Z' and 'UTC' are accepted as synonyms for"
+        " '+00:00'.",
+    )

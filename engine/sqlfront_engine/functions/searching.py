@@ -35,7 +35,7 @@ def _instr(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column, needle = arguments
     given = constants((needle,))
     if isinstance(column, pa.Array) and given is not None and is_ascii(column):
-        found = pc.find_substring(column, given[0])
+        found = pc.call_function("find_substring", [column], pc.MatchSubstringOptions(given[0]))
         return from_numpy(numpy_view(found) + 1, INT, valid_mask(column))
     return by_row(lambda text, part: _position(part, text), arguments, invocation)
 
@@ -65,6 +65,10 @@ def _testing(kernel: Callable[[pa.Array, str | bytes], pa.Array], test: Callable
         return by_row(test, arguments, invocation)
 
     return run
+
+
+def _kernel_test(name: str) -> Callable[[pa.Array, str | bytes], pa.Array]:
+    return lambda column, part: pc.call_function(name, [column], pc.MatchSubstringOptions(part))
 
 
 def _contains(column: pa.Array, part: str | bytes) -> pa.Array:
@@ -117,7 +121,11 @@ def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     given = constants(arguments[1:])
     if isinstance(column, pa.Array) and given is not None:
         search, replacement = (*given, "")[:2]
-        return pc.replace_substring(column, search, replacement) if search else column
+        if not search:
+            return column
+        return pc.call_function(
+            "replace_substring", [column], pc.ReplaceSubstringOptions(search, replacement)
+        )
     return by_row(
         lambda text, search, replacement="": text.replace(search, replacement) if search else text,
         arguments,
@@ -173,14 +181,14 @@ register(
         "startswith",
         (_TEXT, _TEXT),
         BOOLEAN,
-        _testing(pc.starts_with, lambda text, part: text.startswith(part)),
+        _testing(_kernel_test("starts_with"), lambda text, part: text.startswith(part)),
         example=("startswith('Spark SQL', 'Spark')", "True"),
     ),
     ScalarFunction(
         "endswith",
         (_TEXT, _TEXT),
         BOOLEAN,
-        _testing(pc.ends_with, lambda text, part: text.endswith(part)),
+        _testing(_kernel_test("ends_with"), lambda text, part: text.endswith(part)),
         example=("endswith('Spark SQL', 'SQL')", "True"),
     ),
     ScalarFunction(

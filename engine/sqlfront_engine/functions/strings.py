@@ -25,13 +25,13 @@ _TO_END: Final = 2**31 - 1
 def _length(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column = arguments[0]
     if pa.types.is_binary(column.type) or is_ascii(column):
-        return pc.binary_length(column)
-    return pc.utf8_length(column)
+        return pc.call_function("binary_length", [column])
+    return pc.call_function("utf8_length", [column])
 
 
 @columnar
 def _octet_length(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    return pc.binary_length(arguments[0])
+    return pc.call_function("binary_length", [arguments[0]])
 
 
 @columnar
@@ -91,10 +91,12 @@ def slice_column(column: pa.Array, position: int, count: int) -> pa.Array:
 
 def _cut(column: pa.Array, start: int, stop: int | None) -> pa.Array:
     if pa.types.is_binary(column.type):
-        return pc.binary_slice(column, start, stop)
+        return pc.call_function("binary_slice", [column], pc.SliceOptions(start, stop))
     if is_ascii(column):
-        return pc.binary_slice(column.view(pa.binary()), start, stop).view(STRING)
-    return pc.utf8_slice_codeunits(column, start, stop)
+        return pc.call_function(
+            "binary_slice", [column.view(pa.binary())], pc.SliceOptions(start, stop)
+        ).view(STRING)
+    return pc.call_function("utf8_slice_codeunits", [column], pc.SliceOptions(start, stop))
 
 
 @columnar
