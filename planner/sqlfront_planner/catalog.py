@@ -1,7 +1,7 @@
 """The session's catalog: tables and views by name, as long as the session lives.
 
-There is one database, ``default``, whose tables and views a temporary view of the same name hides. All methods may be called from several
-threads; a change makes a new version, and readers never see half of one.
+There is one database, ``default``, whose tables and views a temporary view of the same name hides. All
+methods may be called from several threads; a change makes a new version, and readers never see half of one.
 """
 
 import threading
@@ -34,7 +34,8 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
 
 
 class ViewEntry(msgspec.Struct, frozen=True, eq=False):
-    """A view: the text of its query, bound anew when it is used. ``columns`` rename the query's, if there are any."""
+    """A view: the text of its query, bound anew when it is used. ``columns`` rename the query's, if there
+    are any."""
 
     name: str
     sql: str
@@ -86,7 +87,8 @@ class Catalog:
         return state.relations.get(name) if is_default(parts[:-1]) else None
 
     def path_table(self, parts: tuple[str, ...]) -> Table | None:
-        """The table of ``format.`path```, or None if the name isn't of that form or there is no such format."""
+        """The table of ``format.`path```, or None if the name isn't of that form or there is no such
+        format."""
         if len(parts) != 2 or self._path_tables is None:
             return None
         return self._path_tables(parts[0].lower(), parts[1])
@@ -103,8 +105,8 @@ class Catalog:
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
         """Enter a table or view; returns the entry that it took the place of.
 
-        Raises ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a temporary
-        one) if the name is taken and ``replace`` is false.
+        Raises ProgrammingError (TABLE_OR_VIEW_ALREADY_EXISTS, or TEMP_TABLE_OR_VIEW_ALREADY_EXISTS for a
+        temporary one) if the name is taken and ``replace`` is false.
         """
         with self._lock:
             state = self._state
@@ -117,7 +119,8 @@ class Catalog:
             return previous
 
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
-        """Take out the relation of a dotted name, a temporary one first; returns what was removed, or None."""
+        """Take out the relation of a dotted name, a temporary one first; returns what was removed, or
+        None."""
         with self._lock:
             state = self._state
             key = parts[-1].lower()

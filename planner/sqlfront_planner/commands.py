@@ -1,9 +1,10 @@
 """Statements other than queries: CREATE, DROP, INSERT, CACHE, SHOW, DESCRIBE, SET, EXPLAIN, ...
 
-The grammar is Spark's (``statements.lark``); the queries in such statements are handed to :func:`sqlfront_planner.statement.parse_query` with their
-place in the whole text.
+The grammar is Spark's (``statements.lark``); the queries in such statements are handed to
+:func:`sqlfront_planner.query_parser.parse_query` with their place in the whole text.
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -13,7 +14,8 @@ import pyarrow as pa
 
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error, NotSupportedError, spark_error
-from sqlfront_planner.statement import (
+from sqlfront_planner.query_parser import lead, parse_query
+from sqlfront_planner.statements import (
     CacheTable,
     CreateTable,
     CreateView,
@@ -31,11 +33,10 @@ from sqlfront_planner.statement import (
     Statement,
     UncacheTable,
     UseDatabase,
-    lead,
-    parse_from,
-    parse_query,
 )
 from sqlfront_planner.tokens import unescape
+
+ParseFrom = Callable[[str, int], Statement]
 
 _GRAMMAR_WORDS: Final = frozenset(
     ("CREATE", "CACHE", "UNCACHE", "DROP", "INSERT", "SHOW", "DESCRIBE", "DESC", "SET", "REFRESH", "USE")
@@ -46,21 +47,24 @@ _EXPLAIN_MODES: Final = {
 }
 #: Statements of Spark SQL that aren't built, by their first words.
 _NOT_BUILT: Final = (
-    "ADD", "ALTER", "ANALYZE", "BEGIN", "CALL", "CLEAR", "COMMENT", "COMMIT", "CREATE DATABASE", "CREATE FUNCTION", "CREATE JOB",
-    "CREATE NAMESPACE", "CREATE SCHEMA", "CREATE TEMPORARY FUNCTION", "DECLARE", "DELETE", "DESCRIBE CATALOG", "DESCRIBE DATABASE",
-    "DESCRIBE FUNCTION", "DESCRIBE NAMESPACE", "DESCRIBE SCHEMA", "DROP DATABASE", "DROP FUNCTION", "DROP NAMESPACE",
-    "DROP SCHEMA", "EXECUTE", "EXPLAIN CODEGEN", "EXPLAIN COST", "EXPLAIN FORMATTED", "GRANT", "KILL", "LIST", "LOAD", "MAP",
-    "MERGE", "MSCK", "REDUCE", "REFRESH FUNCTION", "REPAIR", "RESET", "REVOKE", "ROLLBACK", "SHOW", "START", "TRUNCATE", "UPDATE",
+    "ADD", "ALTER", "ANALYZE", "BEGIN", "CALL", "CLEAR", "COMMENT", "COMMIT", "CREATE DATABASE",
+    "CREATE FUNCTION", "CREATE JOB", "CREATE NAMESPACE", "CREATE SCHEMA", "CREATE TEMPORARY FUNCTION",
+    "DECLARE", "DELETE", "DESCRIBE CATALOG", "DESCRIBE DATABASE", "DESCRIBE FUNCTION",
+    "DESCRIBE NAMESPACE", "DESCRIBE SCHEMA", "DROP DATABASE", "DROP FUNCTION", "DROP NAMESPACE",
+    "DROP SCHEMA", "EXECUTE", "EXPLAIN CODEGEN", "EXPLAIN COST", "EXPLAIN FORMATTED", "GRANT", "KILL",
+    "LIST", "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH FUNCTION", "REPAIR", "RESET", "REVOKE",
+    "ROLLBACK", "SHOW", "START", "TRUNCATE", "UPDATE",
 )  # fmt: skip
 
 
-def parse_command(sql: str, word: str, start: int = 0) -> Statement:
-    """The statement that the text holds from offset ``start``, whose first word (in upper case) is ``word``.
+def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Statement:
+    """The statement that the text holds from offset ``start``, whose first word (in upper case) is ``word``;
+    ``parse_from(sql, start)`` parses the one that EXPLAIN holds.
 
     Raises ProgrammingError (PARSE_SYNTAX_ERROR), NotSupportedError for a statement that isn't built.
     """
     if word == "EXPLAIN":
-        return _explain(sql, start)
+        return _explain(sql, start, parse_from)
     refused = _not_built(sql, start)
     if word not in _GRAMMAR_WORDS:
         raise refused or _syntax_error(sql, lead(sql, start))
@@ -86,7 +90,7 @@ def _parser() -> lark.Lark:
     return lark.Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=False)
 
 
-def _explain(sql: str, start: int) -> Statement:
+def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
     begin, end = _word(sql, start)
     begin, end = _word(sql, end)
     mode = _EXPLAIN_MODES.get(sql[begin:end].upper())
@@ -125,11 +129,10 @@ def _not_built(sql: str, start: int) -> NotSupportedError | None:
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:
     """Where the grammar gave up; None at the end of the text."""
-    token = getattr(error, "token", None)
-    if token is not None:
-        return None if token.type == "$END" else lead(sql, start + token.start_pos)
+    if isinstance(error, lark.UnexpectedToken):
+        return None if error.token.type == "$END" else lead(sql, start + int(error.token.start_pos or 0))
     if isinstance(error, lark.UnexpectedCharacters):
-        return lead(sql, start + error.pos_in_stream)
+        return lead(sql, start + int(error.pos_in_stream or 0))
     return None
 
 
@@ -225,6 +228,9 @@ class _Builder(lark.Transformer[lark.Token, object]):
 
     def sized_type(self, parts: Parts) -> pa.DataType:
         return types.STRING
+
+    def unknown_type(self, parts: Parts) -> pa.DataType:
+        raise spark_error("UNSUPPORTED_DATATYPE", f'Unsupported data type "{str(parts[0]).upper()}".')
 
     def decimal_type(self, parts: Parts) -> pa.DataType:
         precision, scale, *_ = (
@@ -397,7 +403,8 @@ class _Builder(lark.Transformer[lark.Token, object]):
             if names.count(name) > 1:
                 raise spark_error(
                     "DUPLICATE_CLAUSES",
-                    f"Found duplicate clauses: {str(name).upper().replace('_', ' ')}. Please, remove one of them.",
+                    f"Found duplicate clauses: {str(name).upper().replace('_', ' ')}. Please, remove one of "
+                    "them.",
                 )
         return _named(parts)
 

@@ -9,7 +9,8 @@ as
   ``exp.Anonymous`` with its name as written;
 * a number keeps its text with its suffix (``1L``, ``1.5BD``), a string has its value by Spark's escape rules,
 strings in a row are one;
-* a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect (``exp.Sqrt``);
+* a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect
+(``exp.Sqrt``);
 * ``>>>`` becomes ``??``, which is another dialect's too (``exp.Coalesce``);
 * ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell them from ``NOT (... IS NULL)`` and from a
 comma;
@@ -24,9 +25,9 @@ from typing import Final
 
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType
+from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import spark_error
+from sqlfront_engine.errors import ProgrammingError, spark_error
 
 SPARK: Final = Dialect.get_or_raise("spark")
 FUNCTION_MARK: Final = "f$"
@@ -69,10 +70,11 @@ _ENDS_ITEM: Final = frozenset({_T.COMMA, _T.R_PAREN, _T.FROM, _T.SEMICOLON})
 #: Tokens after which ``+`` is a sign.
 _BEFORE_SIGN: Final = frozenset(
     {
-        _T.AMP, _T.AND, _T.BETWEEN, _T.CARET, _T.CASE, _T.COMMA, _T.DASH, _T.DISTINCT, _T.DIV, _T.DPIPE, _T.ELSE, _T.EQ, _T.GT,
-        _T.GTE, _T.HAVING, _T.IN, _T.LIKE, _T.LIMIT, _T.LT, _T.LTE, _T.L_BRACKET, _T.L_PAREN, _T.MOD, _T.NEQ, _T.NOT,
-        _T.NULLSAFE_EQ, _T.OFFSET, _T.ON, _T.OR, _T.ORDER_BY, _T.PARTITION_BY, _T.PIPE, _T.PIPE_SLASH, _T.PLUS, _T.SELECT,
-        _T.SLASH, _T.STAR, _T.THEN, _T.TILDE, _T.WHEN, _T.WHERE, _T.GROUP_BY,
+        _T.AMP, _T.AND, _T.BETWEEN, _T.CARET, _T.CASE, _T.COMMA, _T.DASH, _T.DISTINCT, _T.DIV, _T.DPIPE,
+        _T.ELSE, _T.EQ, _T.GT, _T.GTE, _T.HAVING, _T.IN, _T.LIKE, _T.LIMIT, _T.LT, _T.LTE, _T.L_BRACKET,
+        _T.L_PAREN, _T.MOD, _T.NEQ, _T.NOT, _T.NULLSAFE_EQ, _T.OFFSET, _T.ON, _T.OR, _T.ORDER_BY,
+        _T.PARTITION_BY, _T.PIPE, _T.PIPE_SLASH, _T.PLUS, _T.SELECT, _T.SLASH, _T.STAR, _T.THEN, _T.TILDE,
+        _T.WHEN, _T.WHERE, _T.GROUP_BY,
     }
 )  # fmt: skip
 _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
@@ -111,6 +113,20 @@ def tokenize(sql: str) -> list[Token]:
         )
         failure.locate(sql)
         raise failure from None
+
+
+def syntax_error_at(token: Token | None, sql: str) -> ProgrammingError:
+    """Spark's PARSE_SYNTAX_ERROR at a token, None for the end of the text."""
+    if token is None:
+        end = len(sql.rstrip())
+        message, position = "Syntax error at or near end of input.", (end, end + 1)
+    else:
+        text = sql[token.start : token.end + 1]
+        message, position = f"Syntax error at or near '{text}'.", (token.start, token.end + 1)
+    error = spark_error("PARSE_SYNTAX_ERROR", message, position=position)
+    error.locate(sql)
+    assert isinstance(error, ProgrammingError)
+    return error
 
 
 def rewrite(tokens: list[Token], sql: str) -> list[Token]:
@@ -192,6 +208,11 @@ class _Rewriter:
                 self._output.append(token)
             case _T.INTERVAL:
                 return self._interval(position, token)
+            case _T.COMMA:
+                self._check_comma(position)
+                self._output.append(token)
+            case _T.BETWEEN if not self._has_and(position):
+                raise syntax_error_at(None, self._sql)
             case _T.PLUS if self._output and self._output[-1].token_type in _BEFORE_SIGN:
                 self._output.append(_replaced(token, _T.PIPE_SLASH, "+"))
             case _T.IS if self._follows(position, _T.NOT, _T.NULL) or self._follows(
@@ -257,7 +278,8 @@ class _Rewriter:
         return end
 
     def _interval(self, position: int, token: Token) -> int:
-        """``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot takes several units for a sum."""
+        """``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot takes several units for a
+        sum."""
         self._output.append(token)
         units, end = 0, position + 1
         while (following := self._after_unit(end)) is not None:
@@ -332,6 +354,25 @@ class _Rewriter:
         if previous.token_type == _T.ALIAS:
             return self._type_depth is None
         return previous.token_type in _OPERAND_ENDS and previous.text.upper() not in _BEFORE_CALL
+
+    def _check_comma(self, position: int) -> None:
+        """Refuse a comma with nothing on one side, which sqlglot forgives."""
+        following = self._source[position + 1] if position + 1 < len(self._source) else None
+        if not self._output or self._output[-1].token_type in (_T.SELECT, _T.L_PAREN, _T.COMMA):
+            raise syntax_error_at(self._source[position], self._sql)
+        if following is None or following.token_type in (_T.COMMA, _T.R_PAREN, _T.FROM):
+            raise syntax_error_at(following, self._sql)
+
+    def _has_and(self, position: int) -> bool:
+        """Whether the AND of a BETWEEN follows before its parentheses close."""
+        depth = 0
+        for token in self._source[position + 1 :]:
+            depth += (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
+            if depth < 0:
+                return False
+            if depth == 0 and token.token_type == _T.AND:
+                return True
+        return False
 
     def _is_triple(self, position: int) -> bool:
         """Whether ``>>>`` begins here; in a type three closing brackets may stand together too."""

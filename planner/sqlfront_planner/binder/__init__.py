@@ -1,18 +1,20 @@
 """Step two of a query's way: sqlglot's tree becomes a typed logical plan whose columns are ordinals.
 
 In: a :class:`~sqlfront_planner.statement.Query`, the catalog, settings and arguments. Out: a
-:class:`~sqlfront_planner.logical.LogicalPlan`, in which every name is resolved, every expression has Spark's type, every implicit cast is
-written out, and the columns have the names that Spark gives them. Whatever the binder doesn't know it refuses by name.
+:class:`~sqlfront_planner.logical.LogicalPlan`, in which every name is resolved, every expression has Spark's
+type, every implicit cast is written out, and the columns have the names that Spark gives them. Whatever the
+binder doesn't know it refuses by name.
 
-Read in this order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT), :mod:`.relations` (FROM), :mod:`.groups` and
-:mod:`.windows`; for expressions :mod:`.syntax` (the table of handlers), :mod:`.expressions`, then the module of the kind. :mod:`.names` makes result-column names.
+Read in this order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT),
+:mod:`.relations` (FROM), :mod:`.groups` and :mod:`.windows`; for expressions :mod:`.syntax` (the table of
+handlers), :mod:`.expressions`, then the module of the kind. :mod:`.names` makes result-column names.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import msgspec
 
-import sqlfront_engine.functions  # registers all functions
 from sqlfront_engine.errors import Error
 from sqlfront_planner.binder import (
     calls,
@@ -30,7 +32,9 @@ from sqlfront_planner.binder.query import QueryBinder
 from sqlfront_planner.binder.sorting import projection
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.statement import Query
+from sqlfront_planner.statements import Query
+
+_DEFAULT_SETTINGS: Final = BindSettings()
 
 __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 
@@ -39,8 +43,8 @@ HANDLER_MODULES = (calls, casts, columns, conditionals, literals, operators, pre
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A bound query: the plan; ``pinned``, the arguments (by position) whose value it depends on and not only their type;
-    ``relations``, the names of the tables and views that were read."""
+    """A bound query: the plan; ``pinned``, the arguments (by position) whose value it depends on and not only
+    their type; ``relations``, the names of the tables and views that were read."""
 
     plan: LogicalPlan
     pinned: frozenset[int]
@@ -50,7 +54,7 @@ class Binding(msgspec.Struct, frozen=True):
 def bind(
     query: Query,
     catalog: Catalog,
-    settings: BindSettings = BindSettings(),
+    settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> LogicalPlan:
     """The logical plan of a query.
@@ -63,7 +67,7 @@ def bind(
 def bind_query(
     query: Query,
     catalog: Catalog,
-    settings: BindSettings = BindSettings(),
+    settings: BindSettings = _DEFAULT_SETTINGS,
     parameters: Arguments | Sequence[object] | Mapping[str, object] | None = None,
 ) -> Binding:
     """The logical plan of a query, and what it depends on beside the text and the arguments' types."""

@@ -106,13 +106,15 @@ def bind_aggregate(
 ) -> Expr:
     """An aggregate call over the input's row.
 
-    Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION and its like where no aggregate may stand.
+    Raises ProgrammingError: NESTED_AGGREGATE_FUNCTION, and INVALID_WHERE_CONDITION and its like where no
+    aggregate may stand.
     """
     collector = binder.aggregates
     if binder.inside_aggregate:
         raise failure(
             "NESTED_AGGREGATE_FUNCTION",
-            "It is not allowed to use an aggregate function in the argument of another aggregate function. Please use the "
+            "It is not allowed to use an aggregate function in the argument of another aggregate function. "
+            "Please use the "
             "inner aggregate function in a sub-query.",
             node,
         )
@@ -178,7 +180,8 @@ def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]
 def constant_arguments(
     binder: ExpressionBinder, places: Sequence[int], arguments: tuple[Expr, ...], node: exp.Expr
 ) -> tuple[Expr, ...]:
-    """The arguments, of which those at ``places`` are constant; DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if one isn't."""
+    """The arguments, of which those at ``places`` are constant; DATATYPE_MISMATCH.NON_FOLDABLE_INPUT if one
+    isn't."""
     result = list(arguments)
     for place in places:
         if place < len(result):
@@ -186,7 +189,8 @@ def constant_arguments(
             if any(isinstance(item, Column | OuterColumn) for item in walk(result[place])):
                 raise failure(
                     "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
-                    f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position {place + 1} should '
+                    f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the input at position '
+                    f"{place + 1} should "
                     "be a foldable expression.",
                     node,
                 )
@@ -212,7 +216,8 @@ def _misplaced(binder: ExpressionBinder, node: exp.Expr) -> Error:
         case "WHERE":
             return failure(
                 "INVALID_WHERE_CONDITION",
-                f"The WHERE condition contains invalid expressions: {shown}. Rewrite the query to avoid window functions, "
+                f"The WHERE condition contains invalid expressions: {shown}. Rewrite the query to avoid "
+                "window functions, "
                 "aggregate functions, and generator functions in the WHERE clause.",
                 node,
             )

@@ -43,7 +43,8 @@ def function_name(node: exp.Anonymous) -> str:
 
 
 def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr], node: exp.Expr) -> Expr:
-    """The typed call of a registry entry, its arguments coerced; NotSupportedError if there is no such entry."""
+    """The typed call of a registry entry, its arguments coerced; NotSupportedError if there is no such
+    entry."""
     entry = registry.lookup(name)
     if entry is None:
         raise unsupported(f"The function {name}", node)
@@ -150,7 +151,8 @@ def _wrong_argument(
     ordinal = _ORDINALS[place] if place < len(_ORDINALS) else f"{place + 1}th"
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The {ordinal} parameter requires the '
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The {ordinal} parameter requires '
+        "the "
         f'{argument_name(kind)} type, however it has the type "{types.sql_name(operand.type)}".',
         node,
     )
@@ -161,7 +163,8 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
     shown = " or ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
     return failure(
         "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{function}` should all be the same type, '
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{function}` should all '
+        "be the same type, "
         f"but it's ({shown}).",
         node,
     )

@@ -379,7 +379,8 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     if not small and operand.type not in (types.VOID, STRING):
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires the ("INT" or '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            'the ("INT" or '
             f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(operand.type)}".',
             node,
         )

@@ -53,12 +53,13 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
     if not isinstance(node.this, exp.Literal) or kind not in _TYPED_LITERALS:
         raise failure(
             "UNSUPPORTED_TYPED_LITERAL",
-            f'Literals of the type "{types.sql_name(kind)}" are not supported. Supported types are "DATE", "TIMESTAMP_NTZ", '
+            f'Literals of the type "{types.sql_name(kind)}" are not supported. Supported types are "DATE", '
+            '"TIMESTAMP_NTZ", '
             '"TIMESTAMP_LTZ", "TIMESTAMP", "INTERVAL", "X".',
             node,
         )
     text = str(node.this.this)
-    value = _date(text) if kind == DATE else None
+    value: object = _date(text) if kind == DATE else None
     if value is None:
         value = evaluate_scalar(
             Cast(kind, Literal(STRING, text), safe=True), binder.context.settings.evaluation
@@ -96,19 +97,22 @@ def explicit_cast(
         if _is_legacy(source, target):
             raise failure(
                 "DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION",
-                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast "{types.sql_name(source)}" to '
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast '
+                f'"{types.sql_name(source)}" to '
                 f'"{types.sql_name(target)}" with ANSI mode on.',
                 node,
             )
         head = (
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast "{types.sql_name(source)}" to '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast '
+            f'"{types.sql_name(source)}" to '
             f'"{types.sql_name(target)}".'
         )
         if function is None:
             raise failure("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", head, node)
         raise failure(
             "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION",
-            f'{head}\nTo convert values from "{types.sql_name(source)}" to "{types.sql_name(target)}", you can use the '
+            f'{head}\nTo convert values from "{types.sql_name(source)}" to "{types.sql_name(target)}", you '
+            "can use the "
             f"functions `{function}` instead.",
             node,
         )

@@ -1,4 +1,5 @@
-"""Names: columns of the scope, fields of structs, the select list's aliases, and columns of the enclosing query."""
+"""Names: columns of the scope, fields of structs, the select list's aliases, and columns of the enclosing
+query."""
 
 from collections.abc import Sequence
 
@@ -12,7 +13,7 @@ from sqlfront_planner.binder.arguments import call_function, unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
-from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
+from sqlfront_planner.binder.syntax import failure, handles, parts_of, syntax_failure, unsupported
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.tokens import FUNCTION_MARK
 
@@ -24,6 +25,8 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
     """A dotted name."""
     if isinstance(node.this, exp.Star):
         raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
+    if not isinstance(node.this, exp.Identifier):
+        raise syntax_failure(f"Syntax error at or near '{node.sql('spark')}'.", node)
     return resolve(binder, parts_of(node), node)
 
 
@@ -121,7 +124,8 @@ def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr)
         if places:
             raise failure(
                 "AMBIGUOUS_REFERENCE_TO_FIELDS",
-                f"Ambiguous reference to the field {quoted((name,))}. It appears {len(places)} times in the schema.",
+                f"Ambiguous reference to the field {quoted((name,))}. It appears {len(places)} times in the "
+                "schema.",
                 node,
             )
         raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)

@@ -37,7 +37,8 @@ def _condition(binder: ExpressionBinder, condition: Expr, part: exp.Expr, whole:
     if condition.type != BOOLEAN:
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(whole)}" due to data type mismatch: The first parameter requires the "BOOLEAN" '
+            f'Cannot resolve "{binder.name(whole)}" due to data type mismatch: The first parameter requires '
+            'the "BOOLEAN" '
             f'type, however "{binder.name(part)}" has the type "{types.sql_name(condition.type)}".',
             part,
         )

@@ -1,4 +1,5 @@
-"""Constants as SQL writes them and as Spark shows them: numbers by their digits and suffix, and the text of values."""
+"""Constants as SQL writes them and as Spark shows them: numbers by their digits and suffix, and the text of
+values."""
 
 import re
 import struct
@@ -47,7 +48,8 @@ def _integer(value: int, kind: pa.DataType, text: str, node: exp.Expr) -> Litera
     if not -bound <= value < bound:
         raise failure(
             "INVALID_NUMERIC_LITERAL_RANGE",
-            f"Numeric literal {text} is outside the valid range for {types.ddl(kind)} with minimum value of {-bound} "
+            f"Numeric literal {text} is outside the valid range for {types.ddl(kind)} with minimum value of "
+            f"{-bound} "
             f"and maximum value of {bound - 1}. Please adjust the value accordingly.",
             node,
         )
@@ -78,8 +80,8 @@ def negative_literal(node: exp.Neg) -> Literal | None:
 def constant_text(value: object, kind: pa.DataType) -> str:
     """A value as it shows in names of result columns.
 
-    >>> constant_text(date(2020, 1, 1), types.DATE), constant_text(None, types.INT), constant_text(1e3, types.DOUBLE)
-    ("DATE '2020-01-01'", 'NULL', '1000.0')
+    >>> constant_text(date(2020, 1, 1), types.DATE), constant_text(1e3, types.DOUBLE)
+    ("DATE '2020-01-01'", '1000.0')
     """
     match value:
         case None:

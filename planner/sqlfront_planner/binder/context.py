@@ -62,7 +62,8 @@ class Arguments(msgspec.Struct, frozen=True):
         return cls(tuple(value for value, _ in pairs), tuple(kind for _, kind in pairs), names)
 
     def place(self, name: str) -> int | None:
-        """The position of the parameter ``name`` (``?0`` for the first positional one), None if it has no argument."""
+        """The position of the parameter ``name`` (``?0`` for the first positional one), None if it has no
+        argument."""
         if name.startswith("?"):
             place = int(name[1:])
             return place if self.names is None and place < len(self.values) else None
@@ -109,7 +110,8 @@ def typed_value(value: object) -> tuple[object, pa.DataType]:
             if kind is not None:
                 return [item for item, _ in pairs], pa.list_(kind)
     raise ProgrammingError(
-        f"A parameter's value must be a bool, int, float, Decimal, str, bytes, date, datetime, timedelta, None or a list "
+        "A parameter's value must be a bool, int, float, Decimal, str, bytes, date, datetime, timedelta, "
+        "None or a list "
         f"of one type of them, not {value!r} ({type(value).__name__}).",
         condition="INVALID_SQL_ARG",
         sqlstate="42K08",
@@ -137,8 +139,8 @@ class MovedBy(Enum):
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """A sum or difference that moves a date or timestamp; ``swapped``: that stands on the right. Holds its node, so that
-    the node's identity isn't used again."""
+    """A sum or difference that moves a date or timestamp; ``swapped``: that stands on the right. Holds its
+    node, so that the node's identity isn't used again."""
 
     node: exp.Expr
     by: MovedBy
@@ -148,10 +150,10 @@ class Moved(msgspec.Struct, frozen=True):
 class StatementContext(msgspec.Struct):
     """The state of binding one statement.
 
-    ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so that a
-    plan may only be used again with the same ones. ``relations`` collects the names of the tables and views that were
-    read, ``snapshots`` the one version of each table that the query reads, ``moved`` the date arithmetic by the
-    identity of its node.
+    ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so
+    that a plan may only be used again with the same ones. ``relations`` collects the names of the tables and
+    views that were read, ``snapshots`` the one version of each table that the query reads, ``moved`` the date
+    arithmetic by the identity of its node.
     """
 
     catalog: Catalog

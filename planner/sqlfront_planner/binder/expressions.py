@@ -1,8 +1,9 @@
-"""Binding one expression: names become ordinals, every operand gets its type, Spark's implicit casts are written out.
+"""Binding one expression: names become ordinals, every operand gets its type, Spark's implicit casts are
+written out.
 
-:meth:`ExpressionBinder.bind` looks the node's class up in the table of handlers (:mod:`sqlfront_planner.binder.syntax`), which the modules
-``literals``, ``operators``, ``predicates``, ``conditionals``, ``casts``, ``calls``, ``aggregates``, ``windows``, ``subqueries`` and
-``columns`` fill.
+:meth:`ExpressionBinder.bind` looks the node's class up in the table of handlers
+(:mod:`sqlfront_planner.binder.syntax`), which the modules ``literals``, ``operators``, ``predicates``,
+``conditionals``, ``casts``, ``calls``, ``aggregates``, ``windows``, ``subqueries`` and ``columns`` fill.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +33,11 @@ _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
 
 class OutputNames(msgspec.Struct, frozen=True):
-    """The select list's names, as HAVING and ORDER BY see them: expressions over the row before the projection.
+    """The select list's names, as HAVING and ORDER BY see them: expressions over the row before the
+    projection.
 
-    ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that aren't
-    ``grouped`` (HAVING), None = over none.
+    ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that
+    aren't ``grouped`` (HAVING), None = over none.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
@@ -46,9 +48,9 @@ class OutputNames(msgspec.Struct, frozen=True):
 class ExpressionBinder(msgspec.Struct):
     """Binds expressions over one scope.
 
-    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None where such
-    calls aren't allowed. ``aliases`` are the select list's earlier columns. ``inside_aggregate`` is true within an
-    aggregate's arguments.
+    ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None
+    where such calls aren't allowed. ``aliases`` are the select list's earlier columns. ``inside_aggregate``
+    is true within an aggregate's arguments.
     """
 
     queries: "QueryBinder"
@@ -69,8 +71,8 @@ class ExpressionBinder(msgspec.Struct):
     def bind(self, node: exp.Expr) -> Expr:
         """The typed expression of a node.
 
-        Raises ProgrammingError with Spark's condition, NotSupportedError for what isn't built; both point at the
-        innermost node with a position.
+        Raises ProgrammingError with Spark's condition, NotSupportedError for what isn't built; both point at
+        the innermost node with a position.
         """
         entry = HANDLERS.get(type(node))
         if entry is None:
@@ -113,7 +115,8 @@ class ExpressionBinder(msgspec.Struct):
         return named
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The boolean expression of WHERE, HAVING, QUALIFY or FILTER; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't."""
+        """The boolean expression of WHERE, HAVING, QUALIFY or FILTER; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN
+        if it isn't."""
         expression = self.bind(node)
         if expression.type == VOID:
             return Literal(BOOLEAN, None)

@@ -1,4 +1,5 @@
-"""From the input's row to the groups' row: keys, then the values of the aggregate calls, then those of ``grouping``."""
+"""From the input's row to the groups' row: keys, then the values of the aggregate calls, then those of
+``grouping``."""
 
 from collections.abc import Sequence
 
@@ -30,7 +31,8 @@ def grouped_plan(
     """The plan of the groups, and the way to its row for expressions over the input's row.
 
     Grouping sets are a UNION ALL of one Aggregate each.
-    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION, GROUPING_COLUMN_MISMATCH for a misplaced ``grouping``.
+    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION, GROUPING_COLUMN_MISMATCH for a misplaced
+    ``grouping``.
     """
     keys, calls = grouping.keys, tuple(aggregates.calls)
     names = (*(_key_name(key, place) for place, key in enumerate(keys)), *(call.function for call in calls))
@@ -109,7 +111,8 @@ class GroupRow(msgspec.Struct, frozen=True):
     def over(self, expression: Expr, node: exp.Expr) -> Expr:
         """An expression over the input's row as one over the groups' row; ``node`` is where it stands.
 
-        Raises ProgrammingError (MISSING_AGGREGATION, MISSING_GROUP_BY) if it needs a column that isn't grouped.
+        Raises ProgrammingError (MISSING_AGGREGATION, MISSING_GROUP_BY) if it needs a column that isn't
+        grouped.
         """
         for place, key in enumerate(self.keys):
             if key == expression:
@@ -152,14 +155,17 @@ class GroupRow(msgspec.Struct, frozen=True):
         if not self.grouped:
             return failure(
                 "MISSING_GROUP_BY",
-                f'The query does not include a GROUP BY clause, but "{column.name}" is neither aggregated nor grouped. '
+                f'The query does not include a GROUP BY clause, but "{column.name}" is neither aggregated '
+                "nor grouped. "
                 "Add GROUP BY or turn it into the window functions using OVER clauses.",
                 node,
             )
         return failure(
             "MISSING_AGGREGATION",
-            f'The non-aggregating expression "{column.name}" is based on columns which are not participating in the '
-            "GROUP BY clause.\nAdd the columns or the expression to the GROUP BY, aggregate the expression, or use "
+            f'The non-aggregating expression "{column.name}" is based on columns which are not participating '
+            "in the "
+            "GROUP BY clause.\nAdd the columns or the expression to the GROUP BY, aggregate the expression, "
+            "or use "
             f'"any_value({column.name})" if you do not care which of the values within a group is returned.',
             node,
         )

@@ -1,8 +1,9 @@
 """Operator precedence as Spark has it, where sqlglot's parser has another.
 
-sqlglot takes ``& ^ | << >> ||`` for operators of one level below ``+``, and ``= <> <=>`` for one below ``< <= > >=``. In Spark's grammar ``||``
-stands with ``+`` and ``-``, below them come the shifts, ``&``, ``^``, ``|`` in this order, then all comparisons on one level. Parentheses are nodes of their
-own, so a chain of operators can be read off in order and grouped anew.
+sqlglot takes ``& ^ | << >> ||`` for operators of one level below ``+``, and ``= <> <=>`` for one below ``< <=
+> >=``. In Spark's grammar ``||`` stands with ``+`` and ``-``, below them come the shifts, ``&``, ``^``, ``|``
+in this order, then all comparisons on one level. Parentheses are nodes of their own, so a chain of operators
+can be read off in order and grouped anew.
 """
 
 from typing import Final

@@ -22,7 +22,8 @@ _SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """The distinct keys over the input's row, and the grouping sets as places of keys; None: one set of all keys."""
+    """The distinct keys over the input's row, and the grouping sets as places of keys; None: one set of all
+    keys."""
 
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
@@ -95,7 +96,8 @@ class _Keys:
         if pa.types.is_map(expression.type):
             raise failure(
                 "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-                f'The expression "{self.binder.name(node)}" cannot be used as a grouping expression because its data type is '
+                f'The expression "{self.binder.name(node)}" cannot be used as a grouping expression because '
+                "its data type is "
                 "not an orderable data type.",
                 node,
             )
@@ -120,7 +122,8 @@ class _Keys:
         if _holds_call(expression):
             raise failure(
                 "GROUP_BY_POS_AGGREGATE",
-                f"GROUP BY {place} refers to an expression {self.binder.name(shown)} that contains an aggregate function. "
+                f"GROUP BY {place} refers to an expression {self.binder.name(shown)} that contains an "
+                "aggregate function. "
                 "Aggregate functions are not allowed in GROUP BY.",
                 node,
             )

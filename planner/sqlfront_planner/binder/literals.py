@@ -1,4 +1,5 @@
-"""Literals of the statement: numbers, strings, intervals, parameters, and the words that stand for a value of the run."""
+"""Literals of the statement: numbers, strings, intervals, parameters, and the words that stand for a value
+of the run."""
 
 from sqlglot import exp
 

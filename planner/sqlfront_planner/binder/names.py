@@ -1,8 +1,9 @@
-"""The text of expressions as Spark shows it: names of result columns without an alias, and expressions in messages.
+"""The text of expressions as Spark shows it: names of result columns without an alias, and expressions in
+messages.
 
-Spark makes the name from the analysed expression without its implicit casts, which is the statement's own text normalised: operators in
-parentheses, function names as written in lower case, their default arguments filled in. The rules below were read off a running Spark
-(``tests/planner/test_names.py`` holds its answers).
+Spark makes the name from the analysed expression without its implicit casts, which is the statement's own
+text normalised: operators in parentheses, function names as written in lower case, their default arguments
+filled in. The rules below were read off a running Spark (``tests/planner/test_names.py`` holds its answers).
 """
 
 from collections.abc import Callable, Sequence
@@ -95,7 +96,7 @@ _SHOWN: Final = {
     "dateadd": "date_add",
     "curdate": "current_date",
     "current_database": "current_schema",
-    "regexp": "RLIKE",
+    "regexp": "REGEXP",
 }
 
 #: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
@@ -111,6 +112,7 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "overlay": (3, ("-1",)),
     "regexp_replace": (3, ("1",)),
     "regexp_extract": (2, ("1",)),
+    "regexp_instr": (2, ("0",)),
     "regexp_extract_all": (2, ("1",)),
     "months_between": (2, ("true",)),
     "unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
@@ -384,7 +386,8 @@ def _trim(node: exp.Expr, binder: "ExpressionBinder") -> str:
     characters = node.args.get("expression")
     if characters is not None:
         return f"TRIM({position} {name_of(characters, binder)} FROM {name_of(node.this, binder)})"
-    return f"{ {'BOTH': 'trim', 'LEADING': 'ltrim', 'TRAILING': 'rtrim'}[position] }({name_of(node.this, binder)})"
+    function = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
+    return f"{function}({name_of(node.this, binder)})"
 
 
 def _position(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -553,6 +556,11 @@ def _if(arguments: list[str]) -> str:
     return f"(IF({', '.join(arguments)}))"
 
 
+def _like_call(arguments: list[str]) -> str:
+    escape = f" ESCAPE '{arguments[2]}'" if len(arguments) == 3 else ""
+    return f"{arguments[0]} LIKE {arguments[1]}{escape}"
+
+
 def _log(arguments: list[str]) -> str:
     return f"LOG({', '.join(arguments if len(arguments) == 2 else ['E()', *arguments])})"
 
@@ -568,7 +576,7 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "isnotnull": ((1,), lambda arguments: f"({arguments[0]} IS NOT NULL)"),
     "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),
     "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
-    "like": ((2,), lambda arguments: f"{arguments[0]} LIKE {arguments[1]}"),
+    "like": ((2, 3), _like_call),
     "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
     "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
     "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),

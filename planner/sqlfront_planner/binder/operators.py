@@ -102,7 +102,8 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The type that both operands of an arithmetic operator are cast to, some decimal if the decimal rules apply."""
+    """The type that both operands of an arithmetic operator are cast to, some decimal if the decimal rules
+    apply."""
     if left == VOID and right == VOID:
         return BIGINT if operator == "div" else DOUBLE
     if is_string(left) and is_string(right):
@@ -189,7 +190,8 @@ def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
     if right.type != VOID and right.type not in _SMALL:
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires the ("INT" or '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            'the ("INT" or '
             f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(right.type)}".',
             node,
         )
@@ -197,7 +199,8 @@ def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
 
 
 def is_day_interval(bound: Expr, node: exp.Expr) -> bool:
-    """Whether the interval operand of ``node`` is of whole days: a literal in days, or the difference of two dates."""
+    """Whether the interval operand of ``node`` is of whole days: a literal in days, or the difference of two
+    dates."""
     if isinstance(bound, Call) and bound.function == "subtract":
         return all(argument.type == DATE for argument in bound.arguments)
     return any(
@@ -216,7 +219,8 @@ def _unsigned(node: exp.Expr | None) -> exp.Expr | None:
 def _interval_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
-    """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such operator."""
+    """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such
+    operator."""
     if operator in ("add", "subtract"):
         kind = left.type if is_interval(left.type) else right.type
         if is_interval(left.type) and is_interval(right.type) and left.type != right.type:
@@ -374,7 +378,8 @@ def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) 
     """Spark's error for an interval or date that can't be added to the first operand."""
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take the type '
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take '
+        "the type "
         f'"{types.sql_name(given)}".',
         node,
     )
@@ -383,12 +388,14 @@ def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) 
 def _mismatch(
     binder: ExpressionBinder, node: exp.Expr, left: pa.DataType, right: pa.DataType, wanted: str
 ) -> Error:
-    """Spark's error for operands that don't go together, or are both of a type that the operator doesn't take."""
+    """Spark's error for operands that don't go together, or are both of a type that the operator doesn't
+    take."""
     if left == right:
         return _wrong_type(binder, node, left, wanted)
     return failure(
         "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of the binary operator '
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of the '
+        "binary operator "
         f'have incompatible types ("{types.sql_name(left)}" and "{types.sql_name(right)}").',
         node,
     )
@@ -397,7 +404,8 @@ def _mismatch(
 def _wrong_type(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, wanted: str) -> Error:
     return failure(
         "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the binary operator requires the input type {wanted}, '
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the binary operator requires the '
+        f"input type {wanted}, "
         f'not "{types.sql_name(given)}".',
         node,
     )
@@ -408,7 +416,8 @@ def wrong_operand(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType, 
     inner = unparenthesized(node.this)
     return failure(
         "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The first parameter requires the {wanted} type, '
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The first parameter requires the '
+        f"{wanted} type, "
         f'however "{binder.name(inner)}" has the type "{types.sql_name(given)}".',
         node,
     )

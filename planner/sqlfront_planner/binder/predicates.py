@@ -1,6 +1,6 @@
 """Comparisons, BETWEEN, IN over lists, LIKE and its relatives, IS."""
 
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -34,9 +34,9 @@ PATTERNS: Final[dict[type[exp.Expr], str]] = {exp.Like: "like", exp.ILike: "ilik
 def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
     """``= <> < <= > >= <=>`` and IS [NOT] DISTINCT FROM."""
     refuse_predicate_operands(node)
-    if type(node.this) in COMPARISONS or type(node.expression) in COMPARISONS:
-        if type(node) is not exp.NullSafeNEQ:
-            node = regrouped(node)
+    chained = type(node.this) in COMPARISONS or type(node.expression) in COMPARISONS
+    if chained and not isinstance(node, exp.NullSafeNEQ):
+        node = cast(exp.Binary, regrouped(node))
     left, right = binder.bind(node.this), binder.bind(node.expression)
     result = comparison(binder, COMPARISONS[type(node)], left, right, node)
     return negation(result) if isinstance(node, exp.NullSafeNEQ) else result
@@ -52,23 +52,24 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     """Both operands cast to the type in which Spark compares them."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
-    if (is_decimal(left.type) and is_numeric(right.type)) or (
-        is_decimal(right.type) and is_numeric(left.type)
-    ):
-        if least_common_type(left.type, right.type) != types.DOUBLE:
-            left, right = decimal_operands(binder, left, right)
+    numbers = is_numeric(left.type) and is_numeric(right.type)
+    if numbers and is_decimal(least_common_type(left.type, right.type)):
+        left, right = decimal_operands(binder, left, right)
     kind = least_common_type(left.type, right.type)
     if kind is None:
         raise failure(
             "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of the binary '
-            f'operator have incompatible types ("{types.sql_name(left.type)}" and "{types.sql_name(right.type)}").',
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: the left and right operands of '
+            "the binary "
+            f'operator have incompatible types ("{types.sql_name(left.type)}" and '
+            f'"{types.sql_name(right.type)}").',
             node,
         )
     if not is_orderable(kind):
         raise failure(
             "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The comparison does not support ordering on '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The comparison does not '
+            "support ordering on "
             f'type "{types.sql_name(kind)}".',
             node,
         )
@@ -108,7 +109,8 @@ def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node:
         shown = names_of([value.type, *(choice.type for choice in choices)])
         raise failure(
             "DATATYPE_MISMATCH.DATA_DIFF_TYPES",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `in` should all be the same type, '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `in` should all be '
+            "the same type, "
             f"but it's [{shown}].",
             node,
         )
@@ -177,7 +179,8 @@ def _as_string(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
     if not is_implicit(operand.type, STRING):
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The operands require the "STRING" type, however '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The operands require the '
+            '"STRING" type, however '
             f'one has the type "{types.sql_name(operand.type)}".',
             node,
         )

@@ -1,4 +1,5 @@
-"""Queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; one SELECT is bound in :mod:`.select`."""
+"""Queries: WITH, set operations, parentheses, ORDER BY and LIMIT around them; one SELECT is bound in
+:mod:`.select`."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -50,7 +51,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
     common: Mapping[str, BoundQuery] = msgspec.field(default_factory=lambda: MappingProxyType({}))
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
-        """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may read."""
+        """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may
+        read."""
         common = query.args.get("with_")
         if common is not None:
             return self._with(common)._body(query, parent)
@@ -112,7 +114,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
             if len(names) != len(bound.names):
                 raise failure(
                     "ASSIGNMENT_ARITY_MISMATCH",
-                    f"The number of columns or variables assigned or aliased: {len(bound.names)} does not match the number of "
+                    f"The number of columns or variables assigned or aliased: {len(bound.names)} does not "
+                    "match the number of "
                     f"source expressions: {len(names)}.",
                     alias,
                 )
@@ -204,7 +207,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
         if first.width != second.width:
             raise failure(
                 "NUM_COLUMNS_MISMATCH",
-                f"{word} can only be performed on inputs with the same number of columns, but the first input has "
+                f"{word} can only be performed on inputs with the same number of columns, but the first "
+                "input has "
                 f"{first.width} columns and the second input has {second.width} columns.",
                 node,
             )
@@ -243,8 +247,10 @@ def _common_row(word: str, left: LogicalPlan, right: LogicalPlan, node: exp.Expr
         if kind is None:
             raise failure(
                 "INCOMPATIBLE_COLUMN_TYPE",
-                f"{word} can only be performed on tables with compatible column types. Column {place} of the second table is "
-                f'"{types.sql_name(other.type)}" type which is not compatible with "{types.sql_name(mine.type)}" at the same '
+                f"{word} can only be performed on tables with compatible column types. Column {place} of the "
+                "second table is "
+                f'"{types.sql_name(other.type)}" type which is not compatible with '
+                f'"{types.sql_name(mine.type)}" at the same '
                 "column of the first table.",
                 node,
             )

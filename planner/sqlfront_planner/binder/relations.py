@@ -19,7 +19,7 @@ from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, Scan, Values
-from sqlfront_planner.statement import parse_query
+from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.tokens import EXPLICIT_CROSS
 from sqlfront_planner.types import common_type
 
@@ -159,7 +159,10 @@ def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -
             f"{DEFAULT_CATALOG} requires a single-part namespace, but got identifier {quoted(parts)}.",
             node,
         )
-    message = f"The table or view {quoted(parts)} cannot be found. Verify the spelling and correctness of the schema and catalog."
+    message = (
+        f"The table or view {quoted(parts)} cannot be found. Verify the spelling and correctness of the "
+        "schema and catalog."
+    )
     if known:
         nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))
         message += f" Did you mean one of the following? [{nearest}]."
@@ -185,7 +188,8 @@ def _is_query(node: exp.Expr) -> bool:
 
 
 def _with_modifiers(node: exp.Subquery) -> exp.Expr:
-    """The query in the parentheses, or the parentheses themselves if something follows inside the outer ones."""
+    """The query in the parentheses, or the parentheses themselves if something follows inside the outer
+    ones."""
     return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
 
 
@@ -216,7 +220,8 @@ def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -
             if rename_values:
                 raise failure(
                     "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
-                    f"Invalid inline table. Inline table expected {len(renamed)} columns but found {len(visible)} columns in "
+                    f"Invalid inline table. Inline table expected {len(renamed)} columns but found "
+                    f"{len(visible)} columns in "
                     "row 0.",
                     node,
                 )
@@ -246,7 +251,8 @@ def _named(expression: Expr, name: str) -> Expr:
 def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
     return failure(
         "ASSIGNMENT_ARITY_MISMATCH",
-        f"The number of columns or variables assigned or aliased: {wanted} does not match the number of source expressions: "
+        f"The number of columns or variables assigned or aliased: {wanted} does not match the number of "
+        "source expressions: "
         f"{given}.",
         node,
     )
@@ -266,7 +272,8 @@ def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
         if len(row) != width:
             raise failure(
                 "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH",
-                f"Invalid inline table. Inline table expected {width} columns but found {len(row)} columns in row {place}.",
+                f"Invalid inline table. Inline table expected {width} columns but found {len(row)} columns "
+                f"in row {place}.",
                 node,
             )
     columns = [
@@ -316,7 +323,8 @@ def _join(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope 
     if bound.type not in (BOOLEAN, VOID):
         raise failure(
             "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
-            f'The join condition "{binder.name(condition)}" has the invalid type "{types.sql_name(bound.type)}", expected '
+            f'The join condition "{binder.name(condition)}" has the invalid type '
+            f'"{types.sql_name(bound.type)}", expected '
             '"BOOLEAN".',
             condition,
         )
@@ -365,7 +373,8 @@ def _join_using(
     queries: "QueryBinder",
     node: exp.Join,
 ) -> Relation:
-    """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its qualifier."""
+    """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its
+    qualifier."""
     binder = ExpressionBinder(queries, Scope((), 0), "USING")
     ours = [_side_column(left, name, "left", node) for name in names]
     moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
@@ -408,7 +417,8 @@ def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> Scope
         known = ", ".join(quoted((column.name,)) for column in side.columns if not column.hidden)
         raise failure(
             "UNRESOLVED_USING_COLUMN_FOR_JOIN",
-            f"USING column {quoted((name,))} cannot be resolved on the {which} side of the join. The {which}-side columns: "
+            f"USING column {quoted((name,))} cannot be resolved on the {which} side of the join. The "
+            f"{which}-side columns: "
             f"[{known}].",
             next((item for item in node.args.get("using") or [] if item.name == name), node),
         )

@@ -10,8 +10,9 @@ from sqlfront_planner.logical import LogicalPlan
 
 
 class ScopeColumn(msgspec.Struct, frozen=True):
-    """A column that SQL can name. ``expression`` computes it from the scope's row; ``qualifier`` holds the parts that may stand before the
-    name, in lower case (``("t",)``, ``("default", "t")``); a ``hidden`` one answers to its qualified name only and is not part of ``*``.
+    """A column that SQL can name. ``expression`` computes it from the scope's row; ``qualifier`` holds the
+    parts that may stand before the name, in lower case (``("t",)``, ``("default", "t")``); a ``hidden`` one
+    answers to its qualified name only and is not part of ``*``.
     """
 
     name: str
@@ -21,7 +22,8 @@ class ScopeColumn(msgspec.Struct, frozen=True):
 
 
 class Match(msgspec.Struct, frozen=True):
-    """The columns that a dotted name may mean, and how many of its parts named them; the other parts are struct fields."""
+    """The columns that a dotted name may mean, and how many of its parts named them; the other parts are
+    struct fields."""
 
     columns: tuple[ScopeColumn, ...]
     parts: int
@@ -48,8 +50,8 @@ class Scope:
     def resolve(self, parts: tuple[str, ...]) -> Match | None:
         """The columns that a dotted name means here (not in the parent), or None.
 
-        As Spark does: the longest reading as a qualified column wins, what follows are fields. Names are compared
-        without regard to case.
+        As Spark does: the longest reading as a qualified column wins, what follows are fields. Names are
+        compared without regard to case.
         """
         for length in range(min(len(parts), 4), 0, -1):
             candidates = self._named(parts[length - 1].lower())

@@ -1,7 +1,7 @@
 """One SELECT: FROM, WHERE, GROUP BY, HAVING, windows, the select list, DISTINCT, ORDER BY.
 
-Everything is bound over the input's row first, with stand-ins for aggregates and windows; when all calls are known the expressions move on to
-the groups' row and the windows' row.
+Everything is bound over the input's row first, with stand-ins for aggregates and windows; when all calls are
+known the expressions move on to the groups' row and the windows' row.
 """
 
 from collections.abc import Callable
@@ -167,7 +167,8 @@ class _Select(msgspec.Struct):
             known = ", ".join(quoted((column.name,)) for column in self.scope.visible())
             raise failure(
                 "CANNOT_RESOLVE_STAR_EXPAND",
-                f"Cannot resolve {quoted(qualifier)}.* given input columns {known}. Please check that the specified table or "
+                f"Cannot resolve {quoted(qualifier)}.* given input columns {known}. Please check that the "
+                "specified table or "
                 "struct exists and is accessible in the input columns.",
                 part,
             )
@@ -186,7 +187,8 @@ class _Select(msgspec.Struct):
             if all(column.expression != expression for column in columns):
                 raise failure(
                     "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH",
-                    f"EXCEPT column {quoted((name.name,))} was resolved and expected to be a column of the star.",
+                    f"EXCEPT column {quoted((name.name,))} was resolved and expected to be a column of the "
+                    "star.",
                     name,
                 )
             dropped.append(expression)

@@ -1,4 +1,5 @@
-"""ORDER BY: items by position, by name and by expression, and the columns that it needs beside the select list."""
+"""ORDER BY: items by position, by name and by expression, and the columns that it needs beside the select
+list."""
 
 from collections.abc import Sequence
 
@@ -37,7 +38,8 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
             if not is_orderable(expression.type):
                 raise failure(
                     "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
-                    f'Cannot resolve "{binder.name(item.this)}" due to data type mismatch: The `sortorder` does not support '
+                    f'Cannot resolve "{binder.name(item.this)}" due to data type mismatch: The `sortorder` '
+                    "does not support "
                     f'ordering on type "{types.sql_name(expression.type)}".',
                     item.this,
                 )
@@ -46,9 +48,9 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
 
 
 def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]) -> Sequence[Expr]:
-    if isinstance(node, exp.Var | exp.Column) and node.name.lower() == "all":
-        if binder.scope.resolve(("all",)) is None:
-            return outputs
+    is_all = isinstance(node, exp.Var | exp.Column) and node.name.lower() == "all"
+    if is_all and binder.scope.resolve(("all",)) is None:
+        return outputs
     if isinstance(node, exp.Literal | exp.Placeholder):
         literal = binder.context.known_value(binder.bind(node))
         if isinstance(literal, Literal) and is_integral(literal.type):
@@ -66,9 +68,10 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
 def sorted_plan(
     plan: LogicalPlan, outputs: Sequence[Expr], names: tuple[str, ...], items: Sequence[OrderItem]
 ) -> LogicalPlan:
-    """``plan`` projected to ``outputs`` and sorted; what the order needs beside them is carried along and dropped again."""
+    """``plan`` projected to ``outputs`` and sorted; what the order needs beside them is carried along and
+    dropped again."""
     carried = list(outputs)
-    keys = []
+    keys: list[SortKey] = []
     for item in items:
         if isinstance(item.expression, Literal):
             continue

@@ -47,8 +47,10 @@ def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr
     if len(row) != len(operands):
         raise failure(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
-            f"The number of columns in the left hand side of an IN subquery does not match the number of columns in the "
-            f"output of subquery. Left hand side columns(length: {len(operands)}), right hand side columns(length: "
+            "The number of columns in the left hand side of an IN subquery does not match the number of "
+            "columns in the "
+            f"output of subquery. Left hand side columns(length: {len(operands)}), right hand side "
+            "columns(length: "
             f"{len(row)}).",
             node,
         )
@@ -59,8 +61,10 @@ def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr
     if len(known) < len(kinds):
         raise failure(
             "DATATYPE_MISMATCH.IN_SUBQUERY_DATA_TYPE_MISMATCH",
-            "The data type of one or more elements in the left hand side of an IN subquery is not compatible with the data "
-            f"type of the output of the subquery. Left side: [{names_of([item.type for item in operands])}], right side: "
+            "The data type of one or more elements in the left hand side of an IN subquery is not compatible "
+            "with the data "
+            f"type of the output of the subquery. Left side: [{names_of([item.type for item in operands])}], "
+            "right side: "
             f"[{names_of([item.type for item in row])}].",
             node,
         )

@@ -1,11 +1,13 @@
-"""Reading sqlglot's tree without dropping anything: the table of handlers, what each of them knows, and positions.
+"""Reading sqlglot's tree without dropping anything: the table of handlers, what each of them knows, and
+positions.
 
-Every node class that the binder understands has one handler, registered with the names of the arguments that it reads. A class without a
-handler, or an argument that is set and not known, is refused by name: the binder never guesses.
+Every node class that the binder understands has one handler, registered with the names of the arguments that
+it reads. A class without a handler, or an argument that is set and not known, is refused by name: the binder
+never guesses.
 """
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from sqlglot import exp
 
@@ -15,7 +17,6 @@ from sqlfront_engine.expressions import Expr
 if TYPE_CHECKING:
     from sqlfront_planner.binder.expressions import ExpressionBinder
 
-Node = exp.Expr
 NodeType = TypeVar("NodeType", bound=exp.Expr)
 Handler = Callable[["ExpressionBinder", NodeType], Expr]
 
@@ -28,12 +29,15 @@ HANDLERS: Final[
 _MEANINGLESS: Final = frozenset({"_type"})
 
 
-def handles(*classes: type[NodeType], arguments: str = "this") -> Callable[[Handler], Handler]:
-    """Register a function that binds nodes of these classes, of which it reads ``arguments`` (separated by spaces)."""
+def handles(
+    *classes: type[exp.Expr], arguments: str = "this"
+) -> Callable[[Handler[NodeType]], Handler[NodeType]]:
+    """Register a function that binds nodes of these classes, of which it reads ``arguments`` (separated by
+    spaces)."""
 
-    def decorate(function: Handler) -> Handler:
+    def decorate(function: Handler[NodeType]) -> Handler[NodeType]:
         for node_class in classes:
-            HANDLERS[node_class] = (function, frozenset(arguments.split()))
+            HANDLERS[node_class] = (cast(Handler[exp.Expr], function), frozenset(arguments.split()))
         return function
 
     return decorate

@@ -52,7 +52,8 @@ _ATOMS: Final = {
 def data_type_of(node: exp.Expr) -> pa.DataType:
     """The logical type that a type's name in SQL means.
 
-    Raises ProgrammingError for a decimal out of bounds, NotSupportedError (UNSUPPORTED_DATATYPE) for a type there is not.
+    Raises ProgrammingError for a decimal out of bounds, NotSupportedError (UNSUPPORTED_DATATYPE) for a type
+    there is not.
     """
     assert isinstance(node, exp.DataType)
     kind = node.this

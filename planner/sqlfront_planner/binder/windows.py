@@ -1,7 +1,7 @@
 """Window functions: the OVER clause, its frame, and the calls of one SELECT gathered by window."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -57,11 +57,12 @@ class WindowItem:
         """The item over another row."""
         call = self.call
         arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
-        return replace(
-            self,
-            call=WindowCall(call.function, arguments, call.type, call.frame, call.ignore_nulls),
-            partition=tuple(rewrite(item, self.node) for item in self.partition),
-            order=tuple((rewrite(item, self.node), *rest) for item, *rest in self.order),
+        return WindowItem(
+            WindowCall(call.function, arguments, call.type, call.frame, call.ignore_nulls),
+            tuple(rewrite(item, self.node) for item in self.partition),
+            tuple((rewrite(item, self.node), desc, first) for item, desc, first in self.order),
+            self.name,
+            self.node,
         )
 
 
@@ -261,17 +262,16 @@ def _ranking(
 
 
 def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem, ...]) -> Frame:
-    """The frame of an aggregate: as written, else all rows of the partition up to the current one's peers, or all of them
-    without an order."""
+    """The frame of an aggregate: as written, else all rows of the partition up to the current one's peers, or
+    all of them without an order."""
     spec = window.args.get("spec")
     if spec is None:
         return _RUNNING if order else _WHOLE
     refuse_unknown(spec, frozenset({"kind", "start", "start_side", "end", "end_side"}))
     unit = FrameUnit.ROWS if str(spec.args["kind"]).upper() == "ROWS" else FrameUnit.RANGE
     start = _bound(binder, spec, spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
-    end = 0
-    if spec.args.get("end") is not None:
-        end = _bound(binder, spec, spec.args["end"], spec.args.get("end_side"), "FOLLOWING")
+    last = spec.args.get("end")
+    end = 0 if last is None else _bound(binder, spec, last, spec.args.get("end_side"), "FOLLOWING")
     if start is not None and end is not None and start > end:
         raise failure(
             "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
@@ -314,7 +314,8 @@ def check_order(binder: ExpressionBinder, expression: Expr, node: exp.Expr) -> N
     if not is_orderable(expression.type):
         raise failure(
             "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `sortorder` does not support ordering on '
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `sortorder` does not '
+            "support ordering on "
             f"this type.",
             node,
         )

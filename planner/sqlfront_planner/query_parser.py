@@ -1,0 +1,114 @@
+"""From a query's text to sqlglot's tree, with the errors that Spark's parser would raise."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_planner.statements import Query
+from sqlfront_planner.tokens import SPARK, rewrite, syntax_error_at, tokenize
+
+
+def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
+    """The range of the first word from ``start``, or of the first character if that isn't a letter; comments
+    are skipped. None if there is nothing.
+
+    >>> lead("/* a */ select 1")
+    (8, 14)
+    """
+    match = _LEAD.match(sql, start)
+    return match.span(1) if match else None
+
+
+_LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+([^\W\d]\w*|\S)", re.DOTALL)
+
+
+def parse_query(sql: str, start: int = 0) -> Query:
+    """The query that the text holds from offset ``start`` to its end.
+
+    Raises ProgrammingError (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT), NotSupportedError
+    (UNSUPPORTED_DATATYPE).
+    """
+    blank = re.sub(r"[^\n]", " ", sql[:start]) + sql[start:] if start else sql
+    tokens = _single_statement(tokenize(blank), sql)
+    rewritten = rewrite(tokens, sql)
+    try:
+        tree = _tree(rewritten, sql)
+    except ParseError as error:
+        tree = _with_last_word_as_name(rewritten, sql)
+        if tree is None:
+            raise _syntax_error(error, rewritten, sql) from None
+    if not isinstance(tree, exp.Query | exp.Values):
+        raise syntax_error_at(tokens[0], sql)
+    return Query(sql, sql[tokens[0].start : tokens[-1].end + 1], tree)
+
+
+def _tree(tokens: list[Token], sql: str) -> exp.Expr | None:
+    trees = SPARK.parser().parse(tokens, sql)
+    return trees[0] if trees else None
+
+
+def _with_last_word_as_name(tokens: list[Token], sql: str) -> exp.Expr | None:
+    """``SELECT * FROM t WHERE``: no word is reserved in Spark, so one that ends the text may be an alias."""
+    last = tokens[-1]
+    if last.token_type not in _LAST_WORDS:
+        return None
+    name = Token(TokenType.VAR, sql[last.start : last.end + 1], last.line, last.col, last.start, last.end, [])
+    try:
+        return _tree([*tokens[:-1], name], sql)
+    except ParseError:
+        return None
+
+
+_LAST_WORDS: Final = frozenset(
+    {TokenType.FROM, TokenType.WHERE, TokenType.UNION, TokenType.LIMIT, TokenType.HAVING, TokenType.OFFSET}
+)
+
+
+def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
+    """The tokens without trailing semicolons."""
+    while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
+        tokens = tokens[:-1]
+    for place, token in enumerate(tokens):
+        if token.token_type == TokenType.SEMICOLON:
+            raise syntax_error_at(tokens[place + 1], sql)
+    if not tokens:
+        raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
+    return tokens
+
+
+def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
+    """Spark's PARSE_SYNTAX_ERROR for sqlglot's error: at the token that it names, or, where something is
+    missing after the last one, at the end."""
+    detail = error.errors[0]
+    description = str(detail.get("description"))
+    if description.startswith("Expected TYPE"):
+        return _unknown_type(detail, tokens, sql)
+    place = (detail.get("line"), detail.get("col"))
+    index = next((index for index, token in enumerate(tokens) if (token.line, token.col) == place), None)
+    if index is None:
+        return syntax_error_at(None, sql)
+    if "Required keyword" in description or (
+        index == len(tokens) - 1 and "Unexpected token" not in description
+    ):
+        index += 1
+    return syntax_error_at(tokens[index] if index < len(tokens) else None, sql)
+
+
+def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -> DatabaseError:
+    """Spark's UNSUPPORTED_DATATYPE for the word that sqlglot doesn't know as a type."""
+    place = (detail.get("line"), detail.get("col"))
+    token = next((token for token in tokens if (token.line, token.col) == place), None)
+    if token is None or token.token_type == TokenType.R_PAREN:
+        return syntax_error_at(token, sql)
+    failure = spark_error(
+        "UNSUPPORTED_DATATYPE",
+        f'Unsupported data type "{token.text.upper()}".',
+        position=(token.start, token.end + 1),
+    )
+    failure.locate(sql)
+    return failure

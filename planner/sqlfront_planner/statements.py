@@ -1,0 +1,169 @@
+"""The statements of SQL as frozen data: what :func:`sqlfront_planner.statement.parse` gives."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+import msgspec
+import pyarrow as pa
+from sqlglot import exp
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query: ``tree`` is sqlglot's, ``sql`` the whole text of the statement that holds it, ``text`` the
+    query's own part."""
+
+    sql: str
+    text: str
+    tree: exp.Expr = field(repr=False, compare=False)
+
+
+class ExplainMode(Enum):
+    """How much EXPLAIN tells."""
+
+    SIMPLE = "simple"
+    """The lane, its reason and the plan that runs."""
+    EXTENDED = "extended"
+    """The logical plans too."""
+    ANALYZE = "analyze"
+    """The query is run, and the plan shows rows and times."""
+
+
+class Explain(msgspec.Struct, frozen=True):
+    """``EXPLAIN [EXTENDED | ANALYZE] statement``."""
+
+    mode: ExplainMode
+    statement: "Statement"
+
+
+class CreateTable(msgspec.Struct, frozen=True):
+    """``CREATE [OR REPLACE] TABLE ... USING format``; ``query`` is that of ``AS SELECT``.
+
+    ``schema`` holds the columns as declared, None if there are none (from the data, or the query). ``format``
+    is None where the statement has no USING.
+    """
+
+    name: str
+    format: str | None = None
+    schema: pa.Schema | None = None
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
+    location: str | None = None
+    partitioned_by: tuple[str, ...] = ()
+    clustered_by: tuple[str, ...] = ()
+    buckets: int | None = None
+    query: Query | None = None
+    replace: bool = False
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+class CreateView(msgspec.Struct, frozen=True):
+    """``CREATE [OR REPLACE] [TEMPORARY] VIEW name [(columns)] AS query``."""
+
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    replace: bool = False
+    temporary: bool = False
+    if_not_exists: bool = False
+
+
+class CacheTable(msgspec.Struct, frozen=True):
+    """``CACHE [LAZY] TABLE name [CLUSTERED BY (columns) [INTO n BUCKETS]] [AS query]``."""
+
+    name: str
+    clustered_by: tuple[str, ...] = ()
+    buckets: int | None = None
+    query: Query | None = None
+    lazy: bool = False
+
+
+class UncacheTable(msgspec.Struct, frozen=True):
+    """``UNCACHE TABLE [IF EXISTS] name``."""
+
+    name: str
+    if_exists: bool = False
+
+
+class RelationKind(Enum):
+    """What DROP names."""
+
+    TABLE = "table"
+    """A table."""
+    VIEW = "view"
+    """A view, temporary or not."""
+
+
+class Drop(msgspec.Struct, frozen=True):
+    """``DROP TABLE | VIEW [IF EXISTS] name``."""
+
+    kind: RelationKind
+    name: str
+    if_exists: bool = False
+
+
+class Insert(msgspec.Struct, frozen=True):
+    """``INSERT INTO | OVERWRITE [TABLE] name [(columns)] query``."""
+
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    overwrite: bool = False
+
+
+class ShowTables(msgspec.Struct, frozen=True):
+    """``SHOW TABLES [IN | FROM database] [[LIKE] 'pattern']``."""
+
+    database: str | None = None
+    pattern: str | None = None
+
+
+class DescribeTable(msgspec.Struct, frozen=True):
+    """``DESCRIBE [TABLE] [EXTENDED] name``."""
+
+    name: str
+    extended: bool = False
+
+
+class DescribeQuery(msgspec.Struct, frozen=True):
+    """``DESCRIBE [QUERY] query``: its columns."""
+
+    query: Query
+
+
+class SetOption(msgspec.Struct, frozen=True):
+    """``SET key = value``; without a value the setting is shown, without a key all are."""
+
+    key: str | None = None
+    value: str | None = None
+
+
+class RefreshTable(msgspec.Struct, frozen=True):
+    """``REFRESH [TABLE] name``: forget what is known of its files."""
+
+    name: str
+
+
+class UseDatabase(msgspec.Struct, frozen=True):
+    """``USE database``."""
+
+    database: str
+
+
+Statement = (
+    Query
+    | Explain
+    | CreateTable
+    | CreateView
+    | CacheTable
+    | UncacheTable
+    | Drop
+    | Insert
+    | ShowTables
+    | DescribeTable
+    | DescribeQuery
+    | SetOption
+    | RefreshTable
+    | UseDatabase
+)
