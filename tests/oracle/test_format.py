@@ -127,6 +127,7 @@ def test_error_is_not_an_answer() -> None:
     assert difference(doubles(), Failure("DIVIDE_BY_ZERO", "22012")) is not None
     assert difference(Failure("DIVIDE_BY_ZERO", "22012"), Failure("CAST_OVERFLOW", "22003")) is not None
     assert difference(Failure("A", "1", "one text"), Failure("A", "1", "another text")) is None
+    assert difference(Failure("_LEGACY_ERROR_TEMP_1", None), Failure("A", "1")) is None
 
 
 def _ordered_by_sql(record: Record) -> bool:
