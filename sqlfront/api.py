@@ -31,7 +31,7 @@ def connect(
     """
     given = {"workers": workers, "memory_limit": memory_limit, "timeout": timeout, "time_zone": time_zone}
     changes = {name: value for name, value in given.items() if value is not None}
-    return Connection(Session(replace(config or Config(), **changes)))  # type: ignore[arg-type]
+    return Connection(Session(replace(config or Config(), **changes)))
 
 
 def sql(text: str, args: Parameters | None = None, **frames: ArrowStream) -> Result:

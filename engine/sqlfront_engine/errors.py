@@ -18,17 +18,17 @@ Code raises Spark's conditions through :func:`spark_error`, which knows each con
 from typing import Final
 
 
-class Warning(Exception):  # noqa: A001 - the name that PEP 249 asks for
+class Warning(Exception):
     """PEP 249's warning; an exception class that is never raised, only exported."""
 
 
 class Error(Exception):
     """The base of all errors of sqlfront.
 
-    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` its five characters or
-    None. ``position`` is the half-open range of character offsets in the statement that the error points at, or
-    None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:`` and a caret.
-    ``vertex`` and ``member`` name where a job raised it, None if it wasn't a job.
+    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` its five characters
+    or None. ``position`` is the half-open range of character offsets in the statement that the error points
+    at, or None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:``
+    and a caret. ``vertex`` and ``member`` name where a job raised it, None if it wasn't a job.
     """
 
     def __init__(
@@ -192,8 +192,8 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
 
 
 def spark_error(condition: str, message: str, *, position: tuple[int, int] | None = None) -> DatabaseError:
-    """An error with one of Spark's conditions; a sub-condition (``"WRONG_NUM_ARGS.WITHOUT_SUGGESTION"``) takes the
-    class and SQLSTATE of its parent unless it has an entry of its own.
+    """An error with one of Spark's conditions; a sub-condition (``"WRONG_NUM_ARGS.WITHOUT_SUGGESTION"``)
+    takes the class and SQLSTATE of its parent unless it has an entry of its own.
 
     >>> error = spark_error("DIVIDE_BY_ZERO", "Division by zero.")
     >>> type(error).__name__, str(error)

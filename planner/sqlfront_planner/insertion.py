@@ -12,7 +12,8 @@ from sqlfront_planner.logical import LogicalPlan, Project
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
-    """The plan's rows as rows of the table: by position, to the named ``columns`` if there are any; the others get null.
+    """The plan's rows as rows of the table: by position, to the named ``columns`` if there are any; the
+    others get null.
 
     Raises ProgrammingError: INSERT_COLUMN_ARITY_MISMATCH, UNRESOLVED_COLUMN, COLUMN_ALREADY_EXISTS, or
     INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that store assignment doesn't convert.
@@ -39,7 +40,8 @@ def _targets(table: str, schema: pa.Schema, columns: tuple[str, ...]) -> list[in
             known = ", ".join(f"`{name}`" for name in schema.names)
             raise spark_error(
                 "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-                f"A column with name `{column}` cannot be resolved in table `{table}`. Its columns are {known}.",
+                f"A column with name `{column}` cannot be resolved in table `{table}`. "
+                f"Its columns are {known}.",
             )
         target = names.index(column.lower())
         if target in targets:
@@ -67,14 +69,14 @@ def _store(value: Column, field: pa.Field, table: str) -> Expr:
 
 
 def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether store assignment converts: numbers to numbers, dates and timestamps to each other, anything atomic to string, null
-    to anything; nested types element by element.
+    """Whether store assignment converts: numbers to numbers, dates and timestamps to each other, anything
+    atomic to string, null to anything; nested types element by element.
 
     >>> is_storable(pa.float64(), pa.int32()), is_storable(pa.string(), pa.int32())
     (True, False)
     """
     kinds = pa.types
-    if source == target or source == VOID:
+    if source in (target, VOID):
         return True
     if is_string(target):
         return not kinds.is_nested(source)
@@ -87,7 +89,9 @@ def is_storable(source: pa.DataType, target: pa.DataType) -> bool:
     if kinds.is_list(source) and kinds.is_list(target):
         return is_storable(source.value_type, target.value_type)
     if kinds.is_map(source) and kinds.is_map(target):
-        return is_storable(source.key_type, target.key_type) and is_storable(source.item_type, target.item_type)
+        return is_storable(source.key_type, target.key_type) and is_storable(
+            source.item_type, target.item_type
+        )
     if kinds.is_struct(source) and kinds.is_struct(target) and source.num_fields == target.num_fields:
         pairs = [(source.field(index).type, target.field(index).type) for index in range(source.num_fields)]
         return all(is_storable(left, right) for left, right in pairs)

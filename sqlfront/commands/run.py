@@ -24,8 +24,8 @@ Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
 NOTHING: Final[Made] = (pa.schema([]), (), None)
 
 
-def wrote(rows: int) -> Made:
-    """What a command gives that wrote rows."""
+def wrote(rows: int | None) -> Made:
+    """What a command gives that wrote rows (None: it wrote none)."""
     return pa.schema([]), (), rows
 
 

@@ -12,7 +12,7 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable, partitioning_of
 from sqlfront_engine.errors import DataError, ProgrammingError
 from sqlfront_engine.types import VOID
-from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
+from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statement import (
@@ -33,12 +33,12 @@ DEFAULT_FORMAT: Final = "memory"
 def create_table(run: Run, statement: CreateTable) -> Made:
     """CREATE TABLE: entered in the catalog only when it holds its rows."""
     catalog = run.session.catalog
-    present = catalog.lookup(tuple(statement.name.split("."))) if not statement.temporary else None
-    if present is not None and isinstance(present, ViewEntry | TableEntry) and not present.temporary:
+    present = None if statement.temporary else catalog.lookup(tuple(statement.name.split(".")))
+    if present is not None and not present.temporary:
         if statement.if_not_exists:
             return NOTHING
         if not statement.replace:
-            catalog.add(present)
+            raise already_exists(present)
     query = None if statement.query is None else run.bind(statement.query)
     if query is not None and statement.schema is not None:
         raise ProgrammingError("CREATE TABLE ... AS SELECT takes no column list; its columns are the query's")
