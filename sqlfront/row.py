@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, SupportsIndex
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
@@ -38,12 +38,12 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
             return self[names.index(name)]
         raise AttributeError(f"the row has no column {name!r}; its columns are {', '.join(names)}")
 
-    def __getitem__(self, key: object) -> object:  # type: ignore[override]
+    def __getitem__(self, key: SupportsIndex | slice | str) -> object:  # type: ignore[override]
         if isinstance(key, str):
             if key not in self._names:
                 raise KeyError(f"the row has no column {key!r}; its columns are {', '.join(self._names)}")
             return super().__getitem__(self._names.index(key))
-        return super().__getitem__(key)  # type: ignore[index]
+        return super().__getitem__(key)
 
     def asDict(self) -> dict[str, object]:  # noqa: N802 - PySpark's name
         """The values by column name."""

@@ -1,8 +1,8 @@
-"""Spark's types as Arrow types: the logical ones that schemas show, and the physical forms that batches carry.
+"""Spark's types as Arrow types: the logical ones of schemas, and the physical forms that batches carry.
 
-Every schema (of a plan, a processor, a table, a result) holds **logical** types, listed in :data:`PRIMITIVES`,
-plus ``decimal128(p, s)``, lists, structs and maps of them. Inside the engine a batch carries the **physical** form
-of a logical type, the one Arrow's kernels are quick at:
+Every schema (of a plan, a processor, a table, a result) holds **logical** types: those of :data:`PRIMITIVES`,
+``decimal128(p, s)``, and lists, structs and maps of them. Inside the engine a batch carries the **physical**
+form of a logical type, the one Arrow's kernels are quick at:
 
 * ``decimal128(p <= 18, s)`` always travels as ``decimal64(p, s)``, whose int64 view is free;
 * a string column may be ``string`` or ``dictionary(int32, string)``, batch by batch;
