@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import from_values
 from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_engine.evaluate.lazy import Evaluator
@@ -25,7 +26,7 @@ _TAKE: Final = pc.get_function("array_take")
 #: index.
 _FEW: Final = 0.125
 
-_NO_ROWS: Final = pa.array([], pa.uint64())
+_NO_ROWS: Final = from_values((), pa.uint64())
 
 
 class Selection(msgspec.Struct, frozen=True):
