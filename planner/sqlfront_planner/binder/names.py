@@ -15,16 +15,15 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Literal
-from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.functions.windows import lookup_window
+from sqlfront_planner.binder.call_names import call_text
 from sqlfront_planner.binder.constants import constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
 from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import parts_of
 from sqlfront_planner.binder.type_names import data_type_of
-from sqlfront_planner.tokens import FUNCTION_MARK, NOT_NULL_MARK
+from sqlfront_planner.binder.window_names import ignore_nulls_text, window_text
+from sqlfront_planner.tokens import NOT_NULL_MARK
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.expressions import ExpressionBinder
@@ -52,99 +51,6 @@ _BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.Or: "OR",
 }
 
-#: Functions that show under another name than the one written.
-_SHOWN: Final = {
-    **{
-        name: name.upper()
-        for name in [
-            "acos",
-            "acosh",
-            "asin",
-            "asinh",
-            "atan",
-            "atan2",
-            "atanh",
-            "cbrt",
-            "cos",
-            "cosh",
-            "cot",
-            "csc",
-            "degrees",
-            "e",
-            "exp",
-            "expm1",
-            "hypot",
-            "log10",
-            "log1p",
-            "log2",
-            "pi",
-            "power",
-            "radians",
-            "sec",
-            "signum",
-            "sin",
-            "sinh",
-            "sqrt",
-            "tan",
-            "tanh",
-            "regexp_like",
-            "rlike",
-        ]
-    },
-    "random": "rand",
-    "array_agg": "collect_list",
-    "dateadd": "date_add",
-    "curdate": "current_date",
-    "current_database": "current_schema",
-    "regexp": "REGEXP",
-}
-
-#: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
-_DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
-    "round": (1, ("0",)),
-    "bround": (1, ("0",)),
-    "substring": (2, ("2147483647",)),
-    "substr": (2, ("2147483647",)),
-    "split": (2, ("-1",)),
-    "replace": (2, ("",)),
-    "locate": (2, ("1",)),
-    "position": (2, ("1",)),
-    "overlay": (3, ("-1",)),
-    "regexp_replace": (3, ("1",)),
-    "regexp_extract": (2, ("1",)),
-    "regexp_instr": (2, ("0",)),
-    "regexp_extract_all": (2, ("1",)),
-    "months_between": (2, ("true",)),
-    "unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
-    "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
-    "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
-    "sort_array": (1, ("true",)),
-}
-_CAST_FUNCTIONS: Final = frozenset(
-    [
-        "boolean",
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "decimal",
-        "string",
-        "binary",
-        "date",
-        "timestamp",
-    ]
-)
-_UNIT_FUNCTIONS: Final = {
-    "timestampadd": "timestampadd",
-    "dateadd": "timestampadd",
-    "date_add": "timestampadd",
-    "timestampdiff": "timestampdiff",
-    "datediff": "timestampdiff",
-    "date_diff": "timestampdiff",
-}
-
 
 def result_name(node: exp.Expr, binder: "ExpressionBinder") -> str:
     """The name of a select list's column without an alias."""
@@ -168,6 +74,11 @@ def name_of(node: exp.Expr, binder: "ExpressionBinder") -> str:
         return _binary(node, operator, binder)
     maker = _TEXTS.get(type(node))
     return maker(node, binder) if maker is not None else node.sql("spark")
+
+
+def _text(binder: "ExpressionBinder") -> Callable[[exp.Expr], str]:
+    """:func:`name_of` at one place."""
+    return lambda part: name_of(part, binder)
 
 
 def _is_field(node: exp.Column, binder: "ExpressionBinder") -> bool:
@@ -405,138 +316,9 @@ def _list(nodes: Sequence[exp.Expr], binder: "ExpressionBinder") -> str:
     return ", ".join(name_of(node, binder) for node in nodes)
 
 
-# ---- calls
-
-
-def _call(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    written = node.this if isinstance(node.this, str) else node.this.name
-    name = str(written).removeprefix(FUNCTION_MARK).lower()
-    special = _CALLS.get(name)
-    if special is not None and len(node.expressions) in special[0]:
-        return special[1]([name_of(part, binder) for part in node.expressions])
-    if name in _CAST_FUNCTIONS and len(node.expressions) == 1:
-        return name_of(node.expressions[0], binder)
-    if name in _UNIT_FUNCTIONS and len(node.expressions) == 3:
-        unit, *rest = node.expressions
-        return f"{_UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, binder)})"
-    if name == "datepart" and len(node.expressions) == 2:
-        return f"datepart({name_of(node.expressions[0], binder)} FROM {name_of(node.expressions[1], binder)})"
-    if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
-        return "count(1)"
-    if name in ("lpad", "rpad") and len(node.expressions) == 2:
-        padding = "X'00'" if binder.bind(node.expressions[0]).type == types.BINARY else " "
-        return f"{name}({_list(node.expressions, binder)}, {padding})"
-    arguments, distinct = _arguments(node, binder)
-    if name == "struct":
-        arguments = [_struct_field(part, binder) for part in node.expressions]
-    shown, defaults = _shown(name, len(arguments))
-    entry = lookup_aggregate(name)
-    if entry is not None:
-        hidden = set(entry.hidden)
-        arguments = [text for place, text in enumerate(arguments) if place not in hidden]
-    return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join([*arguments, *defaults])})"
-
-
-def _arguments(node: exp.Expr, binder: "ExpressionBinder") -> tuple[list[str], bool]:
-    """The texts of the arguments (a star is all columns), and whether they are DISTINCT."""
-    nodes, distinct = node.expressions, False
-    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
-        nodes, distinct = nodes[0].expressions, True
-    texts: list[str] = []
-    for part in nodes:
-        if isinstance(part, exp.Star):
-            texts += [column.name for column in binder.scope.visible()]
-        else:
-            texts.append(name_of(part, binder))
-    return texts, distinct
-
-
-def _struct_field(part: exp.Expr, binder: "ExpressionBinder") -> str:
-    if isinstance(part, exp.Alias):
-        return f"{name_of(part.this, binder)} AS {part.alias}"
-    return name_of(part, binder)
-
-
-def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
-    """The name that a function shows, and the defaults that follow its arguments."""
-    entry = lookup_aggregate(name) or lookup_window(name)
-    if entry is not None:
-        missing = count - (len(entry.arguments) - entry.optional)
-        defaults = entry.shown_defaults[missing:] if entry.optional else entry.shown_defaults
-        return entry.display or _SHOWN.get(name, name), tuple(defaults)
-    least, defaults = _DEFAULTS.get(name, (0, ()))
-    shown = _SHOWN.get(name)
-    if shown is None:
-        scalar = registry.lookup(name)
-        shown = (scalar.display if scalar is not None else None) or name
-        shown = name if shown in registry.OPERATORS.values() else shown
-    return shown, defaults[max(count - least, 0) :]
-
-
 def _filter(node: exp.Expr, binder: "ExpressionBinder") -> str:
     assert isinstance(node, exp.Filter)
     return f"{name_of(node.this, binder)} FILTER (WHERE {name_of(node.expression.this, binder)})"
-
-
-def _ignore_nulls(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    text = name_of(node.this, binder)
-    if isinstance(node, exp.RespectNulls):
-        return text
-    if text.startswith("nth_value("):
-        return f"{text} ignore nulls"
-    for name in ("first", "last"):
-        text = text.replace(f"{name}_value(", f"{name}(", 1) if text.startswith(f"{name}_value(") else text
-    return text
-
-
-def _window(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    assert isinstance(node, exp.Window)
-    window = binder.window(node)
-    function = name_of(node.this, binder)
-    parts = []
-    partition = window.args.get("partition_by")
-    if partition:
-        parts.append(f"PARTITION BY {_list(partition, binder)}")
-    order = window.args.get("order")
-    if order is not None:
-        parts.append(f"ORDER BY {', '.join(_ordered(item, binder) for item in order.expressions)}")
-    parts.append(_frame_text(node, window, function, binder))
-    return f"{function} OVER ({' '.join(parts)})"
-
-
-def _ordered(item: exp.Expr, binder: "ExpressionBinder") -> str:
-    direction = "DESC" if item.args.get("desc") else "ASC"
-    nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
-    return f"{name_of(item.this, binder)} {direction} NULLS {nulls}"
-
-
-def _frame_text(node: exp.Window, window: exp.Window, function: str, binder: "ExpressionBinder") -> str:
-    """The frame; ranking functions and lag and lead have one of their own."""
-    inner = node.this
-    while not isinstance(inner, exp.Anonymous):
-        inner = inner.this
-    name = str(inner.this).removeprefix(FUNCTION_MARK).lower()
-    if name in ("lag", "lead"):
-        offset = name_of(inner.expressions[1], binder) if len(inner.expressions) > 1 else "1"
-        if name == "lag":
-            offset = offset[1:] if offset.startswith("-") else f"-{offset}"
-            offset = "0" if offset == "-0" else offset
-        return f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
-    if name in ("row_number", "rank", "dense_rank", "percent_rank", "ntile"):
-        return "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-    spec = window.args.get("spec")
-    if spec is None:
-        if window.args.get("order") is None:
-            return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
-        return "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-    start = _bound(spec.args.get("start"), spec.args.get("start_side"), binder)
-    end = _bound(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), binder)
-    return f"{str(spec.args['kind']).upper()} BETWEEN {start} AND {end}"
-
-
-def _bound(value: object, side: object, binder: "ExpressionBinder") -> str:
-    text = name_of(value, binder) if isinstance(value, exp.Expr) else str(value)
-    return text.upper() if not side else f"{text} {side}".upper()
 
 
 def _scalar_subquery(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -551,41 +333,6 @@ def _outer_names(query: exp.Expr, binder: "ExpressionBinder") -> str:
     """The enclosing query's columns that a subquery reads, in its order."""
     return ", ".join(binder.queries.outer_names(query, binder.scope))
 
-
-def _if(arguments: list[str]) -> str:
-    return f"(IF({', '.join(arguments)}))"
-
-
-def _like_call(arguments: list[str]) -> str:
-    escape = f" ESCAPE '{arguments[2]}'" if len(arguments) == 3 else ""
-    return f"{arguments[0]} LIKE {arguments[1]}{escape}"
-
-
-def _log(arguments: list[str]) -> str:
-    return f"LOG({', '.join(arguments if len(arguments) == 2 else ['E()', *arguments])})"
-
-
-def _trim_of(position: str) -> Callable[[list[str]], str]:
-    return lambda arguments: f"TRIM({position} {arguments[0]} FROM {arguments[1]})"
-
-
-#: Calls that don't show as calls: argument counts, and the text from the arguments' texts.
-_CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
-    "if": ((3,), _if),
-    "isnull": ((1,), lambda arguments: f"({arguments[0]} IS NULL)"),
-    "isnotnull": ((1,), lambda arguments: f"({arguments[0]} IS NOT NULL)"),
-    "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),
-    "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
-    "like": ((2, 3), _like_call),
-    "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
-    "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
-    "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),
-    "log": ((1, 2), _log),
-    "ltrim": ((2,), _trim_of("LEADING")),
-    "rtrim": ((2,), _trim_of("TRAILING")),
-    "assert_true": ((1,), lambda arguments: f"assert_true({arguments[0]}, '{arguments[0]}' is not true!)"),
-    "unix_timestamp": ((0,), lambda arguments: "unix_timestamp(current_timestamp(), yyyy-MM-dd HH:mm:ss)"),
-}
 
 Text = Callable[[exp.Expr, "ExpressionBinder"], str]
 
@@ -627,11 +374,11 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.Trim: _trim,
     exp.StrPosition: _position,
     exp.Overlay: _overlay,
-    exp.Anonymous: _call,
+    exp.Anonymous: lambda node, binder: call_text(node, binder, _text(binder)),
     exp.Filter: _filter,
-    exp.IgnoreNulls: _ignore_nulls,
-    exp.RespectNulls: _ignore_nulls,
-    exp.Window: _window,
+    exp.IgnoreNulls: lambda node, binder: ignore_nulls_text(node, _text(binder)),
+    exp.RespectNulls: lambda node, binder: ignore_nulls_text(node, _text(binder)),
+    exp.Window: lambda node, binder: window_text(node, binder, _text(binder)),
     exp.Subquery: _scalar_subquery,
     exp.Exists: _exists,
 }

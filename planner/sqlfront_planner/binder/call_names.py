@@ -1,0 +1,216 @@
+"""The text of function calls in names of result columns: the name that shows, and the defaults."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.functions import registry
+from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlfront_engine.functions.windows import lookup_window
+from sqlfront_planner.tokens import FUNCTION_MARK
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.expressions import ExpressionBinder
+
+Text = Callable[[exp.Expr], str]
+
+#: Functions that show under another name than the one written.
+_SHOWN: Final = {
+    **{
+        name: name.upper()
+        for name in [
+            "acos",
+            "acosh",
+            "asin",
+            "asinh",
+            "atan",
+            "atan2",
+            "atanh",
+            "cbrt",
+            "cos",
+            "cosh",
+            "cot",
+            "csc",
+            "degrees",
+            "e",
+            "exp",
+            "expm1",
+            "hypot",
+            "log10",
+            "log1p",
+            "log2",
+            "pi",
+            "power",
+            "radians",
+            "sec",
+            "signum",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+            "regexp_like",
+            "rlike",
+        ]
+    },
+    "random": "rand",
+    "array_agg": "collect_list",
+    "dateadd": "date_add",
+    "curdate": "current_date",
+    "current_database": "current_schema",
+    "regexp": "REGEXP",
+}
+
+#: Arguments that Spark fills in: by name, how many the call has without them, and what they show.
+_DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
+    "round": (1, ("0",)),
+    "bround": (1, ("0",)),
+    "substring": (2, ("2147483647",)),
+    "substr": (2, ("2147483647",)),
+    "split": (2, ("-1",)),
+    "replace": (2, ("",)),
+    "locate": (2, ("1",)),
+    "position": (2, ("1",)),
+    "overlay": (3, ("-1",)),
+    "regexp_replace": (3, ("1",)),
+    "regexp_extract": (2, ("1",)),
+    "regexp_instr": (2, ("0",)),
+    "regexp_extract_all": (2, ("1",)),
+    "months_between": (2, ("true",)),
+    "unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "sort_array": (1, ("true",)),
+}
+_CAST_FUNCTIONS: Final = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "decimal",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+    ]
+)
+_UNIT_FUNCTIONS: Final = {
+    "timestampadd": "timestampadd",
+    "dateadd": "timestampadd",
+    "date_add": "timestampadd",
+    "timestampdiff": "timestampdiff",
+    "datediff": "timestampdiff",
+    "date_diff": "timestampdiff",
+}
+
+
+def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
+    """The text of a function call; ``text`` makes that of an argument."""
+    written = node.this if isinstance(node.this, str) else node.this.name
+    name = str(written).removeprefix(FUNCTION_MARK).lower()
+    special = _CALLS.get(name)
+    if special is not None and len(node.expressions) in special[0]:
+        return special[1]([text(part) for part in node.expressions])
+    if name in _CAST_FUNCTIONS and len(node.expressions) == 1:
+        return text(node.expressions[0])
+    if name in _UNIT_FUNCTIONS and len(node.expressions) == 3:
+        unit, *rest = node.expressions
+        return f"{_UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, text)})"
+    if name == "datepart" and len(node.expressions) == 2:
+        return f"datepart({text(node.expressions[0])} FROM {text(node.expressions[1])})"
+    if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
+        return "count(1)"
+    if name in ("lpad", "rpad") and len(node.expressions) == 2:
+        padding = "X'00'" if binder.bind(node.expressions[0]).type == types.BINARY else " "
+        return f"{name}({_list(node.expressions, text)}, {padding})"
+    arguments, distinct = _arguments(node, binder, text)
+    if name == "struct":
+        arguments = [_struct_field(part, text) for part in node.expressions]
+    shown, defaults = _shown(name, len(arguments))
+    entry = lookup_aggregate(name)
+    if entry is not None:
+        hidden = set(entry.hidden)
+        arguments = [text for place, text in enumerate(arguments) if place not in hidden]
+    return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join([*arguments, *defaults])})"
+
+
+def _arguments(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> tuple[list[str], bool]:
+    """The texts of the arguments (a star is all columns), and whether they are DISTINCT."""
+    nodes, distinct = node.expressions, False
+    if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):
+        nodes, distinct = nodes[0].expressions, True
+    texts: list[str] = []
+    for part in nodes:
+        if isinstance(part, exp.Star):
+            texts += [column.name for column in binder.scope.visible()]
+        else:
+            texts.append(text(part))
+    return texts, distinct
+
+
+def _struct_field(part: exp.Expr, text: Text) -> str:
+    if isinstance(part, exp.Alias):
+        return f"{text(part.this)} AS {part.alias}"
+    return text(part)
+
+
+def _shown(name: str, count: int) -> tuple[str, tuple[str, ...]]:
+    """The name that a function shows, and the defaults that follow its arguments."""
+    entry = lookup_aggregate(name) or lookup_window(name)
+    if entry is not None:
+        missing = count - (len(entry.arguments) - entry.optional)
+        defaults = entry.shown_defaults[missing:] if entry.optional else entry.shown_defaults
+        return entry.display or _SHOWN.get(name, name), tuple(defaults)
+    least, defaults = _DEFAULTS.get(name, (0, ()))
+    shown = _SHOWN.get(name)
+    if shown is None:
+        scalar = registry.lookup(name)
+        shown = (scalar.display if scalar is not None else None) or name
+        shown = name if shown in registry.OPERATORS.values() else shown
+    return shown, defaults[max(count - least, 0) :]
+
+
+def _list(nodes: Sequence[exp.Expr], text: Text) -> str:
+    return ", ".join(map(text, nodes))
+
+
+def _if(arguments: list[str]) -> str:
+    return f"(IF({', '.join(arguments)}))"
+
+
+def _like_call(arguments: list[str]) -> str:
+    escape = f" ESCAPE '{arguments[2]}'" if len(arguments) == 3 else ""
+    return f"{arguments[0]} LIKE {arguments[1]}{escape}"
+
+
+def _log(arguments: list[str]) -> str:
+    return f"LOG({', '.join(arguments if len(arguments) == 2 else ['E()', *arguments])})"
+
+
+def _trim_of(position: str) -> Callable[[list[str]], str]:
+    return lambda arguments: f"TRIM({position} {arguments[0]} FROM {arguments[1]})"
+
+
+#: Calls that don't show as calls: argument counts, and the text from the arguments' texts.
+_CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
+    "if": ((3,), _if),
+    "isnull": ((1,), lambda arguments: f"({arguments[0]} IS NULL)"),
+    "isnotnull": ((1,), lambda arguments: f"({arguments[0]} IS NOT NULL)"),
+    "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),
+    "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
+    "like": ((2, 3), _like_call),
+    "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
+    "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
+    "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),
+    "log": ((1, 2), _log),
+    "ltrim": ((2,), _trim_of("LEADING")),
+    "rtrim": ((2,), _trim_of("TRAILING")),
+    "assert_true": ((1,), lambda arguments: f"assert_true({arguments[0]}, '{arguments[0]}' is not true!)"),
+    "unix_timestamp": ((0,), lambda arguments: "unix_timestamp(current_timestamp(), yyyy-MM-dd HH:mm:ss)"),
+}
