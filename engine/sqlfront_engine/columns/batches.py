@@ -10,8 +10,9 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import bitmap, from_numpy
 from sqlfront_engine.types import logical, physical
 
+Integers = npt.NDArray[np.int64]
 #: Row numbers.
-Rows = npt.NDArray[np.int64]
+Rows = Integers
 Mask = npt.NDArray[np.bool_]
 
 

@@ -9,16 +9,21 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_engine.columns.batches import Mask
-
-Integers = npt.NDArray[np.int64]
+from sqlfront_engine.columns.batches import Integers, Mask
+from sqlfront_engine.columns.hashing import IntegerTable
+from sqlfront_engine.columns.text import TextTable, is_hashable_text
 
 #: Codes are combined by multiplication as long as their bound stays below this.
 MAX_BOUND: Final = 2**62
 
 
+#: Beyond a few times that many rows some are looked at before a column of strings is encoded.
+SAMPLE_ROWS: Final = 1024
+
+
 class Codes(msgspec.Struct, frozen=True):
-    """One integer per row, ``0 <= value < bound``."""
+    """One integer per row, ``0 <= value < bound``; any integers at all if the bound is above
+    :data:`MAX_BOUND`."""
 
     values: Integers
     bound: int
@@ -94,7 +99,7 @@ def encode(column: pa.Array) -> Codes:
     hashable = to_hashable(column)
     if hashable is None:
         return _encode_objects(column.to_pylist())
-    return _with_null(_dictionary_codes(hashable.dictionary_encode()), column)
+    return _with_null(_encode_bytes(hashable), column)
 
 
 def to_hashable(column: pa.Array) -> pa.Array | None:
@@ -125,10 +130,8 @@ def combine(codes: Sequence[Codes], length: int) -> Codes:
 
 
 def compact(codes: Codes) -> Codes:
-    """Codes that are equal where the given ones are, with a bound of at most the number of different
-    values."""
-    encoded = from_numpy(codes.values, pa.int64()).dictionary_encode()
-    return Codes(numpy_view(encoded.indices).astype(np.int64), max(1, len(encoded.dictionary)))
+    """Codes that are equal where the given ones are, with a bound of at most the number of rows."""
+    return Codes(IntegerTable(codes.values).numbers, max(1, len(codes.values)))
 
 
 def value_range(values: Integers, valid: Mask | None) -> tuple[int, int]:
@@ -144,12 +147,25 @@ def _encode_integers(values: Integers, column: pa.Array) -> Codes:
     valid = valid_mask(column)
     low, high = value_range(values, valid)
     bound = max(1, high - low + 1)
-    if bound >= MAX_BOUND:
-        return _with_null(compact(Codes(values, bound)), column)
-    codes = values - low if low else values
+    if bound > MAX_BOUND:
+        codes = Codes(values, bound)
+        return codes if valid is None else _with_null(compact(codes), column)
+    distance = values - low if low else values
     if valid is None:
-        return Codes(codes, bound)
-    return Codes(np.where(valid, codes, bound), bound + 1)
+        return Codes(distance, bound)
+    return Codes(np.where(valid, distance, bound), bound + 1)
+
+
+def _encode_bytes(column: pa.Array) -> Codes:
+    """Codes of strings: by Arrow's dictionary if that is likely to fit a small cache, else by their
+    hashes."""
+    if len(column) > 4 * SAMPLE_ROWS and is_hashable_text(column):
+        sample = column.slice(0, SAMPLE_ROWS)
+        if 2 * len(sample.unique()) > SAMPLE_ROWS:
+            table = TextTable(column)
+            if table.exact:
+                return Codes(table.numbers, table.missing)
+    return _dictionary_codes(column.dictionary_encode())
 
 
 def _dictionary_codes(column: pa.Array) -> Codes:

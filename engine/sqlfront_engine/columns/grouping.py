@@ -7,8 +7,9 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import Rows
-from sqlfront_engine.columns.encoding import Codes, Integers, combine, encode
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.columns.batches import Integers, Rows, gather, row_indices
+from sqlfront_engine.columns.encoding import SAMPLE_ROWS, Codes, combine, encode
 from sqlfront_engine.columns.hashing import IntegerTable
 
 #: Codes are addressed directly if their bound is at most this many times the number of rows, or SMALL_BOUND.
@@ -38,7 +39,34 @@ def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
     """
     if not columns:
         return Grouping(np.zeros(length, np.int64), 1, np.zeros(1, np.int64))
-    return group_codes(combine([encode(column) for column in columns], length))
+    plain = [column for column in columns if not _is_costly(column)]
+    if not plain or len(plain) == len(columns):
+        return group_codes(combine([encode(column) for column in columns], length))
+    grouping = group_codes(combine([encode(column) for column in plain], length))
+    splitting = [column for column in columns if _is_costly(column) and not _follows(column, grouping)]
+    if not splitting:
+        return grouping
+    codes = [Codes(grouping.ids, grouping.size), *(encode(column) for column in splitting)]
+    return group_codes(combine(codes, length))
+
+
+def _is_costly(column: pa.Array) -> bool:
+    """Whether encoding the column takes much longer than comparing it."""
+    return bool(pa.types.is_string(column.type) or pa.types.is_binary(column.type))
+
+
+def _follows(column: pa.Array, grouping: Grouping) -> bool:
+    """Whether all rows of a group have the same value, as a customer's rows have its name and address. The
+    first rows are tried first."""
+    if grouping.size == len(column):
+        return True
+    if column.null_count:
+        return False
+    for rows in (min(len(column), SAMPLE_ROWS), len(column)):
+        others = row_indices(grouping.rows[grouping.ids[:rows]])
+        if pc.all(pc.equal(column.slice(0, rows), gather(column, others))).as_py() is False:
+            return False
+    return True
 
 
 def group_codes(codes: Codes) -> Grouping:

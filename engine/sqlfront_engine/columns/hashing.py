@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from sqlfront_engine.columns.encoding import Integers
+from sqlfront_engine.columns.batches import Integers
 
 Words = npt.NDArray[np.uint64]
 

@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view, valid_mask
-from sqlfront_engine.columns.batches import Mask, Rows, mask_array
+from sqlfront_engine.columns.batches import Integers, Mask, Rows, mask_array
 from sqlfront_engine.columns.encoding import (
     MAX_BOUND,
     Codes,
-    Integers,
     as_integers,
     decimal_words,
     dictionary_indices,
@@ -23,12 +22,15 @@ from sqlfront_engine.columns.encoding import (
     value_range,
 )
 from sqlfront_engine.columns.hashing import IntegerTable
+from sqlfront_engine.columns.text import TextTable, is_hashable_text
 
 #: A number may be its code as long as there are at most so many codes per row, or SMALL_BOUND.
 CODES_PER_ROW: Final = 16
 SMALL_BOUND: Final = 65_536
 #: In keys of several columns each column's codes stay below this, so that two always combine.
 MAX_COLUMN_BOUND: Final = 2**31
+#: So many strings are worth a table that is kept from call to call.
+MAX_VALUES: Final = 1024
 
 
 class KeyDirectory:
@@ -153,13 +155,12 @@ class _TableCoder:
         return self._table.find(values)
 
 
-class _ValueCoder:
-    """Strings and the like, by Arrow's lookup, which hashes the known values anew at each call."""
+class _StringCoder:
+    """Strings and the like; a dictionary's values are looked up once."""
 
-    def __init__(self, column: pa.Array) -> None:
-        self._values = column.unique()
-        self.bound = len(self._values) + 1
-        self.fixed_cost = len(self._values)
+    def __init__(self, known: int) -> None:
+        self.bound = known + 1
+        self.fixed_cost = 0
         self._dictionary: pa.Array | None = None
         self._dictionary_codes: Integers = np.zeros(0, np.int64)
 
@@ -174,11 +175,33 @@ class _ValueCoder:
         return self._dictionary_codes[dictionary_indices(column)]
 
     def _look_up(self, column: pa.Array) -> Integers:
-        hashable = to_hashable(column)
-        found = pc.index_in(hashable, value_set=self._values)
+        raise NotImplementedError
+
+
+class _ValueCoder(_StringCoder):
+    """Few different values, by Arrow's lookup, which hashes them anew at each call."""
+
+    def __init__(self, values: pa.Array) -> None:
+        super().__init__(len(values))
+        self.fixed_cost = len(values)
+        self._values = values
+
+    def _look_up(self, column: pa.Array) -> Integers:
+        found = pc.index_in(to_hashable(column), value_set=self._values)
         codes = numpy_view(found).astype(np.int64)
-        missing = valid_mask(found)
-        return codes if missing is None else np.where(missing, codes, self.bound - 1)
+        known = valid_mask(found)
+        return codes if known is None else np.where(known, codes, self.bound - 1)
+
+
+class _TextCoder(_StringCoder):
+    """Many different strings, by their hashes."""
+
+    def __init__(self, table: TextTable) -> None:
+        super().__init__(table.missing)
+        self._table = table
+
+    def _look_up(self, column: pa.Array) -> Integers:
+        return self._table.find(column)
 
 
 class _ObjectCoder:
@@ -203,7 +226,7 @@ def _make_coder(column: pa.Array, max_bound: int) -> _Coder:
     if pa.types.is_null(data_type):
         return _ObjectCoder(column)
     if pa.types.is_dictionary(data_type):
-        return _ValueCoder(column.dictionary)
+        return _make_string_coder(column.dictionary)
     values = as_integers(column)
     if values is not None:
         low, high = value_range(values, valid_mask(column))
@@ -212,7 +235,15 @@ def _make_coder(column: pa.Array, max_bound: int) -> _Coder:
         if not pa.types.is_decimal128(data_type):
             return _TableCoder(values)
     hashable = to_hashable(column)
-    return _ObjectCoder(column) if hashable is None else _ValueCoder(hashable)
+    return _ObjectCoder(column) if hashable is None else _make_string_coder(hashable)
+
+
+def _make_string_coder(column: pa.Array) -> _Coder:
+    if len(column) > MAX_VALUES and is_hashable_text(column):
+        table = TextTable(column)
+        if table.exact:
+            return _TextCoder(table)
+    return _ValueCoder(column.unique())
 
 
 def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Mask | None:

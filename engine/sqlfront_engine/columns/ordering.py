@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view, valid_mask
-from sqlfront_engine.columns.batches import Rows
+from sqlfront_engine.columns.batches import Integers, Rows
 from sqlfront_engine.columns.encoding import (
     MAX_BOUND,
     Codes,
-    Integers,
     as_integers,
     canonical_floats,
     decimal_words,
@@ -53,7 +52,7 @@ def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = Tru
         values = _wide_ranks(column)
     low, high = value_range(values, valid)
     bound = max(1, high - low + 1)
-    if bound >= MAX_BOUND:
+    if bound > MAX_BOUND:
         values = _dense_ranks(values, np.argsort(values))
         low, high = value_range(values, valid)
         bound = high - low + 1

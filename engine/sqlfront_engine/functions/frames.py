@@ -19,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_engine.columns.batches import Rows, concat_columns, gather, row_indices
-from sqlfront_engine.columns.encoding import Integers
+from sqlfront_engine.columns.batches import Integers, Rows, concat_columns, gather, row_indices
 from sqlfront_engine.columns.ordering import ranks, sorting_order
 from sqlfront_engine.columns.window_rows import Bounds, WindowRows
 from sqlfront_engine.functions.accumulators.base import (

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.columns.encoding import Integers, canonical
+from sqlfront_engine.columns.batches import Integers, make_batch
+from sqlfront_engine.columns.encoding import canonical
 from sqlfront_engine.functions.accumulators.base import integers
 from sqlfront_engine.functions.accumulators.sums import Count
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps

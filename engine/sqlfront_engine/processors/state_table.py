@@ -41,9 +41,7 @@ class StateTable:
     def wanted_rows(self) -> int:
         """How many rows are best aggregated next: the more groups there are, the fewer merges are to be
         paid."""
-        if self._merged_rows < BLOCK_ROWS:
-            return BLOCK_ROWS
-        return ROWS_PER_GROUP * self._merged_rows
+        return BLOCK_ROWS if self.rows < BLOCK_ROWS else ROWS_PER_GROUP * self.rows
 
     def add(self, states: pa.RecordBatch) -> None:
         """Take state rows; a key may come several times."""

@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.arrays import valid_mask
-from sqlfront_engine.columns.batches import Rows, concat_batches, gather_batch, mask_array
-from sqlfront_engine.columns.encoding import Codes, Integers
+from sqlfront_engine.columns.batches import Integers, Rows, concat_batches, gather_batch, mask_array
+from sqlfront_engine.columns.encoding import Codes
 from sqlfront_engine.columns.ordering import combine_ranks, ranks, sortable, sorting_order
+from sqlfront_engine.columns.text import Text, is_hashable_text
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sort import describe_keys, in_order
@@ -94,11 +95,13 @@ class _Best:
             self._threshold = None if values is None else int(values.max())
 
     def _first_key(self, batch: pa.RecordBatch) -> Integers | None:
-        """Integers that sort as the first key does, comparable from batch to batch; None if the type has
-        none."""
+        """Integers that sort as the first key does, though they may be equal where it isn't, comparable from
+        batch to batch; None if the type has none."""
         key = self._keys[0]
         column = batch.column(key.ordinal)
         values = sortable(column)
+        if values is None and is_hashable_text(column):
+            values = Text(column).sortable(0)
         if values is None:
             return None
         if key.descending:

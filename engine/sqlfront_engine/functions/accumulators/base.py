@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import numpy_view, valid_mask
-from sqlfront_engine.columns.batches import Mask, Rows, gather, mask_array, row_indices
-from sqlfront_engine.columns.encoding import Integers
+from sqlfront_engine.columns.batches import Integers, Mask, Rows, gather, mask_array, row_indices
 from sqlfront_engine.columns.grouping import Grouping
+from sqlfront_engine.columns.text import Text
 
 #: Whole numbers up to here are exact in a float64.
 EXACT_DOUBLE: Final = 2**53
@@ -129,12 +129,34 @@ def sum_integers(groups: Groups, values: Integers) -> Integers | None:
 def best_rows(groups: Groups, ranks: Integers) -> tuple[Rows, Mask]:
     """For each group a row of lowest rank, and whether it has a row at all."""
     found = groups.counts() > 0
-    lowest = np.full(groups.size, np.iinfo(np.int64).max)
-    np.minimum.at(lowest, groups.ids, ranks)
-    hits = np.flatnonzero(ranks == lowest[groups.ids])
+    hits = np.flatnonzero(ranks == _least(groups, ranks)[groups.ids])
     rows = np.zeros(groups.size, np.int64)
     rows[groups.ids[hits[::-1]]] = hits[::-1]
     return rows, found
+
+
+def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows, Mask]:
+    """As :func:`best_rows` for strings: word by word among the rows that are still the best, then the length,
+    which tells zeros at the end from none."""
+    candidates = np.arange(len(groups.ids))
+    for number in range(text.words.shape[1] + 1):
+        values = (
+            text.sortable(number, candidates) if number < text.words.shape[1] else text.lengths[candidates]
+        )
+        if greatest:
+            values = ~values
+        ids = groups.ids[candidates]
+        candidates = candidates[values == _least(Groups(ids, groups.size), values)[ids]]
+    rows = np.zeros(groups.size, np.int64)
+    rows[groups.ids[candidates]] = candidates
+    return rows, groups.counts() > 0
+
+
+def _least(groups: Groups, values: Integers) -> Integers:
+    """The least value of each group; the greatest integer without rows."""
+    least = np.full(groups.size, np.iinfo(np.int64).max)
+    np.minimum.at(least, groups.ids, values)
+    return least
 
 
 def pick_rows(columns: Sequence[pa.Array], rows: Rows, found: Mask) -> list[pa.Array]:

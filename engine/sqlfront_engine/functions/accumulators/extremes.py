@@ -7,10 +7,17 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, numpy_dtype, numpy_view, valid_mask
-from sqlfront_engine.columns.batches import Mask, Rows
-from sqlfront_engine.columns.encoding import Integers, as_integers
+from sqlfront_engine.columns.batches import Integers, Mask, Rows
+from sqlfront_engine.columns.encoding import as_integers
 from sqlfront_engine.columns.ordering import ranks
-from sqlfront_engine.functions.accumulators.base import Groups, best_rows, pick_rows, without_nulls
+from sqlfront_engine.columns.text import Text, is_hashable_text
+from sqlfront_engine.functions.accumulators.base import (
+    Groups,
+    best_rows,
+    best_text_rows,
+    pick_rows,
+    without_nulls,
+)
 from sqlfront_engine.types import BOOLEAN, physical
 
 
@@ -31,6 +38,8 @@ class Extreme(msgspec.Struct, frozen=True):
             numbers = as_integers(values)
             if numbers is not None:
                 return [self._of_integers(groups, numbers, values.type)]
+        if is_hashable_text(values):
+            return pick_rows([values], *best_text_rows(groups, Text(values), greatest=self.greatest))
         order = ranks(values, descending=self.greatest).values
         return pick_rows([values], *best_rows(groups, order))
 

@@ -8,7 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, numpy_view
-from sqlfront_engine.columns.encoding import Integers, as_integers
+from sqlfront_engine.columns.batches import Integers
+from sqlfront_engine.columns.encoding import as_integers
 from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.failures import arithmetic_overflow
 from sqlfront_engine.functions.accumulators.base import (

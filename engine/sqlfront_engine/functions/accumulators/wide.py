@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import bitmap, from_numpy
-from sqlfront_engine.columns.batches import Mask
-from sqlfront_engine.columns.encoding import Integers, as_integers, decimal_words
+from sqlfront_engine.columns.batches import Integers, Mask
+from sqlfront_engine.columns.encoding import as_integers, decimal_words
 from sqlfront_engine.functions.accumulators.base import Groups, peak
 
 Words = npt.NDArray[np.int64]
