@@ -7,7 +7,6 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pyarrow as pa
 
-from sqlfront import boxes
 from sqlfront.row import Row, slices, tuples
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.functions.registry import Settings
@@ -153,6 +152,8 @@ class Result:
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """What :meth:`show` prints."""
+        from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
+
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
         rows: list[tuple[str, ...]] = []
         for batch in self._read(n + 1):
@@ -188,6 +189,8 @@ class Result:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
 
     def _repr_html_(self) -> str:
+        from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
+
         rows = [row for batch in self._read(20) for row in boxes.cells(batch, self._settings)][:20]
         return boxes.html(self.columns, rows)
 

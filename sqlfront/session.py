@@ -15,7 +15,6 @@ from itertools import chain
 
 import pyarrow as pa
 
-from sqlfront import commands
 from sqlfront.config import Config
 from sqlfront.frames import replace_frames
 from sqlfront.options import Options
@@ -96,6 +95,8 @@ class Session:
             if isinstance(statement, Query):
                 plan = plan_query(statement, self.catalog, self.bind_settings, arguments)
                 return self.run(plan, arguments, timeout=timeout)
+            from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
+
             return commands.run(self, statement, arguments, timeout)
         except Error as error:
             error.locate(text)

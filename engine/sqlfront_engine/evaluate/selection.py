@@ -8,7 +8,6 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values
 from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_engine.evaluate.lazy import Evaluator
@@ -26,7 +25,7 @@ _TAKE: Final = pc.get_function("array_take")
 #: index.
 _FEW: Final = 0.125
 
-_NO_ROWS: Final = from_values((), pa.uint64())
+_NO_ROWS: Final = pa.nulls(0, pa.uint64())
 
 
 class Selection(msgspec.Struct, frozen=True):
