@@ -221,14 +221,14 @@ class KeySide:
 
 
 def joined_values(left: KeySide, right: KeySide) -> float:
-    """The number of key combinations on the side that has them all.
+    """The number of key combinations on the side that has them all; at least 1, even where a column is empty.
 
     Usually the larger number is right. Where a side looks unique only because distinct counts were multiplied
     or are unknown, the side with fewer rows is taken for the one that is a key indeed.
     """
     if left.unique and right.unique:
-        return min(left.values, right.values)
-    return max(left.values, right.values)
+        return max(1.0, min(left.values, right.values))
+    return max(1.0, left.values, right.values)
 
 
 def table_rows(scan: Scan) -> float:
