@@ -202,10 +202,14 @@ def bind_extract(binder: ExpressionBinder, node: exp.Extract) -> Expr:
 def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
     """A field of a date or timestamp."""
     function = _FIELDS.get(field.upper())
-    if function is None:
-        raise failure("INVALID_EXTRACT_FIELD", f"Cannot extract `{field}` from a date or timestamp.", node)
     if types.is_interval(source.type):
-        raise unsupported("EXTRACT from an interval", node)
+        function = _INTERVAL_FIELDS[source.type].get(function or "")
+    if function is None:
+        raise failure(
+            "INVALID_EXTRACT_FIELD",
+            f"Cannot extract `{field}` from a value of type {types.ddl(source.type)}.",
+            node,
+        )
     return call_function(binder, function, [source], node)
 
 
