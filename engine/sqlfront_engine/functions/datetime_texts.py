@@ -33,9 +33,9 @@ from sqlfront_engine.functions.registry import (
     Signature,
     register,
 )
-from sqlfront_engine.functions.rowwise import by_row, columnar, invalid_zone, map_values, nulls
+from sqlfront_engine.functions.rowwise import by_row, columnar, local_instant, map_values, nulls
 from sqlfront_engine.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_string
-from sqlfront_engine.zones import from_wall_clock, instants_of, wall_clock
+from sqlfront_engine.zones import from_wall_clock, wall_clock
 
 DEFAULT_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
 
@@ -196,12 +196,7 @@ def _parse(
 
 
 def _instant(local: int, zone: int | str) -> int:
-    if isinstance(zone, int):
-        return local - zone * MICROS_PER_SECOND
-    try:
-        return int(instants_of(np.array([local]), zone)[0])
-    except ValueError:
-        raise invalid_zone(zone) from None
+    return local - zone * MICROS_PER_SECOND if isinstance(zone, int) else local_instant(local, zone)
 
 
 def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature], PreparedKernel]:

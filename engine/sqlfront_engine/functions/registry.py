@@ -182,6 +182,8 @@ AREAS: Final = (
     "concatenation",
     "conditional",
     "date_fields",
+    "datetime_building",
+    "datetime_moving",
     "datetime_texts",
     "encodings",
     "extremes",

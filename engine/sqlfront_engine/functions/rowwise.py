@@ -18,6 +18,7 @@ from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mas
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
 from sqlfront_engine.types import physical
+from sqlfront_engine.zones import instants_of
 
 #: Columns shorter than this are not worth looking for repeated values in.
 _FEW_ROWS: Final = 64
@@ -147,6 +148,17 @@ def integers(array: pa.Array) -> Integers:
     if valid is not None:
         values[~valid] = 0
     return values
+
+
+def local_instant(local: int, zone: str) -> int:
+    """The instant at which the zone's clock shows a local time, see :mod:`sqlfront_engine.zones`.
+
+    Errors: INVALID_TIMEZONE.
+    """
+    try:
+        return int(instants_of(np.array([local]), zone)[0])
+    except ValueError:
+        raise invalid_zone(zone) from None
 
 
 def invalid_zone(zone: str) -> DatabaseError:

@@ -156,6 +156,12 @@ def _months_after_instant(micros: Integers, interval: Integers, zone: str) -> In
     )
 
 
+def move_instants(micros: Integers, interval: Integers, zone: str, *, in_months: bool) -> Integers:
+    """Instants some months, or some microseconds of an interval, later or earlier. Errors: DataError on
+    overflow."""
+    return (_months_after_instant if in_months else _interval_after_instant)(micros, interval, zone)
+
+
 def _checked_sum(left: Integers, right: Integers) -> Integers:
     total = left + right
     if (((left ^ total) & (right ^ total)) < 0).any():

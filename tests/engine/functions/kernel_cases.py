@@ -66,6 +66,10 @@ SPELLINGS = {
     "second_with_fraction": "extract(SECOND FROM {})",
     "year_of_week": "extract(YEAROFWEEK FROM {})",
     "dayofweek_iso": "extract(DAYOFWEEK_ISO FROM {})",
+    **{
+        f"interval_{field}": f"extract({field} FROM {{}})"
+        for field in ("year", "month", "day", "hour", "minute", "second")
+    },
     "get_item": "{}[{}]",
     "add": "{} + {}",
     "subtract": "{} - {}",
@@ -124,6 +128,8 @@ def check(case: Case) -> None:
         constants = tuple(item if isinstance(item, pa.Scalar) else None for item in arguments)
         signature = Signature(result_type, types, constants, Settings(case.zone))
         kernel = function.prepared(signature)
+        if shape == "nulls" and 0 in function.constants:
+            continue
         if isinstance(case.answer, Fails):
             _check_failure(partial(kernel, arguments, length), case, case.answer)
             continue
@@ -220,6 +226,8 @@ def _plain(value: object) -> object:
 def sql_of(case: Case) -> str:
     """The call as Spark would read it."""
     arguments = [literal(argument) for argument in case.arguments]
+    if case.name in ("timestampadd", "timestampdiff"):
+        arguments[0] = str(case.arguments[0])
     spelling = SPELLINGS.get(case.name)
     return spelling.format(*arguments) if spelling else f"{case.name}({', '.join(arguments)})"
 
