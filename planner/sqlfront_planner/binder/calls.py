@@ -92,6 +92,17 @@ _FIELDS: Final = {
     "YEAROFWEEK": "year_of_week",
 }
 
+#: What fields of intervals are computed by, by the function for dates and timestamps.
+_INTERVAL_FIELDS: Final = {
+    types.YEAR_MONTH_INTERVAL: {"year": "interval_year", "month": "interval_month"},
+    types.DAY_TIME_INTERVAL: {
+        "dayofmonth": "interval_day",
+        "hour": "interval_hour",
+        "minute": "interval_minute",
+        "second_with_fraction": "interval_second",
+    },
+}
+
 
 @handles(exp.Anonymous, arguments="this expressions")
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
