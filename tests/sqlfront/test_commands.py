@@ -234,3 +234,22 @@ def test_tables_without_location_go_with_their_session(connection: Connection) -
     connection.close()
 
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("select * from range(3)", [(0,), (1,), (2,)]),
+        ("select x from range(5, 0, -2) as t(x)", [(5,), (3,), (1,)]),
+        ("select * from range(3, 1)", []),
+        (
+            "select count(*), sum(id), min(id), max(id) from range(1000000)",
+            [(1000000, 499999500000, 0, 999999)],
+        ),
+        ("select count(*) from range(200000) where id % 3 = 0", [(66667,)]),
+    ],
+)
+def test_range_is_a_table_function(
+    connection: Connection, text: str, expected: list[tuple[object, ...]]
+) -> None:
+    assert rows(connection, text) == expected

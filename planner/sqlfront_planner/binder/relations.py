@@ -17,6 +17,7 @@ from sqlfront_planner.binder.predicates import comparable
 from sqlfront_planner.binder.scope import Scope, ScopeColumn, relation
 from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.table_functions import table_function
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, Scan, Values
 from sqlfront_planner.query_parser import parse_query
@@ -105,7 +106,9 @@ def bind_relation(queries: "QueryBinder", node: exp.Expr) -> Relation:
 
 def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
-        raise unsupported(f"The table function {node.this.this.partition('$')[2]}", node)
+        refuse_unknown(node, frozenset({"this", "alias"}))
+        table_of = table_function(queries, node.this, node)
+        return _aliased(_scan(queries, table_of, "range", ()), node)
     refuse_unknown(node, frozenset({"this", "db", "catalog", "alias"}))
     parts = tuple(part.name for part in node.parts)
     if len(parts) == 1:

@@ -1,0 +1,31 @@
+"""RANGE: the numbers of an arithmetic progression."""
+
+import numpy as np
+
+from sqlfront_engine.arrays import from_numpy
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.types import BIGINT
+
+
+class Range(Processor, frozen=True, tag_field="processor", tag=True):
+    """A source of ``count`` bigints from ``start`` by ``step``, all in the column ``id``; without ``column``
+    only the rows. Parallel instances take every n-th batch."""
+
+    start: int
+    step: int
+    count: int
+    column: bool = True
+
+    def run(self, context: ProcessorContext) -> Steps:
+        stride = BATCH_ROWS * context.total_parallelism
+        for first in range(context.global_index * BATCH_ROWS, self.count, stride):
+            length = min(BATCH_ROWS, self.count - first)
+            if not self.column:
+                yield make_batch([], [], length)
+                continue
+            numbers = np.arange(first, first + length, dtype=np.int64) * self.step + self.start
+            yield make_batch([from_numpy(numbers, BIGINT)], ["id"], length)
+
+    def describe(self) -> str:
+        return f"Range: {self.count} numbers from {self.start} by {self.step}"

@@ -1,0 +1,55 @@
+"""Functions in FROM: ``range``."""
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Cast, transform
+from sqlfront_engine.types import BIGINT, VOID, sql_name
+from sqlfront_planner.binder.arguments import check_count
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.scope import EMPTY_SCOPE
+from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_planner.range_table import RangeTable
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder.query import QueryBinder
+
+
+def table_function(queries: "QueryBinder", call: exp.Anonymous, node: exp.Expr) -> RangeTable:
+    """The table of a table function. Its arguments are constants.
+
+    Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for other functions.
+    """
+    name = call.this.partition("$")[2]
+    if name.lower() != "range":
+        raise unsupported(f"The table function {name}", node)
+    check_count("range", len(call.expressions), 1, 4, node)
+    numbers = [_constant(queries, argument, place) for place, argument in enumerate(call.expressions)]
+    start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+    step = numbers[2] if len(numbers) > 2 else 1
+    if step == 0:
+        raise failure(
+            "FAILED_FUNCTION_CALL",
+            "Failed preparing of the function `range` for call. Please, double check function's arguments.",
+            node,
+        )
+    return RangeTable(start, end, step)
+
+
+def _constant(queries: "QueryBinder", node: exp.Expr, place: int) -> int:
+    """The argument as a bigint."""
+    binder = ExpressionBinder(queries, EMPTY_SCOPE, "RANGE")
+    bound = transform(binder.bind(node), queries.context.known_value)
+    value = None
+    if bound.type != VOID:
+        value = evaluate_scalar(Cast(BIGINT, bound), queries.context.settings.evaluation)
+    if not isinstance(value, int):
+        raise failure(
+            "UNEXPECTED_INPUT_TYPE",
+            f'Parameter {place + 1} of function `range` requires the "BIGINT" type, however it is null '
+            f'("{sql_name(bound.type)}").',
+            node,
+        )
+    return value

@@ -1,0 +1,64 @@
+"""The table behind the table function ``range``."""
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import ColumnStatistics, Partitioning, ScanPlan, ScanRequest, TableStatistics
+from sqlfront_engine.expressions import Expr
+from sqlfront_engine.processors.range import Range
+from sqlfront_engine.types import BIGINT
+
+_SCHEMA = pa.schema([("id", BIGINT)])
+
+
+class RangeTable:
+    """The bigints from ``start`` (inclusive) to ``end`` (exclusive) by ``step`` (not 0), in a column ``id``.
+    It is its own, only snapshot."""
+
+    def __init__(self, start: int, end: int, step: int) -> None:
+        self._numbers = range(start, end, step)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """One bigint column, ``id``."""
+        return _SCHEMA
+
+    @property
+    def format(self) -> str:
+        """``range``."""
+        return "range"
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """None."""
+        return None
+
+    @property
+    def version(self) -> int:
+        """Always 0."""
+        return 0
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """Exact."""
+        numbers = self._numbers
+        count = len(numbers)
+        ends = (numbers[0], numbers[-1]) if numbers else (None, None)
+        column = ColumnStatistics(count, 0, *(sorted(ends) if numbers else ends))  # type: ignore[type-var]
+        return TableStatistics(count, 8 * count, {"id": column})
+
+    def snapshot(self) -> "RangeTable":
+        """The table itself."""
+        return self
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """None."""
+        return ()
+
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """The numbers, no more than the limit."""
+        numbers = self._numbers
+        count = len(numbers) if request.limit is None else min(len(numbers), request.limit)
+        return ScanPlan(Range(numbers.start, numbers.step, count, bool(request.columns)))
+
+    def drop(self) -> None:
+        """Nothing to free."""
