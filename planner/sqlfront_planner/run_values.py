@@ -15,6 +15,8 @@ Now = Callable[[], datetime]
 
 CATALOG: Final = "spark_catalog"
 DATABASE: Final = "default"
+#: What ``version()`` gives: the Spark whose answers these are.
+SPARK_VERSION: Final = "4.3.0 sqlfront"
 
 
 def utc_now() -> datetime:
@@ -34,8 +36,8 @@ class RunValues:
 
         >>> import pyarrow as pa
         >>> from datetime import datetime, timezone
-        >>> values = RunValues(Settings("Asia/Tokyo"), lambda: datetime(2024, 5, 1, 20, 0,
-        tzinfo=timezone.utc))
+        >>> evening = datetime(2024, 5, 1, 20, 0, tzinfo=timezone.utc)
+        >>> values = RunValues(Settings("Asia/Tokyo"), lambda: evening)
         >>> values.literal(RunValue(pa.date32(), "current_date")).value
         datetime.date(2024, 5, 2)
         """
@@ -55,6 +57,8 @@ class RunValues:
                 return getpass.getuser()
             case "current_schema" | "current_database":
                 return DATABASE
+            case "version":
+                return SPARK_VERSION
             case "current_catalog":
                 return CATALOG
             case _:

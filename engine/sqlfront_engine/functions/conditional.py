@@ -135,6 +135,15 @@ def _raise_error(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     return nulls(VOID)
 
 
+def _too_many_rows(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """What a scalar subquery with several rows for one outer row ends with."""
+    if invocation.length:
+        raise spark_error(
+            "SCALAR_SUBQUERY_TOO_MANY_ROWS", "More than one row returned by a subquery used as an expression."
+        )
+    return nulls(VOID)
+
+
 def _raised(message: Datum, row: int) -> Exception:
     text = (message if is_scalar(message) else message[row]).as_py()
     return spark_error("USER_RAISED_EXCEPTION", "null" if text is None else text)
@@ -258,6 +267,16 @@ register(
         can_fail=True,
         deterministic=False,
         example=("assert_true(0 < 1, 'never')", "None"),
+    ),
+    # Not for SQL, where no name has blanks: the planner puts it into the branch of a CASE.
+    ScalarFunction(
+        "too many rows",
+        (),
+        VOID,
+        _too_many_rows,
+        null_propagating=False,
+        can_fail=True,
+        deterministic=False,
     ),
     ScalarFunction(
         "raise_error",

@@ -18,6 +18,7 @@ from sqlfront_planner.rewriting import (
     rewrite_operands,
     without_repeats,
 )
+from sqlfront_planner.rules.fold_constants import is_constant
 from sqlfront_planner.unwrap_casts import unwrap_cast
 
 #: NOT of a comparison; Spark orders all values of a type, NaN included, so each has its exact opposite.
@@ -78,6 +79,11 @@ def simplify(expression: Expr) -> Expr:
             return _simplify_coalesce(expression)
         case Call(function="is_null" | "is_not_null" as function, arguments=(Literal(value=value),)):
             return Literal(BOOLEAN, (value is None) == (function == "is_null"))
+        case (
+            Call(function="equal", arguments=(operand, Literal(value=bool() as value)))
+            | Call(function="equal", arguments=(Literal(value=bool() as value), operand))
+        ):
+            return operand if value else _negate(Call(BOOLEAN, "not", (operand,)), operand)
         case Call() if _has_null_operand(expression):
             return Literal(expression.type, None)
         case Call():
@@ -100,6 +106,9 @@ def _has_null_operand(call: Call) -> bool:
 
 def _simplify_logic(call: Call) -> Expr:
     """AND and OR are each other's mirror image: one literal decides, the other changes nothing."""
+    if is_constant(call):
+        # Folding has failed, so this fails: evaluated from the left, it does not get to what would decide.
+        return call
     is_and = call.function == "and"
     split, join = (conjuncts, _and) if is_and else (disjuncts, disjunction)
     operands = tuple(

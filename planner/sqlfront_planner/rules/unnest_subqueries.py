@@ -1,5 +1,7 @@
 """Subquery expressions become joins."""
 
+from operator import is_not
+
 from msgspec.structs import replace
 
 from sqlfront_engine.errors import NotSupportedError
@@ -7,15 +9,17 @@ from sqlfront_engine.expressions import (
     AggregateCall,
     Call,
     Case,
+    Cast,
     Column,
     Expr,
     Literal,
     conjunction,
     conjuncts,
     transform,
+    walk,
 )
 from sqlfront_engine.functions.registry import Settings
-from sqlfront_engine.types import BIGINT, BOOLEAN
+from sqlfront_engine.types import BIGINT, BOOLEAN, VOID
 from sqlfront_planner.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
 from sqlfront_planner.logical import (
     Aggregate,
@@ -38,7 +42,6 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.rewriting import (
     FALSE,
     TRUE,
-    UNKNOWN,
     columns_to_outer,
     filtered,
     holds_subquery,
@@ -101,7 +104,7 @@ class _Attaching:
     def __init__(self, plan: LogicalPlan, settings: Settings) -> None:
         self.plan = plan
         self.settings = settings
-        self.attached: list[tuple[Subquery, Expr]] = []
+        self.attached: list[tuple[tuple[Subquery, bool], Expr]] = []
 
     def conjunct(self, part: Expr) -> Expr:
         """What remains to be checked of a conjunct of a filter; TRUE if a join does it all."""
@@ -115,11 +118,19 @@ class _Attaching:
 
     def value(self, expression: Expr) -> Expr:
         """The expression with its subqueries replaced by columns of :attr:`plan`."""
-        return transform(expression, lambda item: self.attach(item) if isinstance(item, Subquery) else item)
+        match expression:
+            case Call(function="not", arguments=(InSubquery() as subquery,)):
+                return self.attach(subquery, negated=True)
+            case _:
+                children = expression.children()
+                changed = tuple(self.value(child) for child in children)
+                if any(map(is_not, changed, children)):
+                    expression = expression.with_children(changed)
+                return self.attach(expression) if isinstance(expression, Subquery) else expression
 
-    def attach(self, subquery: Subquery) -> Expr:
+    def attach(self, subquery: Subquery, *, negated: bool = False) -> Expr:
         for known, value in self.attached:
-            if known == subquery:
+            if known == (subquery, negated):
                 return value
         match subquery:
             case ScalarSubquery():
@@ -127,10 +138,10 @@ class _Attaching:
             case Exists():
                 value = self.existence(self.pulled(_for_existence(subquery.plan)))
             case InSubquery():
-                value = self.membership(subquery)
+                value = self.membership(subquery, negated=negated)
             case _:
                 raise AssertionError(f"{type(subquery).__name__} is no kind of subquery")
-        self.attached.append((subquery, value))
+        self.attached.append(((subquery, negated), value))
         return value
 
     def pulled(self, plan: LogicalPlan) -> Pulled:
@@ -182,7 +193,7 @@ class _Attaching:
             self.plan = Join(self.plan, one, JoinKind.INNER)
             return Column(value.type, width)
         if pulled.empty is None and not _is_unique(pulled):
-            raise unsupported("several rows for one outer row (aggregate them, or add LIMIT 1)")
+            return self.only_value(pulled, value)
         default = None if pulled.empty is None else simplify_constant(pulled.empty[0], self.settings)
         if default is None or (isinstance(default, Literal) and default.value is None):
             default = None
@@ -200,6 +211,16 @@ class _Attaching:
         otherwise = Literal(value.type, None) if default is None else _on(default, width)
         return Case(value.type, ((matched, _on(value, width)),), otherwise)
 
+    def only_value(self, pulled: Pulled, value: Expr) -> Expr:
+        """The value of the only row; an error for an outer row that has several."""
+        if any(isinstance(item, OuterColumn) for item in walk(value)):
+            raise unsupported("the outer column in the value of a row that is not aggregated")
+        calls = (AggregateCall("count", (), BIGINT), AggregateCall("any_value", (value,), value.type))
+        self.join(_distinct_keys(pulled, calls, "a value that is not aggregated"), JoinKind.LEFT)
+        count, only = self.plan.row()[-3:-1]
+        several = Call(BOOLEAN, "greater", (count, Literal(BIGINT, 1)))
+        return Case(value.type, ((several, Cast(value.type, Call(VOID, "too many rows", ()))),), only)
+
     def existence(self, pulled: Pulled) -> Expr:
         if pulled.empty is not None:
             return TRUE
@@ -211,34 +232,43 @@ class _Attaching:
         self.join(_distinct_keys(pulled, (), "EXISTS below OR or in an expression"), JoinKind.LEFT)
         return Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
 
-    def membership(self, subquery: InSubquery) -> Expr:
-        """TRUE if a row is equal; else null if the operand or any row's value is null (and there are rows);
-        else FALSE."""
+    def membership(self, subquery: InSubquery, *, negated: bool) -> Expr:
+        """As Spark has it, which knows no null here: IN is TRUE if a row is equal, NOT IN if every row is
+        known to differ."""
         pulled = self.pulled(_for_membership(subquery.plan))
         if len(subquery.operands) != 1:
             raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
         operand = subquery.operands[0]
         if pulled.empty is not None:
-            return Call(BOOLEAN, "equal", (operand, self.scalar(pulled)))
+            function = "not_equal" if negated else "equal"
+            return Call(BOOLEAN, function, (operand, self.scalar(pulled)))
         what = "IN below OR or in an expression"
         same = Call(BOOLEAN, "equal", (columns_to_outer(operand), pulled.values[0]))
         values = replace(pulled, predicates=(same, *pulled.predicates))
         self.join(_distinct_keys(values, (), what), JoinKind.LEFT)
         matched = Call(BOOLEAN, "is_not_null", (Column(BOOLEAN, self.plan.width - 1, "matched"),))
+        if not negated:
+            return matched
+        count, known = self.counts(pulled, what)
+        none = Call(BOOLEAN, "equal", (_or_zero(count), Literal(BIGINT, 0)))
+        unsure = Call(
+            BOOLEAN, "or", (Call(BOOLEAN, "is_null", (operand,)), Call(BOOLEAN, "less", (known, count)))
+        )
+        return Case(BOOLEAN, ((matched, FALSE), (none, TRUE), (unsure, FALSE)), TRUE)
+
+    def counts(self, pulled: Pulled, what: str) -> tuple[Column, Column]:
+        """Columns with the number of the subquery's rows for the outer row, and of those whose value isn't
+        null."""
         rows = AggregateCall("count", (), BIGINT)
         known = AggregateCall("count", pulled.values, BIGINT)
         if pulled.predicates:
             self.join(_distinct_keys(pulled, (rows, known), what), JoinKind.LEFT)
-            counts = self.plan.row()[-3:-1]
-        else:
-            self.plan = Join(
-                self.plan, Aggregate(pulled.plan, (), (rows, known), ("rows", "known")), JoinKind.INNER
-            )
-            counts = self.plan.row()[-2:]
-        none = Call(BOOLEAN, "equal", (_or_zero(counts[0]), Literal(BIGINT, 0)))
-        some_null = Call(BOOLEAN, "less", (counts[1], counts[0]))
-        unsure = Call(BOOLEAN, "or", (Call(BOOLEAN, "is_null", (operand,)), some_null))
-        return Case(BOOLEAN, ((matched, TRUE), (none, FALSE), (unsure, UNKNOWN)), FALSE)
+            row = self.plan.row()
+            return row[-3], row[-2]
+        counted = Aggregate(pulled.plan, (), (rows, known), ("rows", "known"))
+        self.plan = Join(self.plan, counted, JoinKind.INNER)
+        row = self.plan.row()
+        return row[-2], row[-1]
 
 
 def _or_zero(count: Column) -> Expr:
