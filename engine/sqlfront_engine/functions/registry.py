@@ -178,6 +178,7 @@ AREAS: Final = (
     "arithmetic",
     "bits",
     "case",
+    "collections",
     "comparison",
     "concatenation",
     "conditional",
@@ -258,5 +259,6 @@ OPERATORS: Final[dict[str, str]] = {
     "bit_not": "~",
     "concat_op": "||",
     "get_item": "[]",
+    "get_value": "[]",
     "get_field": ".",
 }

@@ -37,10 +37,8 @@ def columnar(kernel: Kernel) -> Kernel:
         if any(isinstance(argument, pa.Array) for argument in arguments):
             return kernel(arguments, invocation)
         single = Invocation(invocation.type, invocation.argument_types, 1, invocation.settings)
-        if not arguments:
-            return kernel(arguments, single)
-        first = pa.repeat(arguments[0], 1)
-        result = kernel((first, *arguments[1:]), single)
+        first = tuple(pa.repeat(argument, 1) for argument in arguments[:1])
+        result = kernel((*first, *arguments[1:]), single)
         return result[0] if isinstance(result, pa.Array) else result
 
     return wrapper
