@@ -44,6 +44,10 @@ def equal(column: Column, value: object) -> Expr:
     return Call(BOOLEAN, "equal", (column, Literal(column.type, value)))
 
 
+def is_null(column: Column) -> Expr:
+    return Call(BOOLEAN, "is_null", (column,))
+
+
 def test_rows_lie_by_partition_and_key_in_one_chunk() -> None:
     (segment,) = clustered().snapshot().segments
     keys = segment.batch.column(0)
@@ -87,6 +91,30 @@ def test_a_key_is_found_in_the_deltas_too() -> None:
 
     assert len(table.snapshot().segments) == 2
     assert len(read(table.snapshot(), [0], (equal(Column(BIGINT, 0), 5),))) == before + 1
+
+
+def test_null_is_a_key() -> None:
+    snapshot = clustered().snapshot()
+    condition = is_null(Column(BIGINT, 0))
+
+    assert snapshot.exact_filters((condition,)) == (condition,)
+    found = read(snapshot, range(3), (condition,))
+    assert found
+    assert sorted(found, key=str) == sorted(
+        (row for row in read(snapshot, range(3)) if row["k"] is None), key=str
+    )
+
+
+def test_null_is_part_of_a_compound_key() -> None:
+    schema = pa.schema([("a", BIGINT), ("b", DOUBLE), ("c", BIGINT)])
+    table = MemoryTable("t", schema, Partitioning((1, 0), 7))
+    data = pa.table({"a": [1, 1, None, None], "b": [0.5, None, 0.5, None], "c": [1, 2, 3, 4]}, schema=schema)
+    insert_all(table, data.to_batches())
+    a, b = Column(BIGINT, 0), Column(DOUBLE, 1)
+
+    assert [row["c"] for row in read(table.snapshot(), range(3), (is_null(a), is_null(b)))] == [4]
+    assert [row["c"] for row in read(table.snapshot(), range(3), (equal(a, 1), is_null(b)))] == [2]
+    assert table.snapshot().exact_filters((is_null(b),)) == ()
 
 
 def test_no_row_has_a_null_key_by_equality() -> None:

@@ -13,15 +13,15 @@ from sqlfront_engine.arrays import numpy_view, scalar
 from sqlfront_engine.expressions import Expr, Literal
 from sqlfront_engine.partitions import key_hasher
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.types import is_integral, is_string, physical
+from sqlfront_engine.types import VOID, is_integral, is_string, physical
 
 
 class MemoryScan(Processor, frozen=True):
     """Reads the segments found as ``context.resources[resource]``.
 
-    ``columns`` are ordinals of the table. With ``key`` (one literal per clustering column, at run time) only
-    the rows of that key are emitted, with ``partitions`` only those partitions. Parallel instances take every
-    n-th batch.
+    ``columns`` are ordinals of the table. With ``key`` (one literal per clustering column, at run time;
+    one of type void asks for null) only the rows of that key are emitted, with ``partitions`` only those
+    partitions. Parallel instances take every n-th batch.
     """
 
     resource: str
@@ -82,14 +82,23 @@ class MemoryScan(Processor, frozen=True):
 def probe(
     segment: Segment, partitioning: Partitioning, key: tuple[object, ...], types: tuple[pa.DataType, ...]
 ) -> pa.RecordBatch:
-    """The rows whose clustering columns equal ``key`` (null equals nothing here); values and types are
-    logical."""
-    if any(value is None for value in key) or segment.offsets is None:
+    """The rows whose clustering columns equal ``key``; values and types are logical. A null of type void asks
+    for null, which is a key like any other; a null of another type equals nothing."""
+    asks_for_null = [kind == VOID for kind in types]
+    if segment.offsets is None or any(
+        value is None and not wanted for value, wanted in zip(key, asks_for_null, strict=True)
+    ):
         return segment.batch.slice(0, 0)
-    number = key_hasher(types)(key) % partitioning.count
+    stored = [segment.batch.schema.field(ordinal).type for ordinal in partitioning.columns]
+    hashed = [
+        have if wanted else kind for have, kind, wanted in zip(stored, types, asks_for_null, strict=True)
+    ]
+    number = key_hasher(hashed)(key) % partitioning.count
     start, end = int(segment.offsets[number]), int(segment.offsets[number + 1])
     partition = segment.batch.slice(start, end - start)
     columns = [partition.column(ordinal) for ordinal in partitioning.columns]
+    if len(key) == 1 and asks_for_null[0]:
+        return partition.slice(0, columns[0].null_count)  # within a partition nulls come first
     if len(key) == 1 and columns[0].null_count == 0 and is_integral(types[0]):
         values = numpy_view(columns[0])
         first = int(np.searchsorted(values, key[0], "left"))  # type: ignore[call-overload]
@@ -119,11 +128,14 @@ class _Strings:
 def _equal_key(columns: list[pa.Array], key: tuple[object, ...], types: tuple[pa.DataType, ...]) -> pa.Array:
     mask = None
     for column, value, kind in zip(columns, key, types, strict=True):
-        wanted = scalar(value, pa.string() if is_string(kind) else physical(kind))
-        if pa.types.is_decimal64(column.type):
-            part = pc.equal(sortable_key(column), pa.repeat(wanted, 1).view(pa.int64())[0])
-        else:
-            part = pc.equal(sortable_key(column), wanted)
+        part = pc.is_null(column) if kind == VOID else _equal(column, value, kind)
         mask = part if mask is None else pc.and_kleene(mask, part)
     assert mask is not None
     return mask
+
+
+def _equal(column: pa.Array, value: object, kind: pa.DataType) -> pa.Array:
+    wanted = scalar(value, pa.string() if is_string(kind) else physical(kind))
+    if pa.types.is_decimal64(column.type):
+        wanted = pa.repeat(wanted, 1).view(pa.int64())[0]
+    return pc.equal(sortable_key(column), wanted)

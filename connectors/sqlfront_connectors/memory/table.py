@@ -19,7 +19,7 @@ from sqlfront_connectors.memory.statistics import LazyStatistics
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, Parameter
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
-from sqlfront_engine.types import is_fractional
+from sqlfront_engine.types import VOID, is_fractional
 
 #: Deltas are merged into one segment when there are more than that many ...
 _MAX_DELTAS: Final = 8
@@ -65,7 +65,7 @@ class MemorySnapshot:
         return self._statistics
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The equalities that give the whole clustering key, or none."""
+        """The conjuncts that give the whole clustering key, or none."""
         return self._key_filters(filters)[0]
 
     def scan(self, request: ScanRequest) -> ScanPlan:
@@ -84,7 +84,8 @@ class MemorySnapshot:
         return ScanPlan(source, {self._resource: self.segments})
 
     def _key_filters(self, filters: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], tuple[Expr, ...] | None]:
-        """The conjuncts ``column = constant`` that cover the clustering key, and the constants in key order.
+        """The conjuncts ``column = constant`` and ``column IS NULL`` that cover the clustering key, and the
+        constants in key order; a void one stands for IS NULL.
 
         Float keys are left to the filter (NaN and -0.0 have several representations).
         """
@@ -104,6 +105,8 @@ class MemorySnapshot:
                     )
                 ) if not is_fractional(column.type):
                     found.setdefault(column.ordinal, (conjunct, constant))
+                case Call(function="is_null", arguments=(Column() as column,)):
+                    found.setdefault(column.ordinal, (conjunct, Literal(VOID, None)))
                 case _:
                     pass
         try:
