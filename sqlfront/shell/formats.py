@@ -47,8 +47,16 @@ def _footer(result: Result, rows: int, seconds: float) -> None:
 
 def _table(result: Result, out: TextIO) -> int:
     rows = _all_cells(result)
-    out.write(boxes.box(result.columns, rows))
+    if _is_plan(result):
+        out.writelines(f"{text}\n" for (text,) in rows)
+    else:
+        out.write(boxes.box(result.columns, rows))
     return len(rows)
+
+
+def _is_plan(result: Result) -> bool:
+    """Whether the rows are what EXPLAIN gives: lines of text, which a box would make unreadable."""
+    return result.columns == ["plan"] and result.stats.lane == "command"
 
 
 def _vertical(result: Result, out: TextIO) -> int:

@@ -106,6 +106,13 @@ def test_arrow_is_an_ipc_stream(tmp_path: Path) -> None:
     assert table.num_rows == 1
 
 
+def test_a_plan_is_printed_as_the_text_that_it_is() -> None:
+    lines = sqlfront("-c", "explain select a from values (1), (2) t(a) where a > 1").stdout.splitlines()
+
+    assert lines[0].startswith("lane: light (")
+    assert lines[1] == "Result"
+
+
 def test_vertical_has_a_line_per_value() -> None:
     assert sqlfront("--format", "vertical", "-c", "select 1 as a, 'x' as b").stdout == (
         "-RECORD 0--\n a   | 1   \n b   | x   \n"
