@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine.errors import DatabaseError, spark_error
-from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, SMALLINT, STRING, TINYINT, sql_name
+from sqlfront_engine.types import BIGINT, DOUBLE, SMALLINT, STRING, TINYINT, sql_name
 
 _SUFFIXES: Final = {TINYINT: "S", SMALLINT: "S", BIGINT: "L"}
 
@@ -84,6 +84,6 @@ def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
         return f"'{text}'"
     if isinstance(value, Decimal):
         return f"{text}BD"
-    if data_type in (DOUBLE, FLOAT):
+    if data_type == DOUBLE:
         return text if text in ("NaN", "Infinity", "-Infinity") else f"{text}D"
     return f"{text}{_SUFFIXES.get(data_type, '')}"

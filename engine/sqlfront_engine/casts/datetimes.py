@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
 import numpy as np
@@ -10,16 +11,14 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_engine.casts.decimals import fitted
-from sqlfront_engine.casts.numbers import Convert, int64_view, integral_to_integral, number_text
+from sqlfront_engine.casts.numbers import Convert, int64_view, number_text
 from sqlfront_engine.casts.parsing import BLANKS, malformed
 from sqlfront_engine.civil import checked_days
-from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.failures import cast_overflow, invalid_input
-from sqlfront_engine.forms import INT64, from_months, from_unscaled, months, unscaled
+from sqlfront_engine.forms import INT64, from_unscaled, unscaled
 from sqlfront_engine.types import (
     BIGINT,
     DATE,
-    DAY_TIME_INTERVAL,
     DOUBLE,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -31,6 +30,8 @@ MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
 _CAST: Final = pc.get_function("cast")
 _MATCH: Final = pc.get_function("match_substring_regex")
 _INT64_BOUND: Final = 2.0**63
+#: Java's MathContext.DECIMAL128.
+_DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN)
 
 # ---- among temporal types
 
@@ -130,7 +131,7 @@ def integral_to_timestamp(values: pa.Array) -> pa.Array:
     return from_numpy(micros, TIMESTAMP, valid_mask(values))
 
 
-def float_to_timestamp(source: pa.DataType, *, safe: bool) -> Convert:
+def float_to_timestamp(*, safe: bool) -> Convert:
     """Seconds since 1970, cut off to microseconds."""
 
     def micros(value: float | None) -> int | None:
@@ -142,44 +143,24 @@ def float_to_timestamp(source: pa.DataType, *, safe: bool) -> Convert:
         if safe:
             return None
         if product != product or value in (float("inf"), float("-inf")):
-            raise invalid_input(number_text(value, source), source, TIMESTAMP)
+            raise invalid_input(number_text(value, DOUBLE), DOUBLE, TIMESTAMP)
         raise cast_overflow(number_text(product, DOUBLE), DOUBLE, BIGINT)
 
     return lambda values: from_values([micros(value) for value in values.to_pylist()], INT64).view(TIMESTAMP)
 
 
 def decimal_to_timestamp(source: pa.DataType) -> Convert:
-    """Seconds since 1970, cut off to microseconds; only the low 64 bits count, as in Spark."""
+    """Seconds since 1970, cut off to microseconds; as in Spark the product has 34 digits, of which the low 64
+    bits count."""
 
     def micros(value: int | None) -> int | None:
         if value is None:
             return None
-        product = abs(value) * MICROS_PER_SECOND // 10**source.scale
-        product = (-product if value < 0 else product) & (2**64 - 1)
-        return product - 2**64 if product >= 2**63 else product
+        product = _DECIMAL128.multiply(Decimal(value).scaleb(-source.scale, _DECIMAL128), MICROS_PER_SECOND)
+        low = int(product) & (2**64 - 1)
+        return low - 2**64 if low >= 2**63 else low
 
     return lambda values: from_values([micros(value) for value in unscaled(values)], INT64).view(TIMESTAMP)
-
-
-# ---- intervals and numbers
-
-
-def day_time_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
-    """Whole seconds of the interval."""
-    narrow = integral_to_integral(INT64, target, safe=safe)
-
-    def convert(values: pa.Array) -> pa.Array:
-        micros = numpy_view(values)
-        seconds = np.sign(micros) * (np.abs(micros) // MICROS_PER_SECOND)
-        return narrow(from_numpy(seconds, INT64, valid_mask(values)))
-
-    return convert
-
-
-def year_month_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
-    """Months of the interval."""
-    narrow = integral_to_integral(pa.int32(), target, safe=safe)
-    return lambda values: narrow(months(values))
 
 
 # ---- strings to dates and timestamps
@@ -307,101 +288,3 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
     if not -(2**63) <= clock < 2**63:
         raise ValueError
     return clock, (zone or "").strip() or None
-
-
-# ---- strings to intervals
-
-_DAY_TIME: Final = re.compile(
-    r"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+DAY\s+TO\s+SECOND|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL
-)
-_DAY_TIME_VALUE: Final = re.compile(
-    r"([+-])?([0-9]{1,9}) ([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?:\.([0-9]{1,9}))?"
-)
-_YEAR_MONTH: Final = re.compile(
-    r"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+YEAR\s+TO\s+MONTH|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL
-)
-_YEAR_MONTH_VALUE: Final = re.compile(r"([+-])?([0-9]{1,9})-([0-9]{1,2})")
-
-
-def string_to_day_time(*, safe: bool) -> Convert:
-    """``[+-]d h:m:s[.n]``, also inside ``INTERVAL '...' DAY TO SECOND``."""
-
-    def parse(text: str) -> int:
-        outer, body = _interval_body(_DAY_TIME, text)
-        match = _DAY_TIME_VALUE.fullmatch(body)
-        if match is None:
-            raise ValueError
-        days, hours, minutes, seconds = (int(part) for part in match.group(2, 3, 4, 5))
-        if hours > 23 or minutes > 59 or seconds > 59:
-            raise ValueError
-        micros = int((match[6] or "")[:6].ljust(6, "0"))
-        total = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
-        return _bounded(-total if outer != (match[1] == "-") else total, 63)
-
-    def error(text: str) -> DatabaseError:
-        return _interval_error(text, "day-time", "d h:m:s.n", "day to second", "_WITH_NOTICE")
-
-    def convert(values: pa.Array) -> pa.Array:
-        return _intervals(parse, error, values, INT64, safe=safe).view(DAY_TIME_INTERVAL)
-
-    return convert
-
-
-def string_to_year_month(*, safe: bool) -> Convert:
-    """``[+-]y-m``, also inside ``INTERVAL '...' YEAR TO MONTH``."""
-
-    def parse(text: str) -> int:
-        outer, body = _interval_body(_YEAR_MONTH, text)
-        match = _YEAR_MONTH_VALUE.fullmatch(body)
-        if match is None or int(match[3]) > 11:
-            raise ValueError
-        total = int(match[2]) * 12 + int(match[3])
-        return _bounded(-total if outer != (match[1] == "-") else total, 31)
-
-    def error(text: str) -> DatabaseError:
-        return _interval_error(text, "year-month", "y-m", "year to month", "")
-
-    return lambda values: from_months(_intervals(parse, error, values, pa.int32(), safe=safe))
-
-
-def _interval_body(pattern: re.Pattern[str], text: str) -> tuple[bool, str]:
-    """Whether there is a minus before the quotes, and what stands between them."""
-    match = pattern.fullmatch(text.strip(BLANKS))
-    if match is None:
-        raise ValueError
-    return match[1] == "-", match[2] or match[3]
-
-
-def _bounded(value: int, bits: int) -> int:
-    if not -(2**bits) <= value < 2**bits:
-        raise ValueError
-    return value
-
-
-def _intervals(
-    parse: Callable[[str], int],
-    error: Callable[[str], DatabaseError],
-    values: pa.Array,
-    storage: pa.DataType,
-    *,
-    safe: bool,
-) -> pa.Array:
-    numbers: list[int | None] = []
-    for text in values.to_pylist():
-        try:
-            numbers.append(None if text is None else parse(text))
-        except ValueError:
-            if not safe:
-                raise error(text) from None
-            numbers.append(None)
-    return from_values(numbers, storage)
-
-
-def _interval_error(text: str, kind: str, form: str, name: str, suffix: str) -> DatabaseError:
-    return spark_error(
-        f"INVALID_INTERVAL_FORMAT.UNMATCHED_FORMAT_STRING{suffix}",
-        f"Error parsing '{text}' to interval. Please ensure that the value provided is in a valid format for"
-        " defining an interval. You can reference the documentation for the correct format. Interval string"
-        f" does not match {kind} format of `[+|-]{form}`, `INTERVAL [+|-]'[+|-]{form}' {name.upper()}` when"
-        f" cast to interval {name}: {text}.",
-    )

@@ -1,5 +1,6 @@
 """Casts to and from decimals: halves are rounded away from zero, too many digits refused."""
 
+import math
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Final
@@ -8,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, from_values, scalar, to_python, valid_mask
+from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, to_python, valid_mask
 from sqlfront_engine.casts.numbers import Convert, int64_view
 from sqlfront_engine.failures import cast_overflow, out_of_range
-from sqlfront_engine.floats import float_text
+from sqlfront_engine.floats import float_text, rounded_products
 from sqlfront_engine.forms import (
     INT64,
     decimal_text,
@@ -30,6 +31,8 @@ _MULTIPLY: Final = pc.get_function("multiply")
 _DIVIDE: Final = pc.get_function("divide")
 #: Doubles hold integers up to here exactly.
 _EXACT_DOUBLE: Final = 2**53
+#: Powers of ten that a double times an integral number of up to 53 bits stays close to.
+_EXACT_POWERS: Final = 15
 
 
 def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
@@ -115,17 +118,28 @@ def boolean_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
     )
 
 
-def float_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """By the float's shortest digits, as Java prints them; NaN and the infinities become null, in CAST
+def float_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
+    """By the shortest digits of the double, as Java prints them; NaN and the infinities become null, in CAST
     too."""
-    single = source.bit_width == 32
 
     def digits(value: float | None) -> tuple[int | None, int]:
-        if value is None or value != value or value in (float("inf"), float("-inf")):
+        if value is None or not math.isfinite(value):
             return None, 0
-        return decimal_digits(Decimal(float_text(value, single=single)))
+        return decimal_digits(Decimal(float_text(value)))
 
-    return _by_values(lambda values: (digits(value) for value in values.to_pylist()), target, safe=safe)
+    exact = _by_values(lambda values: (digits(value) for value in values.to_pylist()), target, safe=safe)
+    if target.scale > _EXACT_POWERS:
+        return exact
+    factor, bound = 10.0**target.scale, min(10**target.precision, _EXACT_DOUBLE)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = numpy_view(values).astype(np.float64, copy=False)
+        products, doubtful = rounded_products(numbers, factor)
+        if doubtful.any() or not (np.abs(products) < bound).all():
+            return exact(values)
+        return from_scaled(from_numpy(products.astype(np.int64), INT64, valid_mask(values)), target)
+
+    return convert
 
 
 def decimal_digits(value: Decimal) -> tuple[int, int]:

@@ -19,6 +19,7 @@ _CAST: Final = pc.get_function("cast")
 _TO_STRING: Final = pc.CastOptions.safe(STRING)
 _REPLACE: Final = pc.get_function("replace_substring_regex")
 _TRAILING_ZEROS: Final = pc.ReplaceSubstringOptions(r"\.?0+$", "")
+_WHOLE_NUMBER: Final = pc.ReplaceSubstringOptions(r"^(-?[0-9]+)$", r"\1.0")
 _FIRST_DAY: Final = days_from_civil(0, 1, 1)
 _LAST_DAY: Final = days_from_civil(9999, 12, 31)
 _MICROS_PER_SECOND: Final = 1_000_000
@@ -38,8 +39,17 @@ def float_to_string(source: pa.DataType) -> Convert:
     """Java's shortest notation."""
     single = source.bit_width == 32
 
-    def convert(values: pa.Array) -> pa.Array:
+    def by_row(values: pa.Array) -> pa.Array:
         return _by_row(values.to_pylist(), lambda value: float_text(value, single=single))
+
+    def convert(values: pa.Array) -> pa.Array:
+        with np.errstate(invalid="ignore"):
+            magnitudes = np.abs(numpy_view(values).astype(np.float64, copy=False))
+        plain = ((magnitudes >= 1e-3) & (magnitudes < 1e7)) | (magnitudes == 0)
+        if not plain.all():
+            return by_row(values)
+        # Arrow writes these as Java does, but whole numbers without a point.
+        return _REPLACE.call([_CAST.call([values], _TO_STRING)], _WHOLE_NUMBER)
 
     return convert
 

@@ -58,7 +58,8 @@ def struct_to_struct(source: pa.DataType, target: pa.DataType, make: MakeConvert
     fields = [make(source.field(index).type, target.field(index).type) for index in range(target.num_fields)]
 
     def convert(values: pa.Array) -> pa.Array:
-        children = [cast(values.field(index)) for index, cast in enumerate(fields)]
+        # What stands under a null struct is null for its fields too, so that nothing there is refused.
+        children = [cast(child) for cast, child in zip(fields, values.flatten(), strict=True)]
         names = [pa.field(target.field(index).name, child.type) for index, child in enumerate(children)]
         valid = valid_mask(values)
         mask = None if valid is None else _nulls_of(valid)

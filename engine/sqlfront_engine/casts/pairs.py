@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.casts import datetimes, decimals, formatting, nested, numbers, parsing
+from sqlfront_engine.casts import datetimes, decimals, formatting, intervals, nested, numbers, parsing
 from sqlfront_engine.casts.numbers import Convert
 from sqlfront_engine.dictionaries import spread
 from sqlfront_engine.errors import DataError, InternalError
@@ -111,8 +111,8 @@ _FROM_STRING: Final[dict[Family, _Rule]] = {
         settings.time_zone, safe=safe
     ),
     _F.TIMESTAMP_NTZ: lambda source, target, safe, settings: datetimes.string_to_timestamp_ntz(safe=safe),
-    _F.DAY_TIME: lambda source, target, safe, settings: datetimes.string_to_day_time(safe=safe),
-    _F.YEAR_MONTH: lambda source, target, safe, settings: datetimes.string_to_year_month(safe=safe),
+    _F.DAY_TIME: lambda source, target, safe, settings: intervals.string_to_day_time(safe=safe),
+    _F.YEAR_MONTH: lambda source, target, safe, settings: intervals.string_to_year_month(safe=safe),
 }
 
 _NUMERIC: Final[dict[tuple[Family, Family], _Rule]] = {
@@ -135,7 +135,7 @@ _NUMERIC: Final[dict[tuple[Family, Family], _Rule]] = {
     ),
     (_F.FLOAT, _F.FLOAT): _arrow,
     (_F.FLOAT, _F.DECIMAL): lambda source, target, safe, settings: decimals.float_to_decimal(
-        source, target, safe=safe
+        target, safe=safe
     ),
     (_F.DECIMAL, _F.BOOLEAN): lambda source, target, safe, settings: decimals.decimal_to_boolean(source),
     (_F.DECIMAL, _F.INTEGRAL): lambda source, target, safe, settings: decimals.decimal_to_integral(
@@ -170,16 +170,35 @@ _TEMPORAL: Final[dict[tuple[Family, Family], _Rule]] = {
         target, safe=safe
     ),
     (_F.INTEGRAL, _F.TIMESTAMP): _formats(datetimes.integral_to_timestamp),
-    (_F.FLOAT, _F.TIMESTAMP): lambda source, target, safe, settings: datetimes.float_to_timestamp(
-        source, safe=safe
-    ),
+    (_F.FLOAT, _F.TIMESTAMP): lambda source, target, safe, settings: datetimes.float_to_timestamp(safe=safe),
     (_F.DECIMAL, _F.TIMESTAMP): lambda source, target, safe, settings: datetimes.decimal_to_timestamp(source),
-    (_F.DAY_TIME, _F.INTEGRAL): lambda source, target, safe, settings: datetimes.day_time_to_integral(
+}
+
+_INTERVALS: Final[dict[tuple[Family, Family], _Rule]] = {
+    (_F.DAY_TIME, _F.INTEGRAL): lambda source, target, safe, settings: intervals.day_time_to_integral(
         target, safe=safe
     ),
-    (_F.YEAR_MONTH, _F.INTEGRAL): lambda source, target, safe, settings: datetimes.year_month_to_integral(
+    (_F.YEAR_MONTH, _F.INTEGRAL): lambda source, target, safe, settings: intervals.year_month_to_integral(
         target, safe=safe
     ),
+    (_F.DAY_TIME, _F.DECIMAL): lambda source, target, safe, settings: intervals.day_time_to_decimal(
+        target, safe=safe
+    ),
+    (_F.YEAR_MONTH, _F.DECIMAL): lambda source, target, safe, settings: intervals.year_month_to_decimal(
+        target, safe=safe
+    ),
+    **{
+        (number, _F.DAY_TIME): lambda source, target, safe, settings: intervals.number_to_day_time(
+            source, safe=safe
+        )
+        for number in (_F.INTEGRAL, _F.DECIMAL)
+    },
+    **{
+        (number, _F.YEAR_MONTH): lambda source, target, safe, settings: intervals.number_to_year_month(
+            source, safe=safe
+        )
+        for number in (_F.INTEGRAL, _F.DECIMAL)
+    },
 }
 
 _NESTED: Final[dict[Family, _Rule]] = {
@@ -197,6 +216,7 @@ _RULES: Final[dict[tuple[Family, Family], _Rule]] = {
     **{(_F.STRING, target): rule for target, rule in _FROM_STRING.items()},
     **_NUMERIC,
     **_TEMPORAL,
+    **_INTERVALS,
     **{(family, family): rule for family, rule in _NESTED.items()},
     **{(family, family): _same for family in (_F.STRING, _F.BINARY, _F.BOOLEAN, _F.DATE)},
     **{(family, family): _same for family in (_F.TIMESTAMP, _F.TIMESTAMP_NTZ, _F.DAY_TIME, _F.YEAR_MONTH)},

@@ -20,7 +20,7 @@ from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.failures import invalid_input
 from sqlfront_engine.floats import round_to_single
 from sqlfront_engine.forms import from_unscaled
-from sqlfront_engine.types import STRING
+from sqlfront_engine.types import STRING, physical
 
 _CAST: Final = pc.get_function("cast")
 _MATCH: Final = pc.get_function("match_substring_regex")
@@ -181,7 +181,17 @@ def string_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
             return 0
         return fitted(*decimal_digits(number), target, safe=safe)
 
-    return lambda values: from_unscaled([one(text) for text in values.to_pylist()], target)
+    whole = target.precision - target.scale
+    fraction = rf"(\.[0-9]{{1,{target.scale}}})?" if target.scale else ""
+    plain = pc.MatchSubstringOptions(rf"^-?[0-9]{{1,{whole}}}{fraction}$") if whole else None
+    options = pc.CastOptions.safe(physical(target))
+
+    def convert(values: pa.Array) -> pa.Array:
+        if plain is not None and _all_match(values, plain):
+            return _CAST.call([values], options)
+        return from_unscaled([one(text) for text in values.to_pylist()], target)
+
+    return convert
 
 
 def string_to_binary(values: pa.Array) -> pa.Array:

@@ -10,10 +10,12 @@ of more digits than its type has.
 from collections.abc import Callable
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values, scalar
+from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.failures import arithmetic_overflow, divide_by_zero, out_of_range, remainder_by_zero
 from sqlfront_engine.forms import (
@@ -22,6 +24,7 @@ from sqlfront_engine.forms import (
     decimal_text,
     from_scaled,
     from_unscaled,
+    full_array,
     is_scalar,
     narrowed,
     rounded,
@@ -35,6 +38,8 @@ from sqlfront_engine.types import MAX_PRECISION, MAX_SHORT_PRECISION
 _PLAIN: Final = {name: pc.get_function(name) for name in ("add", "subtract", "multiply")}
 _CHECKED: Final = {name: pc.get_function(f"{name}_checked") for name in ("add", "subtract", "multiply")}
 
+Integers = npt.NDArray[np.int64]
+
 #: Exact results before rounding: unscaled operands and their scales to unscaled value and scale.
 Exact = Callable[[int, int, int, int], tuple[int, int]]
 
@@ -44,6 +49,8 @@ def prepare_decimal(operation: str, signature: Signature, *, safe: bool = False)
     ``pmod``) over two decimals; with ``safe`` null instead of an error."""
     left, right = signature.argument_types
     slow = _by_python(operation, signature.type, safe=safe)
+    if operation == "divide":
+        return _quick_division(signature, slow)
     if operation not in _PLAIN or not _keeps_scale(operation, left, right, signature.type):
         return slow
     if left.precision <= MAX_SHORT_PRECISION and right.precision <= MAX_SHORT_PRECISION:
@@ -114,6 +121,56 @@ def _rescaler(
 
 def _overflow(datum: Datum) -> Datum:
     raise pa.ArrowInvalid("overflow")
+
+
+def _quick_division(signature: Signature, slow: PreparedKernel) -> PreparedKernel:
+    """Division in int64, nine digits of the quotient at a time, where the divisors are small enough for that.
+
+    Spark rounds the quotient to 39 digits after the point first. Of unscaled divisors below 10**19 no
+    quotient comes so near to a half that this makes a difference.
+    """
+    left, right = signature.argument_types
+    result = signature.type
+    digits = result.scale - left.scale + right.scale
+    if max(left.precision, right.precision) > MAX_SHORT_PRECISION or not 0 <= digits <= 2 * _STEP:
+        return slow
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        if all(map(is_scalar, arguments)):
+            return slow(arguments, length)
+        dividend, divisor = (full_array(argument, length) for argument in arguments)
+        masks = [mask for array in (dividend, divisor) if (mask := valid_mask(array)) is not None]
+        valid = np.logical_and.reduce(masks) if masks else None
+        numbers, units = numpy_view(dividend).astype(np.int64), numpy_view(divisor).astype(np.int64)
+        if valid is not None:
+            numbers[~valid], units[~valid] = 0, 1
+        if not length or not units.all() or int(np.abs(units).max()) > _LARGEST_DIVISOR:
+            return slow(arguments, length)
+        words = _quotients(np.abs(numbers), np.abs(units), digits)
+        if words is None:
+            return slow(arguments, length)
+        return from_scaled(
+            from_numpy(np.where((numbers < 0) != (units < 0), -words, words), INT64, valid), result
+        )
+
+    return run
+
+
+#: Digits of a quotient that one step gives, and what a divisor may be for the step to fit int64.
+_STEP: Final = 9
+_LARGEST_DIVISOR: Final = (2**63 - 1) // 10**_STEP // 2
+
+
+def _quotients(numbers: Integers, units: Integers, digits: int) -> Integers | None:
+    """``numbers * 10**digits / units`` rounded half up; None if a quotient does not fit int64."""
+    quotients, rests = np.divmod(numbers, units)
+    if int(quotients.max()) >= 10 ** (MAX_SHORT_PRECISION - digits):
+        return None
+    while digits:
+        step = min(digits, _STEP)
+        more, rests = np.divmod(rests * 10**step, units)
+        quotients, digits = quotients * 10**step + more, digits - step
+    return quotients + (2 * rests >= units)
 
 
 def _by_decimal128(operation: str, result: pa.DataType) -> PreparedKernel:

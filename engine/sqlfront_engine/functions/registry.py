@@ -49,6 +49,8 @@ class Kind(Enum):
     """tinyint to bigint; strings become bigint."""
     INT_OR_BIGINT = "int or bigint"
     """int and bigint stay; other numbers and strings become int."""
+    INT_OR_STRING = "int or string"
+    """Strings stay; numbers become int."""
     BIGINT_OR_BYTES = "bigint or bytes"
     """Strings and binaries stay; numbers become bigint."""
     DECIMAL_OR_DOUBLE = "decimal or double"
@@ -191,7 +193,9 @@ AREAS: Final = (
     "hashing",
     "like",
     "math",
+    "number_texts",
     "padding",
+    "printf",
     "random_numbers",
     "regular_expressions",
     "rounding",

@@ -18,6 +18,7 @@ from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_ma
 from sqlfront_engine.casts import compile_cast
 from sqlfront_engine.expressions import Call
 from sqlfront_engine.failures import arithmetic_overflow, out_of_range
+from sqlfront_engine.floats import rounded_products
 from sqlfront_engine.forms import (
     INT64,
     Datum,
@@ -172,7 +173,9 @@ def _round_float(data_type: pa.DataType, digits: int, mode: str) -> Callable[[pa
         if factor is None:
             result, doubtful = numbers, np.ones(len(numbers), np.bool_)
         else:
-            result, doubtful = _quick_round(numbers, factor)
+            whole, doubtful = rounded_products(numbers, factor)
+            # Adding zero turns -0.0 into 0.0; a decimal knows no negative zero.
+            result = whole / factor + 0.0
         if valid is not None:
             doubtful &= valid
         rows = np.flatnonzero(doubtful)
@@ -181,19 +184,6 @@ def _round_float(data_type: pa.DataType, digits: int, mode: str) -> Callable[[pa
         return from_numpy(result.astype(f"f{data_type.bit_width // 8}"), data_type, valid)
 
     return convert
-
-
-def _quick_round(
-    numbers: npt.NDArray[np.float64], factor: float
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Rounded numbers, and where that may be wrong: near a half, or too large for a product to tell."""
-    with np.errstate(all="ignore"):
-        products = numbers * factor
-        whole = np.rint(products)
-        distance = np.abs(np.abs(products - whole) - 0.5)
-        doubtful = ~((distance > 1e-6) & (np.abs(products) < 1e9))
-        # Adding zero turns -0.0 into 0.0; a decimal knows no negative zero.
-        return whole / factor + 0.0, doubtful
 
 
 # ---- round and bround

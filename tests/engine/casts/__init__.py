@@ -1,0 +1,1 @@
+"""Casts: Spark's answers, and ours."""
