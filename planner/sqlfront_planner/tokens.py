@@ -233,6 +233,10 @@ class _Rewriter:
                     _replaced(token, _T.STAR, "*"),
                     _replaced(token, _T.FROM, "FROM"),
                 ]
+            case _T.VARCHAR | _T.CHAR if self._type_depth is not None and not self._follows(
+                position, _T.L_PAREN
+            ):
+                raise self._missing_size(token)
             case _T.PLACEHOLDER:
                 self._output += [
                     _replaced(token, _T.COLON, ":"),
@@ -354,6 +358,17 @@ class _Rewriter:
         if previous.token_type == _T.ALIAS:
             return self._type_depth is None
         return previous.token_type in _OPERAND_ENDS and previous.text.upper() not in _BEFORE_CALL
+
+    def _missing_size(self, token: Token) -> ProgrammingError:
+        name = token.text.upper()
+        error = spark_error(
+            "DATATYPE_MISSING_SIZE",
+            f'DataType "{name}" requires a length parameter, for example "{name}"(10).',
+            position=(token.start, token.end + 1),
+        )
+        error.locate(self._sql)
+        assert isinstance(error, ProgrammingError)
+        return error
 
     def _check_comma(self, position: int) -> None:
         """Refuse a comma with nothing on one side, which sqlglot forgives."""

@@ -123,10 +123,23 @@ def bind_aggregate(
     inner = binder.within(inside_aggregate=True)
     call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
     if condition is not None:
-        call = AggregateCall(
-            call.function, call.arguments, call.type, call.distinct, inner.condition(condition)
-        )
+        kept = filter_condition(inner, condition)
+        call = AggregateCall(call.function, call.arguments, call.type, call.distinct, kept)
     return collector.add(call)
+
+
+def filter_condition(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """The condition of FILTER (WHERE ...); INVALID_AGGREGATE_FILTER.NOT_BOOLEAN if it isn't one."""
+    condition = binder.bind(node)
+    if condition.type != BOOLEAN:
+        raise failure(
+            "INVALID_AGGREGATE_FILTER.NOT_BOOLEAN",
+            f'The FILTER expression "{binder.name(node)}" in an aggregate function is invalid. Expected a '
+            "FILTER "
+            "expression of the BOOLEAN type.",
+            node,
+        )
+    return condition
 
 
 def aggregate_call(

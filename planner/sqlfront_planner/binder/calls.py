@@ -26,7 +26,7 @@ from sqlfront_planner.binder.conditionals import CONDITIONAL_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.operators import arithmetic, concatenation
 from sqlfront_planner.binder.suggestions import quoted
-from sqlfront_planner.binder.syntax import failure, handles, unsupported
+from sqlfront_planner.binder.syntax import failure, handles
 from sqlfront_planner.types import common_type
 
 _ALIASES: Final = {"regexp": "rlike"}

@@ -15,6 +15,7 @@ from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
 from sqlfront_planner.binder.syntax import failure, handles, parts_of, syntax_failure, unsupported
 from sqlfront_planner.logical import OuterColumn
+from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_planner.tokens import FUNCTION_MARK
 
 _USER_WORDS = frozenset({"user", "current_user", "session_user"})
@@ -53,7 +54,8 @@ def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
     operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
     if pa.types.is_struct(operand.type) and isinstance(index, Literal) and isinstance(index.value, str):
         return field_of(binder, operand, index.value, node)
-    return call_function(binder, "get_item", [operand, index], node)
+    function = "get_value" if pa.types.is_map(operand.type) else "get_item"
+    return call_function(binder, function, [operand, index], node)
 
 
 def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr:
@@ -130,7 +132,7 @@ def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr)
             )
         raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)
     if pa.types.is_map(kind):
-        return call_function(binder, "get_item", [operand, Literal(STRING, name)], node)
+        return call_function(binder, "get_value", [operand, Literal(STRING, name)], node)
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         raise unsupported("A field of an array of structs", node)
     raise failure(
@@ -165,6 +167,8 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
             f"Lateral column alias {quoted(parts)} is ambiguous and has {len(found)} matches.",
             node,
         )
+    if not is_deterministic(found[0]):
+        raise unsupported("A reference to an alias of a nondeterministic expression in the same SELECT", node)
     return _fields(binder, found[0], parts[1:], node)
 
 
@@ -176,7 +180,10 @@ def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
     match = parent.resolve(parts)
     if match is None:
         if _is_further_out(parent.parent, parts):
-            raise unsupported("A subquery that reads a column from more than one level outside", node)
+            known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
+            error = unresolved(known, parts, node)
+            error.message += " A subquery reads columns of the query directly around it only."
+            raise error
         return None
     return _fields(binder, outer(_only(match, parts, node)), parts[match.parts :], node)
 

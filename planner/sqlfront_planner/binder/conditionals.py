@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Call, Case, Expr, Literal
-from sqlfront_engine.types import BOOLEAN, VOID, is_string
+from sqlfront_engine.types import BOOLEAN, VOID
 from sqlfront_planner.binder.arguments import call_function, mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.predicates import comparison
@@ -32,8 +32,6 @@ def bind_case(binder: ExpressionBinder, node: exp.Case) -> Expr:
 
 
 def _condition(binder: ExpressionBinder, condition: Expr, part: exp.Expr, whole: exp.Expr) -> Expr:
-    if is_string(condition.type):
-        return cast_to(condition, BOOLEAN)
     if condition.type != BOOLEAN:
         raise failure(
             "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",

@@ -115,10 +115,10 @@ class ExpressionBinder(msgspec.Struct):
         return named
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The boolean expression of WHERE, HAVING, QUALIFY or FILTER; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN
-        if it isn't."""
+        """The boolean expression of WHERE, HAVING or QUALIFY; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it
+        isn't one (NULL is in HAVING only)."""
         expression = self.bind(node)
-        if expression.type == VOID:
+        if expression.type == VOID and self.clause == "HAVING":
             return Literal(BOOLEAN, None)
         if expression.type != BOOLEAN:
             shown = self.name(node)

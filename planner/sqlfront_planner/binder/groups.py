@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Expr, Literal, columns_used, walk
+from sqlfront_engine.expressions import Column, Expr, Literal, columns_used, walk
 from sqlfront_engine.types import is_integral
 from sqlfront_planner.binder.aggregates import AggregateOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder
@@ -41,9 +41,7 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
     refuse_unknown(group, frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}))
     parts = list(group.expressions)
     if group.args.get("all") or _is_all(parts, binder):
-        return Grouping(
-            _without_repeats(expression for expression, _ in items if not _holds_call(expression))
-        )
+        return _group_by_all(items, group)
     if not any(group.args.values()):
         raise syntax_failure("Syntax error at or near end of input.", group)
     keys = _Keys(binder, items)
@@ -63,6 +61,27 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
 
 def _has_sets(group: exp.Expr) -> bool:
     return any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
+
+
+def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
+    """GROUP BY ALL: every item without an aggregate; the others must not need more than these."""
+    keys = _without_repeats(expression for expression, _ in items if not _holds_call(expression))
+    for expression, _ in items:
+        if _holds_call(expression) and _needs_more(expression, keys):
+            raise failure(
+                "UNRESOLVED_ALL_IN_GROUP_BY",
+                "Cannot infer grouping columns for GROUP BY ALL based on the select clause. Please "
+                "explicitly specify the "
+                "grouping columns.",
+                group,
+            )
+    return Grouping(keys)
+
+
+def _needs_more(expression: Expr, keys: tuple[Expr, ...]) -> bool:
+    if expression in keys:
+        return False
+    return isinstance(expression, Column) or any(_needs_more(part, keys) for part in expression.children())
 
 
 def _is_all(parts: Sequence[exp.Expr], binder: ExpressionBinder) -> bool:

@@ -18,7 +18,7 @@ from sqlfront_engine.types import is_integral
 from sqlfront_planner.binder.context import StatementContext
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.relations import inline_table
-from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, relation
+from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, sorted_plan
 from sqlfront_planner.binder.suggestions import quoted
@@ -147,7 +147,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         if order is None:
             return bound
         row = bound.plan.row()
-        scope = Scope(relation(bound.names, row), len(row), parent)
+        scope = output_scope(bound.names, row, bound.qualifiers, parent)
         items = bind_order(ExpressionBinder(self, scope, "ORDER BY"), order, row)
         return replace(bound, plan=sorted_plan(bound.plan, row, bound.names, items))
 

@@ -323,7 +323,7 @@ def _join(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope 
     both = _side_by_side(left, right, JoinKind.INNER)
     binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
     bound = binder.bind(condition)
-    if bound.type not in (BOOLEAN, VOID):
+    if bound.type != BOOLEAN:
         raise failure(
             "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
             f'The join condition "{binder.name(condition)}" has the invalid type '
@@ -333,7 +333,7 @@ def _join(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope 
         )
     plan = joined.plan
     assert isinstance(plan, Join)
-    return replace(joined, plan=replace(plan, condition=cast_to(bound, BOOLEAN)))
+    return replace(joined, plan=replace(plan, condition=bound))
 
 
 def _side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:

@@ -1,6 +1,6 @@
 """What names mean at one place of a query: the columns of its row, and behind them the enclosing query's."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -77,10 +77,11 @@ class Scope:
 
 
 class BoundQuery(msgspec.Struct, frozen=True):
-    """A query's plan and the names of its columns."""
+    """A query's plan, the names of its columns, and what may stand before them in an ORDER BY around it."""
 
     plan: LogicalPlan
     names: tuple[str, ...]
+    qualifiers: tuple[tuple[str, ...], ...] = ()
 
 
 EMPTY_SCOPE = Scope((), 0)
@@ -92,6 +93,21 @@ def relation(
     """The scope columns of one relation."""
     lowered = tuple(part.lower() for part in qualifier)
     return tuple(ScopeColumn(name, column, lowered) for name, column in zip(names, row, strict=True))
+
+
+def output_scope(
+    names: Sequence[str],
+    row: Sequence[Column],
+    qualifiers: Sequence[tuple[str, ...]],
+    parent: Scope | None = None,
+) -> Scope:
+    """The scope of an ORDER BY that sees a query's output only."""
+    known = qualifiers or [()] * len(row)
+    columns = (
+        ScopeColumn(name, column, qualifier)
+        for name, column, qualifier in zip(names, row, known, strict=True)
+    )
+    return Scope(tuple(columns), len(row), parent)
 
 
 def _ends_with(qualifier: tuple[str, ...], wanted: tuple[str, ...]) -> bool:

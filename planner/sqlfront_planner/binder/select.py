@@ -12,18 +12,19 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Expr, transform
 from sqlfront_planner.binder.aggregates import Aggregates
-from sqlfront_planner.binder.columns import field_of
+from sqlfront_planner.binder.columns import field_of, unresolved
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.group_rows import grouped_plan
 from sqlfront_planner.binder.groups import Grouping, bind_grouping
 from sqlfront_planner.binder.names import result_name
 from sqlfront_planner.binder.relations import bind_from
-from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, relation
+from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.sorting import OrderItem, bind_order, projection, sorted_plan
 from sqlfront_planner.binder.suggestions import quoted
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, syntax_failure, unsupported
 from sqlfront_planner.binder.windows import WindowOutput, Windows
 from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan
 
@@ -63,11 +64,13 @@ Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
 class SelectItem(msgspec.Struct, frozen=True):
-    """A column of the select list: its expression, its name, and where it stands in the text."""
+    """A column of the select list: its expression, its name, where it stands in the text, and what may stand
+    before its name in an ORDER BY that sees the output only."""
 
     expression: Expr
     name: str
     node: exp.Expr
+    qualifier: tuple[str, ...] = ()
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -119,10 +122,12 @@ class _Select(msgspec.Struct):
         self._apply_windows()
         outputs = [item.expression for item in self.items]
         names = tuple(item.name for item in self.items)
+        qualifiers = tuple(item.qualifier for item in self.items)
         if not distinct:
-            return BoundQuery(sorted_plan(self.plan, outputs, names, self.order), names)
+            plan = sorted_plan(self.plan, outputs, names, self.order)
+            return BoundQuery(plan, names, qualifiers)
         refuse_unknown(distinct, frozenset())
-        return BoundQuery(self._distinct(outputs, names), names)
+        return BoundQuery(self._distinct(outputs, names, qualifiers), names, qualifiers)
 
     def _binder(self, clause: str) -> ExpressionBinder:
         named = {item.name.lower(): item for item in self.node.args.get("windows") or []}
@@ -133,6 +138,8 @@ class _Select(msgspec.Struct):
     # ---- the select list
 
     def _bind_items(self, binder: ExpressionBinder) -> None:
+        if not self.node.expressions:
+            raise self._empty_list()
         for part in self.node.expressions:
             if isinstance(part, exp.Star):
                 self._add_star(list(self.scope.visible()), part, binder)
@@ -141,16 +148,27 @@ class _Select(msgspec.Struct):
             else:
                 self._add(part, binder)
 
+    def _empty_list(self) -> Error:
+        """``SELECT FROM t``: to Spark FROM is a column's name there."""
+        if self.node.args.get("from_") is None:
+            return syntax_failure("Syntax error at or near end of input.", self.node)
+        return unresolved([], ("FROM",), self.node)
+
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
         """One expression, with or without an alias; later ones may use the alias."""
         if not isinstance(part, exp.Alias):
             expression = binder.bind(part)
-            self.items.append(SelectItem(expression, result_name(part, binder), part))
+            qualifier = self._qualifier(part)
+            self.items.append(SelectItem(expression, result_name(part, binder), part, qualifier))
             return
         refuse_unknown(part, frozenset({"this", "alias"}))
         expression = binder.bind(part.this)
         self.items.append(SelectItem(expression, part.alias, part.this))
         binder.aliases.setdefault(part.alias.lower(), []).append(expression)
+
+    def _qualifier(self, part: exp.Expr) -> tuple[str, ...]:
+        match = self.scope.resolve(parts_of(part)) if isinstance(part, exp.Column) else None
+        return match.columns[0].qualifier if match is not None else ()
 
     def _add_qualified_star(self, part: exp.Column, binder: ExpressionBinder) -> None:
         """``t.*``, or ``s.*`` of a struct."""
@@ -193,7 +211,7 @@ class _Select(msgspec.Struct):
                 )
             dropped.append(expression)
         self.items += [
-            SelectItem(column.expression, column.name, star)
+            SelectItem(column.expression, column.name, star, column.qualifier)
             for column in columns
             if column.expression not in dropped
         ]
@@ -279,7 +297,9 @@ class _Select(msgspec.Struct):
         if windows:
             self.windows.items = [item.over(rewrite) for item in self.windows.items]
 
-    def _distinct(self, outputs: list[Expr], names: tuple[str, ...]) -> LogicalPlan:
+    def _distinct(
+        self, outputs: list[Expr], names: tuple[str, ...], qualifiers: tuple[tuple[str, ...], ...]
+    ) -> LogicalPlan:
         """Each row once; ORDER BY then sees the output's columns only."""
         projected = projection(self.plan, outputs, names)
         row = projected.row()
@@ -287,6 +307,6 @@ class _Select(msgspec.Struct):
         order = self.node.args.get("order")
         if order is None:
             return plan
-        scope = Scope(relation(names, row), len(row), self.scope.parent)
+        scope = output_scope(names, row, qualifiers, self.scope.parent)
         items = bind_order(ExpressionBinder(self.queries, scope, "ORDER BY"), order, row)
         return sorted_plan(plan, row, names, items)

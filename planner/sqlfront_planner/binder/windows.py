@@ -20,7 +20,7 @@ from sqlfront_engine.expressions import (
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import WindowFunction, lookup_window
 from sqlfront_engine.types import INT, is_integral
-from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments
+from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
@@ -108,6 +108,12 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
         raise failure(
             "MISSING_AGGREGATION",
             f"The window function {binder.name(node)} is not allowed in GROUP BY.",
+            node,
+        )
+    if binder.clause == "ORDER BY":
+        raise failure(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            f"A window function in ORDER BY must be a column of the select list: {binder.name(node)}.",
             node,
         )
     if collector is None:
@@ -207,7 +213,7 @@ def _call(
             node,
         )
     if condition is not None:
-        call = _filtered(binder, call, inner.condition(condition), node)
+        call = _filtered(binder, call, filter_condition(inner, condition), node)
     return WindowCall(call.function, call.arguments, call.type, _frame(binder, window, order))
 
 
@@ -247,6 +253,8 @@ def _ranking(
             operands[place] = cast_to(operands[place], operands[0].type)
     kinds = argument_kinds(entry.arguments, len(operands), variadic=False)
     arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
+    if name == "ntile" and arguments:
+        _check_buckets(arguments[0], node)
     kind = entry.result_type(tuple(item.type for item in arguments))
     frame = _frame(binder, window, order)
     if not entry.uses_frame:
@@ -256,6 +264,15 @@ def _ranking(
             )
         frame = _RUNNING_ROWS
     return WindowCall(name, arguments, kind, frame, ignore_nulls)
+
+
+def _check_buckets(count: Expr, node: exp.Expr) -> None:
+    if isinstance(count, Literal) and isinstance(count.value, int) and count.value <= 0:
+        raise failure(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"The number of buckets must be between 1 and 2147483647, but is {count.value}.",
+            node,
+        )
 
 
 # ---- frames
