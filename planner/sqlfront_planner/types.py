@@ -197,6 +197,8 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             return _number_or(source, BIGINT, is_integral(source))
         case Kind.INT_OR_BIGINT:
             return source if source == BIGINT else implicit_cast(source, INT)
+        case Kind.INT_OR_STRING:
+            return source if is_string(source) else implicit_cast(source, INT)
         case Kind.BIGINT_OR_BYTES:
             return source if is_string(source) or source == BINARY else implicit_cast(source, BIGINT)
         case Kind.DECIMAL_OR_DOUBLE:
@@ -247,6 +249,7 @@ def argument_name(wanted: ArgumentType) -> str:
 
 
 _KIND_NAMES: Final = {
+    Kind.INT_OR_STRING: '("INT" or "STRING")',
     Kind.ANY_TIMESTAMP: '("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")',
     Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',
     Kind.COMMON_ARRAY: '"ARRAY"',
