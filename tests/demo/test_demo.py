@@ -64,19 +64,21 @@ def test_query_gives_sparks_answer(subject: Subject, record: Record) -> None:
 
 
 @pytest.mark.parametrize("query", [LOOKUP, "SELECT carrier, flight FROM flights WHERE tailnum IS NULL"])
-def test_lookup_by_key_is_direct(subject: Subject, query: str) -> None:
+def test_lookup_by_key_reads_that_key_alone(subject: Subject, query: str) -> None:
     """A null key is a key."""
     plan = subject.answer(f"EXPLAIN {query}")
 
     assert isinstance(plan, Answer)
-    assert plan.rows[0][0].lstrip("'").startswith("direct")
+    text = plan.rows[0][0].lstrip("'")
+    assert text.startswith("lane: light (")
+    assert "MemoryScan: flights, one key" in text
 
 
 def test_join_is_a_light_job(subject: Subject) -> None:
     plan = subject.answer("EXPLAIN " + QUERIES[1].sql)
 
     assert isinstance(plan, Answer)
-    assert plan.rows[0][0].lstrip("'").startswith("light")
+    assert plan.rows[0][0].lstrip("'").startswith("lane: light (")
 
 
 def test_the_command_prints_each_result_with_rows_time_and_lane(project_folder: Path) -> None:
