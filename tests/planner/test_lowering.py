@@ -1,0 +1,132 @@
+"""The DAG of typical queries: what is exchanged, and between how many instances."""
+
+from __future__ import annotations
+
+import pytest
+
+from sqlfront_engine.dag import Routing
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.explain import dag_text
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.testing import bound, example_catalog
+from tests.planner.known_tables import TPCH, known_catalog
+
+LARGE = known_catalog(TPCH)
+SMALL = example_catalog()
+
+
+def large(sql: str) -> QueryPlan:
+    return plan_logical(bound(sql, LARGE), Settings())
+
+
+def small(sql: str) -> QueryPlan:
+    return plan_logical(bound(sql, SMALL), Settings())
+
+
+def shape(plan: QueryPlan) -> str:
+    """Operators and routing without their arguments."""
+    lines = []
+    for line in dag_text(plan.dag).splitlines():
+        operator = line.split(":")[0].split(" single")[0].split(" partial")[0].split(" final")[0]
+        operator = operator.replace(" inner", "").partition(" x n")[0].partition(" ->")[0]
+        routing = line.partition(" -> ")[2]
+        many = " x n" if " x n" in line else ""
+        lines.append(f"{operator}{many}{' -> ' if routing else ''}{routing}")
+    return "\n".join(lines)
+
+
+def routings(plan: QueryPlan) -> list[Routing]:
+    return [edge.routing for edge in plan.dag.edges]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select a, count(*) from t group by a order by a",
+        "select t.b, c from t join u on t.a = u.a",
+        "select a, row_number() over (partition by a order by b) from t",
+        "select a from t intersect select a from u",
+    ],
+)
+def test_small_queries_exchange_nothing(sql: str) -> None:
+    plan = small(sql)
+
+    assert plan.inline
+    assert set(routings(plan)) == {Routing.UNICAST}
+    assert all(vertex.local_parallelism == 1 for vertex in plan.dag)
+
+
+def test_few_groups_are_aggregated_locally_then_by_one() -> None:
+    plan = large("select l_shipmode, sum(l_tax) from lineitem group by l_shipmode")
+
+    assert shape(plan) == "Result\n  Aggregate\n    Aggregate x n -> to one\n      Values x n"
+
+
+def test_many_groups_are_aggregated_where_their_keys_go() -> None:
+    plan = large("select l_orderkey, sum(l_tax) from lineitem group by l_orderkey")
+
+    assert shape(plan) == (
+        "Result\n  Aggregate x n -> to one\n    Aggregate x n -> partitioned by #0\n      Values x n"
+    )
+
+
+def test_a_small_side_is_given_to_every_instance() -> None:
+    plan = large("select l_tax, s_name from lineitem, supplier where l_suppkey = s_suppkey")
+
+    assert shape(plan) == ("Result\n  HashJoin x n -> to one\n    Values x n\n    Values x n -> broadcast")
+
+
+def test_large_sides_meet_by_their_keys() -> None:
+    plan = large("select l_tax, o_clerk, o_comment from lineitem, orders where l_orderkey = o_orderkey")
+
+    assert shape(plan) == (
+        "Result\n  HashJoin x n -> to one\n    Values x n -> partitioned by #0\n"
+        "    Values x n -> partitioned by #0"
+    )
+
+
+def test_rows_that_lie_by_their_key_stay() -> None:
+    counts = "select l_orderkey, count(*) as n from lineitem group by l_orderkey"
+    sql = f"select o_comment, n from orders, ({counts}) where l_orderkey = o_orderkey"
+
+    text = shape(large(sql))
+
+    assert text.count("partitioned") == 2
+    assert "    Aggregate x n\n" in text
+
+
+def test_null_aware_anti_join_gives_the_right_side_to_every_instance() -> None:
+    plan = large("select l_tax from lineitem where l_orderkey not in (select o_orderkey from orders)")
+
+    assert Routing.BROADCAST in routings(plan)
+
+
+def test_top_n_is_found_locally_then_by_one() -> None:
+    plan = large("select l_tax from lineitem order by l_tax limit 5")
+
+    assert shape(plan) == "Result\n  TopN\n    TopN x n -> to one\n      Values x n"
+
+
+def test_large_sort_is_merged() -> None:
+    plan = large("select l_tax from lineitem order by l_tax")
+
+    assert shape(plan) == "Result\n  Sort x n -> to one, merged in order\n    Values x n"
+
+
+def test_computed_keys_become_columns_for_the_operator_only() -> None:
+    plan = small("select t.b, c from t join u on t.a + 1 = u.a * 2")
+
+    assert [field.name for field in plan.schema] == ["b", "c"]
+    assert "a#0 + 1" in dag_text(plan.dag)
+
+
+def test_scan_reads_what_only_the_filter_needs_and_drops_it() -> None:
+    catalog = known_catalog({"part": TPCH["part"]})
+    plan_logical(bound("select p_name from part where p_size = 3", catalog), Settings())
+    entry = catalog.lookup(("part",))
+
+    assert entry is not None
+    (request,) = entry.table.known.asked  # type: ignore[union-attr]
+    assert request.columns == (1, 5)
+    assert len(request.filters) == 1

@@ -1,0 +1,48 @@
+"""The optimized plans of the 22 TPC-H queries at scale 1, from statistics alone, kept as text and read in
+review.
+
+``python -m tests.planner.test_tpch_plans`` writes them anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.check import check
+from sqlfront_planner.optimizer import RULES
+from sqlfront_planner.plan_text import plan_text
+from sqlfront_planner.testing import bound
+from tests.planner.known_tables import TPCH, known_catalog
+
+PLANS = Path(__file__).parent / "tpch_plans"
+QUERIES = Path(__file__).parents[1] / "tpch" / "queries"
+CATALOG = known_catalog(TPCH)
+NUMBERS = range(1, 23)
+
+
+def optimized(number: int) -> str:
+    """The plan of a query as text; its invariants are checked after every rule."""
+    sql = (QUERIES / f"q{number}.sql").read_text().strip().rstrip(";")
+    plan = bound(sql, CATALOG)
+    for rule in RULES:
+        plan = check(rule(plan, Settings()))
+    return plan_text(plan) + "\n"
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_plan(number: int) -> None:
+    assert optimized(number) == (PLANS / f"q{number}.txt").read_text()
+
+
+def test_no_query_joins_without_a_condition_but_for_a_single_row() -> None:
+    for number in NUMBERS:
+        assert "Join: inner\n" not in optimized(number)
+
+
+if __name__ == "__main__":
+    PLANS.mkdir(exist_ok=True)
+    for number in NUMBERS:
+        (PLANS / f"q{number}.txt").write_text(optimized(number))
