@@ -6,9 +6,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
+from sqlfront_engine.expressions import Call, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_numeric
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
@@ -105,7 +103,7 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
 
 
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
-    """``value IN (choices)``, all in their least common type; what isn't constant is compared by itself."""
+    """``value IN (choices)``, all in their least common type."""
     kind = common_type([value.type, *(choice.type for choice in choices)])
     if kind is None:
         shown = names_of([value.type, *(choice.type for choice in choices)])
@@ -116,28 +114,7 @@ def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node:
             f"but it's [{shown}].",
             node,
         )
-    left = cast_to(value, kind)
-    constants: list[Expr] = []
-    others: list[Expr] = []
-    for choice in choices:
-        constant = _constant(binder, cast_to(choice, kind))
-        (constants if isinstance(constant, Literal | Parameter) else others).append(constant)
-    result = Call(BOOLEAN, "in", (left, *constants)) if constants else None
-    for other in others:
-        equal = Call(BOOLEAN, "equal", (left, other))
-        result = equal if result is None else Call(BOOLEAN, "or", (result, equal))
-    assert result is not None
-    return result
-
-
-def _constant(binder: ExpressionBinder, choice: Expr) -> Expr:
-    """The literal that a cast of a literal gives; anything else, and a cast that fails, as it is."""
-    if not isinstance(choice, Cast) or not isinstance(choice.operand, Literal):
-        return choice
-    try:
-        return Literal(choice.type, evaluate_scalar(choice, binder.context.settings.evaluation))
-    except DataError:
-        return choice
+    return Call(BOOLEAN, "in", (cast_to(value, kind), *(cast_to(choice, kind) for choice in choices)))
 
 
 @handles(*PATTERNS, arguments="this expression negate")
