@@ -231,6 +231,8 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             return source if pa.types.is_list(source) else None
         case Kind.MAP | Kind.COMMON_MAP:
             return source if pa.types.is_map(source) else None
+        case Kind.COLLECTION:
+            return source if pa.types.is_list(source) or pa.types.is_map(source) else None
         case Kind.STRUCT:
             return source if pa.types.is_struct(source) else None
 
@@ -254,6 +256,7 @@ _KIND_NAMES: Final = {
     Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',
     Kind.COMMON_ARRAY: '"ARRAY"',
     Kind.COMMON_MAP: '"MAP"',
+    Kind.COLLECTION: '("ARRAY" or "MAP")',
     Kind.STRING_OR_STRINGS: '("STRING" or "ARRAY<STRING>")',
     Kind.STRING_OR_ARRAY: '("STRING" or "ARRAY")',
     Kind.DATE_OR_TIMESTAMP: '("DATE" or "TIMESTAMP")',

@@ -2,11 +2,12 @@
 
 import base64
 import hashlib
+import re
 import zlib
 from collections.abc import Callable
 from typing import Final
 
-from sqlfront_engine.errors import DatabaseError, DataError, spark_error
+from sqlfront_engine.errors import DatabaseError, DataError, ProgrammingError, spark_error
 from sqlfront_engine.functions.registry import ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
 from sqlfront_engine.types import BIGINT, BINARY, INT, STRING
@@ -109,6 +110,52 @@ def _decode(data: bytes, charset: str) -> str:
         raise _malformed("decode", charset) from None
 
 
+# ---- texts as bytes in a notation
+
+
+def _conversion_failed(text: str, notation: str) -> DatabaseError:
+    return spark_error(
+        "CONVERSION_INVALID_INPUT",
+        f"The value '{text}' ('{notation.upper()}') cannot be converted to \"BINARY\" because it is"
+        " malformed. Correct the value as per the syntax, or change its format. Use `try_to_binary` to"
+        " tolerate malformed input and return NULL instead.",
+    )
+
+
+_HEX: Final = re.compile(r"[0-9a-fA-F]*")
+_BASE64: Final = re.compile(r"[A-Za-z0-9+/\s]*={0,2}\s*")
+
+
+def _to_binary(text: str, notation: str = "hex") -> bytes:
+    match notation.lower():
+        case "utf-8" | "utf8":
+            return text.encode()
+        case "hex":
+            if not _HEX.fullmatch(text):
+                raise _conversion_failed(text, notation)
+            return bytes.fromhex(text if len(text) % 2 == 0 else f"0{text}")
+        case "base64":
+            try:
+                if _BASE64.fullmatch(text):
+                    return decode_base64(text)
+            except DataError:
+                pass
+            raise _conversion_failed(text, notation)
+        case _:
+            raise spark_error(
+                "DATATYPE_MISMATCH.INVALID_ARG_VALUE",
+                "The fmt value must to be a case-insensitive \"STRING\" literal of 'hex', 'utf-8', 'utf8', or"
+                f" 'base64', but got '{notation}'.",
+            )
+
+
+def _try_to_binary(text: str, notation: str = "hex") -> bytes | None:
+    try:
+        return _to_binary(text, notation)
+    except (DataError, ProgrammingError):
+        return None
+
+
 # ---- digests
 
 
@@ -165,6 +212,23 @@ register(
         row_kernel(_decode),
         can_fail=True,
         example=("decode(X'616263', 'utf-8')", "'abc'"),
+    ),
+    ScalarFunction(
+        "to_binary",
+        (STRING, STRING),
+        BINARY,
+        row_kernel(_to_binary),
+        optional=1,
+        can_fail=True,
+        example=("to_binary('abc', 'utf-8')", "b'abc'"),
+    ),
+    ScalarFunction(
+        "try_to_binary",
+        (STRING, STRING),
+        BINARY,
+        row_kernel(_try_to_binary),
+        optional=1,
+        example=("try_to_binary('x', 'hex')", "None"),
     ),
     ScalarFunction(
         "md5",

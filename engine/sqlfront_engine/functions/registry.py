@@ -72,6 +72,8 @@ class Kind(Enum):
     """A list type."""
     MAP = "map"
     """A map type."""
+    COLLECTION = "array or map"
+    """A list type or a map type."""
     STRUCT = "struct"
     """A struct type."""
     COMMON_ARRAY = "array of common"
@@ -178,6 +180,8 @@ class ScalarFunction(msgspec.Struct, frozen=True):
 #: for: a process that asks for none, as for ``SELECT 1``, starts much faster.
 AREAS: Final = (
     "arithmetic",
+    "array_search",
+    "array_shapes",
     "bits",
     "case",
     "collections",
@@ -191,7 +195,9 @@ AREAS: Final = (
     "encodings",
     "extremes",
     "hashing",
+    "identifiers",
     "like",
+    "maps",
     "math",
     "number_texts",
     "padding",
@@ -200,8 +206,10 @@ AREAS: Final = (
     "regular_expressions",
     "rounding",
     "searching",
+    "sequences",
     "similarity",
     "strings",
+    "web_texts",
 )
 
 _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}

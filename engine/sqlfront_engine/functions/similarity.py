@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlfront_engine.functions.registry import ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
-from sqlfront_engine.types import INT, STRING
+from sqlfront_engine.types import DOUBLE, INT, STRING
 
 
 def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
@@ -49,6 +49,39 @@ def soundex(text: str) -> str:
     return result[:4].ljust(4, "0")
 
 
+_LONGEST_PREFIX: Final = 4
+_PREFIX_WEIGHT: Final = 0.1
+
+
+def jaro_winkler(left: str, right: str) -> float:
+    """Jaro's similarity, raised by a common prefix of up to four characters as Winkler does.
+
+    >>> round(jaro_winkler("MARTHA", "MARHTA"), 4)
+    0.9611
+    """
+    if left == right:
+        return 1.0
+    reach = max(max(len(left), len(right)) // 2 - 1, 0)
+    taken = [False] * len(right)
+    matched = []
+    for place, character in enumerate(left):
+        for other in range(max(place - reach, 0), min(place + reach + 1, len(right))):
+            if not taken[other] and right[other] == character:
+                taken[other] = True
+                matched.append(character)
+                break
+    count = len(matched)
+    if not count:
+        return 0.0
+    counterparts = [character for character, is_taken in zip(right, taken, strict=True) if is_taken]
+    transposed = sum(one != other for one, other in zip(matched, counterparts, strict=True)) // 2
+    similarity = (count / len(left) + count / len(right) + (count - transposed) / count) / 3.0
+    prefix = 0
+    while prefix < min(_LONGEST_PREFIX, len(left), len(right)) and left[prefix] == right[prefix]:
+        prefix += 1
+    return similarity + prefix * _PREFIX_WEIGHT * (1.0 - similarity)
+
+
 register(
     ScalarFunction(
         "levenshtein",
@@ -57,6 +90,13 @@ register(
         row_kernel(levenshtein),
         optional=1,
         example=("levenshtein('kitten', 'sitting')", "3"),
+    ),
+    ScalarFunction(
+        "jaro_winkler_similarity",
+        (STRING, STRING),
+        DOUBLE,
+        row_kernel(jaro_winkler),
+        example=("jaro_winkler_similarity('spark', 'spark')", "1.0"),
     ),
     ScalarFunction(
         "soundex", (STRING,), STRING, row_kernel(soundex), example=("soundex('Miller')", "'M460'")

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.types import BIGINT, DATE, FLOAT, TIMESTAMP, YEAR_MONTH_INTERVAL
+from sqlfront_engine.types import BIGINT, FLOAT, TIMESTAMP, YEAR_MONTH_INTERVAL
 from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
 
 BOUNDS = Fails("DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION")

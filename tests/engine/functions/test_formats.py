@@ -142,7 +142,7 @@ def test_formats(case: Case) -> None:
 
 
 def test_what_is_not_built_is_refused_by_name() -> None:
-    with pytest.raises(NotSupportedError, match="0.0E0"):
+    with pytest.raises(NotSupportedError, match=r"0\.0E0"):
         parse_number_pattern("0.0E0")
     with pytest.raises(NotSupportedError, match="%h"):
         parse_format("%h")

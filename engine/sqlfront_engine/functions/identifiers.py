@@ -1,0 +1,16 @@
+"""uuid: a new random identifier for every row."""
+
+import uuid
+
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.functions.registry import Datum, Invocation, ScalarFunction, register
+from sqlfront_engine.types import STRING
+
+
+def _uuid(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Array:
+    return from_values([str(uuid.uuid4()) for _ in range(invocation.length)], STRING)
+
+
+register(ScalarFunction("uuid", (), STRING, _uuid, null_propagating=False, deterministic=False))
