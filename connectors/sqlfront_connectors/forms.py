@@ -4,6 +4,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.arrays import without_validity
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import (
     BIGINT,
@@ -85,6 +86,7 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
     Nanoseconds are cut to microseconds, as Spark does. Dictionaries of strings with int32 indices stay.
     """
     form = physical(logical)
+    array = without_validity(array)
     if array.type == form:
         return array
     if form == STRING and pa.types.is_dictionary(array.type):

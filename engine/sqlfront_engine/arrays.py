@@ -106,6 +106,17 @@ def bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
+def without_validity(array: pa.Array) -> pa.Array:
+    """The same array without a validity bitmap, if it has one for no null at all. What reads Parquet makes such
+    bitmaps; kernels count nulls anew in every slice of such an array, and go slower."""
+    bitmap_buffer, *data = array.buffers()
+    if bitmap_buffer is None or array.null_count or pa.types.is_nested(array.type):
+        return array
+    if pa.types.is_dictionary(array.type):
+        return pa.DictionaryArray.from_arrays(without_validity(array.indices), array.dictionary)
+    return pa.Array.from_buffers(array.type, len(array), [None, *data], 0, array.offset)
+
+
 def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     """An array of Python values (None = null), as ``pa.array(values, data_type)`` but without pandas for all
     primitive types; nested ones fall back to pyarrow."""

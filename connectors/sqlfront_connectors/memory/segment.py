@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import numpy_view
+from sqlfront_engine.arrays import numpy_view, without_validity
 from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.types import DICTIONARY_STRING, is_decimal, is_string, physical
 
@@ -83,7 +83,8 @@ def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
 def _combine(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     rows = sum(batch.num_rows for batch in batches)
     columns = [
-        _store([batch.column(index) for batch in batches], field.type) for index, field in enumerate(schema)
+        without_validity(_store([batch.column(index) for batch in batches], field.type))
+        for index, field in enumerate(schema)
     ]
     stored = pa.schema([field.with_type(column.type) for field, column in zip(schema, columns, strict=True)])
     if not columns:
