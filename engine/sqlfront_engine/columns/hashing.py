@@ -76,12 +76,12 @@ class _Level:
 class _HashLevel(_Level):
     """The high bits of a value's product with an odd number say where it belongs; since the product is as
     good as the value, only its low bits are stored there, and below them the row number: one read of eight
-    bytes tells whether the value is there and what its number is. At most half of the places are taken."""
+    bytes tells whether the value is there and what its number is."""
 
     def __init__(self, values: Integers, multiplier: np.uint64, rows: Integers | None) -> None:
         self._multiplier = multiplier
         self._rows = rows
-        bits = max(4, (2 * len(values)).bit_length())
+        bits = max(4, (_places_per_value(len(values)) * len(values)).bit_length())
         self._bits, self._shift = np.uint64(bits), np.uint64(64 - bits)
         #: The row number that marks a free place; no row has it.
         self._free = np.uint64((1 << bits) - 1)
@@ -111,17 +111,15 @@ class _HashLevel(_Level):
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
         places, rests = self._split(values)
         entries = self._places[places]
-        # Equal rests cancel out and leave the row number.
+        # Equal rests cancel out and leave the row number; anything else is at least as great as the free
+        # mark.
         rests ^= entries
-        others = np.flatnonzero(rests >= self._free)
-        result = rests.view(np.int64)
+        entries &= self._free
+        others = np.flatnonzero((rests >= self._free) & (entries != self._free))
         if self._rows is None:
-            result[others] = missing
-        else:
-            result[others] = 0
-            result = self._rows[result]
-            result[others] = missing
-        return result, others[(entries[others] & self._free) != self._free]
+            return np.minimum(rests, np.uint64(missing)).view(np.int64), others
+        found = np.minimum(rests, np.uint64(len(self._rows) - 1)).view(np.int64)
+        return np.where(rests < self._free, self._rows[found], missing), others
 
     def _split(self, values: Integers) -> tuple[Integers, Words]:
         """The place of each value, and the rest of its product, shifted up."""
@@ -129,6 +127,11 @@ class _HashLevel(_Level):
         places = (products >> self._shift).view(np.int64)
         products <<= self._bits
         return places, products
+
+
+def _places_per_value(count: int) -> int:
+    """Few values can afford many free places, which make misses quick; many had better fit the caches."""
+    return 8 if count < 2**14 else 2
 
 
 class _SortedLevel(_Level):

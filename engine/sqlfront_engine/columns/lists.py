@@ -17,8 +17,8 @@ _MOST_ELEMENTS = 2**31 - 1
 
 
 class Lists(msgspec.Struct, frozen=True):
-    """A list or map column: row ``i`` holds ``elements[starts[i] : starts[i] + lengths[i]]``; null rows (False
-    in ``valid``, None if there are none) hold nothing. A map's elements are its entries."""
+    """A list or map column: row ``i`` holds ``elements[starts[i] : starts[i] + lengths[i]]``; null rows
+    (False in ``valid``, None if there are none) hold nothing. A map's elements are its entries."""
 
     elements: pa.Array
     starts: Integers

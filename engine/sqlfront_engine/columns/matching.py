@@ -6,6 +6,7 @@ from typing import Final, Protocol
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
@@ -27,6 +28,11 @@ from sqlfront_engine.columns.text import TextTable, is_hashable_text
 #: A number may be its code as long as there are at most so many codes per row, or SMALL_BOUND.
 CODES_PER_ROW: Final = 16
 SMALL_BOUND: Final = 65_536
+#: Codes that were hashed get a table of numbers by code after all, once this part of the codes' bound was
+#: looked up ...
+PROBES_PER_CODE: Final = 1 / 16
+#: ... and if it isn't too large: such a table takes four bytes a code.
+MAX_TABLE: Final = 2**25
 #: In keys of several columns each column's codes stay below this, so that two always combine.
 MAX_COLUMN_BOUND: Final = 2**31
 #: So many strings are worth a table that is kept from call to call.
@@ -53,7 +59,9 @@ class KeyDirectory:
         codes = Codes(np.zeros(length, np.int64), 1)
         for column, safe in zip(columns, self._null_safe, strict=True):
             codes = self._add_column(column, codes, safe, several=len(columns) > 1)
+        self._codes, self._looked_up = codes, 0
         self._hashed: IntegerTable | None = None
+        self._table: npt.NDArray[np.int32] | None = None
         if codes.bound > max(CODES_PER_ROW * length, SMALL_BOUND):
             self._hashed, codes = _renumber(codes)
         self.numbers, self.size = codes.values, codes.bound
@@ -64,7 +72,19 @@ class KeyDirectory:
         codes = np.zeros(length, np.int64)
         for column, step in zip(columns, self._steps, strict=True):
             codes = step.extend(codes, column)
-        return codes if self._hashed is None else self._hashed.find(codes)
+        if self._hashed is None:
+            return codes
+        if self._table is None:
+            return self._find_hashed(codes, self._hashed)
+        return self._table[codes]
+
+    def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
+        """Look codes up, and make a table of numbers by code if so many look-ups are worth it."""
+        self._looked_up += len(codes)
+        if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
+            self._table = np.full(self._codes.bound, hashed.missing, np.int32)
+            self._table[self._codes.values] = self.numbers
+        return hashed.find(codes)
 
     @property
     def wanted_rows(self) -> int:
@@ -74,7 +94,8 @@ class KeyDirectory:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self.numbers.nbytes + (0 if self._hashed is None else self._hashed.nbytes)
+        hashed = 0 if self._hashed is None else self._hashed.nbytes + 4 * min(self._codes.bound, MAX_TABLE)
+        return self.numbers.nbytes + hashed
 
     def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:
         coder = _make_coder(column, MAX_COLUMN_BOUND if several else MAX_BOUND)
