@@ -228,11 +228,11 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
                 return source
             return STRING if source == VOID else None
         case Kind.ARRAY | Kind.COMMON_ARRAY:
-            return source if pa.types.is_list(source) else None
+            return pa.list_(VOID) if source == VOID else source if pa.types.is_list(source) else None
         case Kind.MAP | Kind.COMMON_MAP:
             return source if pa.types.is_map(source) else None
         case Kind.COLLECTION:
-            return source if pa.types.is_list(source) or pa.types.is_map(source) else None
+            return source if pa.types.is_map(source) else _into_kind(source, Kind.ARRAY)
         case Kind.STRUCT:
             return source if pa.types.is_struct(source) else None
 

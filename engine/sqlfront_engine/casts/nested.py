@@ -8,10 +8,17 @@ import pyarrow as pa
 
 from sqlfront_engine.arrays import bitmap, from_values, valid_mask
 from sqlfront_engine.casts.numbers import Convert
+from sqlfront_engine.columns.lists import inner, outer
 from sqlfront_engine.types import STRING
 
 #: Makes the cast between two logical types.
 MakeConvert = Callable[[pa.DataType, pa.DataType], Convert]
+
+
+def _inside(make: MakeConvert, source: pa.DataType, target: pa.DataType) -> Convert:
+    """The cast of what is inside of a nested value, where decimals have their logical form."""
+    convert = make(source, target)
+    return lambda values: inner(convert(outer(values)))
 
 
 def _validity(values: pa.Array) -> pa.Buffer | None:
@@ -20,7 +27,7 @@ def _validity(values: pa.Array) -> pa.Buffer | None:
 
 def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
     """Each element cast."""
-    elements = make(source.value_type, target.value_type)
+    elements = _inside(make, source.value_type, target.value_type)
 
     def convert(values: pa.Array) -> pa.Array:
         offsets, child = _offsets(values), values.values
@@ -35,7 +42,8 @@ def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) 
 
 def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
     """Each key and each value cast."""
-    keys, items = make(source.key_type, target.key_type), make(source.item_type, target.item_type)
+    keys = _inside(make, source.key_type, target.key_type)
+    items = _inside(make, source.item_type, target.item_type)
 
     def convert(values: pa.Array) -> pa.Array:
         offsets = _offsets(values)
@@ -55,7 +63,10 @@ def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> C
 
 def struct_to_struct(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
     """Each field cast, by position; the names are the target's."""
-    fields = [make(source.field(index).type, target.field(index).type) for index in range(target.num_fields)]
+    fields = [
+        _inside(make, source.field(index).type, target.field(index).type)
+        for index in range(target.num_fields)
+    ]
 
     def convert(values: pa.Array) -> pa.Array:
         # What stands under a null struct is null for its fields too, so that nothing there is refused.
@@ -85,7 +96,7 @@ def _offsets(values: pa.Array) -> npt.NDArray[np.int32]:
 def nested_to_string(source: pa.DataType, make: MakeConvert) -> Convert:
     """``[1, null]``, ``{key -> value}``, ``{1, null}``: the elements as they are cast to string."""
     if pa.types.is_map(source):
-        keys, items = make(source.key_type, STRING), make(source.item_type, STRING)
+        keys, items = _inside(make, source.key_type, STRING), _inside(make, source.item_type, STRING)
 
         def convert(values: pa.Array) -> pa.Array:
             offsets = _offsets(values)
@@ -95,7 +106,7 @@ def nested_to_string(source: pa.DataType, make: MakeConvert) -> Convert:
 
         return convert
     if pa.types.is_struct(source):
-        fields = [make(source.field(index).type, STRING) for index in range(source.num_fields)]
+        fields = [_inside(make, source.field(index).type, STRING) for index in range(source.num_fields)]
 
         def convert_struct(values: pa.Array) -> pa.Array:
             columns = [_texts(cast(values.field(index))) for index, cast in enumerate(fields)]
@@ -110,7 +121,7 @@ def nested_to_string(source: pa.DataType, make: MakeConvert) -> Convert:
             )
 
         return convert_struct
-    elements = make(source.value_type, STRING)
+    elements = _inside(make, source.value_type, STRING)
     return lambda values: _joined(values, _offsets(values), _texts(elements(values.values)), "[", "]")
 
 

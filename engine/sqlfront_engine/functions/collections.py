@@ -5,11 +5,12 @@ from collections.abc import Callable
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
+from sqlfront_engine.arrays import from_numpy, valid_mask
 from sqlfront_engine.columns.batches import Integers, Mask, concat_columns, gather, row_indices
 from sqlfront_engine.columns.lists import both_valid, inner, outer, put_together, take_apart
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.forms import full_array
+from sqlfront_engine.functions.array_shapes import integers_of, zero_index
 from sqlfront_engine.functions.map_building import make_map, map_values
 from sqlfront_engine.functions.registry import (
     Datum,
@@ -21,7 +22,7 @@ from sqlfront_engine.functions.registry import (
     register,
 )
 from sqlfront_engine.functions.rowwise import columnar
-from sqlfront_engine.types import INT, STRING, VOID
+from sqlfront_engine.types import BIGINT, INT, STRING, VOID
 
 #: Makes the error for an index outside an array of that size.
 Refuse = Callable[[int, int], DatabaseError]
@@ -93,11 +94,6 @@ def _field(structs: pa.Array, place: int) -> pa.Array:
     return outer(gather(child, row_indices(np.arange(len(child)), valid)))
 
 
-def _integers(datum: Datum, length: int) -> tuple[Integers, Mask | None]:
-    column = full_array(datum, length)
-    return numpy_view(column).astype(np.int64), valid_mask(column)
-
-
 def _pick(elements: pa.Array, places: Integers, valid: Mask | None) -> pa.Array:
     if valid is not None:
         places = np.where(valid, places, 0)
@@ -117,7 +113,7 @@ def _get(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 def _element(arguments: tuple[Datum, ...], invocation: Invocation, refuse: Refuse | None) -> pa.Array:
     """The element at an index from 0; ``refuse`` makes the error for one outside, None gives null."""
     lists = take_apart(full_array(arguments[0], invocation.length))
-    index, known = _integers(arguments[1], invocation.length)
+    index, known = integers_of(arguments[1], invocation.length)
     valid = both_valid(lists.valid, known)
     inside = (index >= 0) & (index < lists.lengths)
     if not inside.all():
@@ -135,6 +131,39 @@ def _refuse_index(index: int, size: int) -> DatabaseError:
         "INVALID_ARRAY_INDEX",
         f"The index {index} is out of bounds. The array has {size} elements. Use the SQL function `get()` to"
         " tolerate accessing element at invalid index and return NULL instead.",
+    )
+
+
+@columnar
+def _element_at(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    return _element(_from_zero(arguments, invocation), invocation, _refuse_position)
+
+
+@columnar
+def _try_element_at(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    return _element(_from_zero(arguments, invocation), invocation, None)
+
+
+def _from_zero(arguments: tuple[Datum, ...], invocation: Invocation) -> tuple[Datum, ...]:
+    """The array, and the position (from 1, or from -1 at the end) as an index from 0, below it if the
+    position is outside."""
+    column = full_array(arguments[0], invocation.length)
+    position, known = integers_of(arguments[1], invocation.length)
+    lists = take_apart(column)
+    valid = both_valid(lists.valid, known)
+    if ((position == 0) if valid is None else (position == 0) & valid).any():
+        raise zero_index()
+    # Beyond the front a negative position stays what it is, so that the error can tell it.
+    behind = position + lists.lengths
+    index = np.where(position > 0, position - 1, np.where(behind >= 0, behind, position))
+    return column, from_numpy(index, BIGINT, known)
+
+
+def _refuse_position(index: int, size: int) -> DatabaseError:
+    return spark_error(
+        "INVALID_ARRAY_INDEX_IN_ELEMENT_AT",
+        f"The index {index + 1 if index >= 0 else index} is out of bounds. The array has {size} elements. Use"
+        " `try_element_at` to tolerate accessing element at invalid index and return NULL instead.",
     )
 
 
@@ -225,7 +254,7 @@ register(
     ),
     ScalarFunction(
         "get_value",
-        (Kind.COMMON_MAP, Kind.COMMON),
+        (Kind.MAP, Kind.ANY),
         lambda types: types[0].item_type,
         _get_value,
         null_propagating=False,
@@ -239,5 +268,31 @@ register(
         _get,
         null_propagating=False,
         example=("get(array(1, 2), 2)", "None"),
+    ),
+    ScalarFunction(
+        "element_at",
+        (Kind.ARRAY, INT),
+        lambda types: types[0].value_type,
+        _element_at,
+        null_propagating=False,
+        can_fail=True,
+        example=("element_at(array(1, 2), -1)", "2"),
+    ),
+    ScalarFunction(
+        "try_element_at",
+        (Kind.ARRAY, INT),
+        lambda types: types[0].value_type,
+        _try_element_at,
+        null_propagating=False,
+        can_fail=True,
+        example=("try_element_at(array(1, 2), 3)", "None"),
+    ),
+    *(
+        ScalarFunction(name, (kind,), INT, _size, example=(f"{name}(array(1, NULL))", "2"))
+        for name, kind in (
+            ("size", Kind.COLLECTION),
+            ("cardinality", Kind.COLLECTION),
+            ("array_size", Kind.ARRAY),
+        )
     ),
 )

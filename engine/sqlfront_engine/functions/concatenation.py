@@ -8,6 +8,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.forms import full_array
+from sqlfront_engine.functions.array_shapes import concat_arrays
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, nulls
 from sqlfront_engine.types import INT, STRING
@@ -24,7 +25,7 @@ def _concat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     if not arguments:
         return pa.repeat(_EMPTY, invocation.length)
     if pa.types.is_list(invocation.type):
-        return by_row(lambda *lists: [item for items in lists for item in items], arguments, invocation)
+        return concat_arrays(arguments, invocation)
     empty = scalar("" if invocation.type == STRING else b"", invocation.type)
     return _JOIN.call([*arguments, empty], _NULL_IF_NULL)
 

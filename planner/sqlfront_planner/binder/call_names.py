@@ -83,6 +83,7 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "sort_array": (1, ("true",)),
+    "str_to_map": (1, (",", ":")),
 }
 _CAST_FUNCTIONS: Final = frozenset(
     [
@@ -184,6 +185,15 @@ def _if(arguments: list[str]) -> str:
     return f"(IF({', '.join(arguments)}))"
 
 
+def _array_sort(arguments: list[str]) -> str:
+    """Spark shows the comparison that it puts in where none is given."""
+    item = "namedlambdavariable()"
+    compared = f"(IF(({item} < {item}), -1, (IF(({item} > {item}), 1, 0))))"
+    nulls = f"(IF(({item} IS NULL), 1, (IF(({item} IS NULL), -1, {compared}))))"
+    rule = f"(IF((({item} IS NULL) AND ({item} IS NULL)), 0, {nulls}))"
+    return f"array_sort({arguments[0]}, lambdafunction({rule}, {item}, {item}))"
+
+
 def _like_call(arguments: list[str]) -> str:
     escape = f" ESCAPE '{arguments[2]}'" if len(arguments) == 3 else ""
     return f"{arguments[0]} LIKE {arguments[1]}{escape}"
@@ -200,6 +210,7 @@ def _trim_of(position: str) -> Callable[[list[str]], str]:
 #: Calls that don't show as calls: argument counts, and the text from the arguments' texts.
 _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "if": ((3,), _if),
+    "array_sort": ((1,), _array_sort),
     "isnull": ((1,), lambda arguments: f"({arguments[0]} IS NULL)"),
     "isnotnull": ((1,), lambda arguments: f"({arguments[0]} IS NOT NULL)"),
     "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),

@@ -22,11 +22,12 @@ from sqlfront_planner.binder.arguments import (
     unresolved_routine,
 )
 from sqlfront_planner.binder.casts import explicit_cast
+from sqlfront_planner.binder.collections import COLLECTION_FUNCTIONS
 from sqlfront_planner.binder.conditionals import CONDITIONAL_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.operators import arithmetic, concatenation
 from sqlfront_planner.binder.suggestions import quoted
-from sqlfront_planner.binder.syntax import failure, handles
+from sqlfront_planner.binder.syntax import failure, handles, unsupported
 from sqlfront_planner.types import common_type
 
 _ALIASES: Final = {"regexp": "rlike"}
@@ -275,6 +276,8 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     key_type, item_type = (common_type(part.type for part in side) for side in (keys, items))
     if len(operands) % 2 or key_type is None or item_type is None:
         raise mixed_types(binder, "map", operands, node)
+    if key_type == types.VOID:
+        raise unsupported("A map without a type of keys", node)
     pairs = (
         (cast_to(key, key_type), cast_to(item, item_type)) for key, item in zip(keys, items, strict=True)
     )
@@ -404,6 +407,7 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
 
 _SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     **CONDITIONAL_FUNCTIONS,
+    **COLLECTION_FUNCTIONS,
     **{name: (_cast_function(kind), 1, 1) for name, kind in CAST_FUNCTIONS.items()},
     **{name: (_run_value(kind, shown), 0, 0) for name, (kind, shown) in RUN_VALUES.items()},
     **{name: (_arithmetic_function(name), 2, 2) for name in _ARITHMETIC_FUNCTIONS},

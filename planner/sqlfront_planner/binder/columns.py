@@ -9,7 +9,8 @@ from sqlglot import exp
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, RunValue, columns_used, transform
 from sqlfront_engine.types import STRING
-from sqlfront_planner.binder.arguments import call_function, unresolved_routine
+from sqlfront_planner.binder.arguments import unresolved_routine
+from sqlfront_planner.binder.collections import subscript
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
@@ -54,8 +55,7 @@ def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expr:
     operand, index = binder.bind(node.this), binder.bind(node.expressions[0])
     if pa.types.is_struct(operand.type) and isinstance(index, Literal) and isinstance(index.value, str):
         return field_of(binder, operand, index.value, node)
-    function = "get_value" if pa.types.is_map(operand.type) else "get_item"
-    return call_function(binder, function, [operand, index], node)
+    return subscript(binder, operand, index, node)
 
 
 def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr:
@@ -132,7 +132,7 @@ def field_of(binder: ExpressionBinder, operand: Expr, name: str, node: exp.Expr)
             )
         raise failure("FIELD_NOT_FOUND", f"No such struct field {quoted((name,))} in {known}.", node)
     if pa.types.is_map(kind):
-        return call_function(binder, "get_value", [operand, Literal(STRING, name)], node)
+        return subscript(binder, operand, Literal(STRING, name), node)
     if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
         raise unsupported("A field of an array of structs", node)
     raise failure(

@@ -1,0 +1,203 @@
+"""Calls over arrays and maps whose binding depends on which of the two they get, or on names of columns."""
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Call, Expr
+from sqlfront_engine.functions.registry import Kind
+from sqlfront_engine.types import BIGINT, is_integral
+from sqlfront_planner.binder.arguments import call_function, coerce, function_name
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.syntax import failure, unsupported
+
+_ORDINALS: Final = {0: "first", 1: "second"}
+
+
+def subscript(binder: ExpressionBinder, operand: Expr, index: Expr, node: exp.Expr) -> Expr:
+    """``operand[index]``: an array's element, counted from 0, or a map's value; the key is cast to the type
+    of the map's keys."""
+    if pa.types.is_map(operand.type):
+        return _value(binder, (Kind.MAP, operand.type.key_type), operand, index, node)
+    if index.type != types.VOID and not is_integral(index.type):
+        raise _wrong(binder, 1, '"INTEGRAL"', index, node)
+    return call_function(binder, "get_item", [operand, index], node)
+
+
+def _value(
+    binder: ExpressionBinder,
+    kinds: tuple[pa.DataType | Kind, pa.DataType | Kind],
+    operand: Expr,
+    key: Expr,
+    node: exp.Expr,
+) -> Expr:
+    arguments = coerce(binder, "element_at", kinds, (operand, key), node)
+    return Call(arguments[0].type.item_type, "get_value", arguments)
+
+
+def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """An array's element by position, or a map's value: null if the key isn't there."""
+    operand, key = binder.bind_all(node.expressions)
+    if pa.types.is_map(operand.type):
+        return _value(binder, (Kind.COMMON_MAP, Kind.COMMON), operand, key, node)
+    if key.type != types.VOID and (not is_integral(key.type) or key.type == BIGINT):
+        raise _wrong(binder, 1, '"INT"', key, node)
+    return call_function(binder, function_name(node), [operand, key], node)
+
+
+def _array_repeat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    value, count = binder.bind_all(node.expressions)
+    if count.type != types.VOID and (not is_integral(count.type) or count.type == BIGINT):
+        raise _wrong(binder, 1, '"INT"', count, node)
+    return call_function(binder, "array_repeat", [value, count], node)
+
+
+def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Start and stop of one integral type, date or timestamp; the step an integer or an interval."""
+    operands = binder.bind_all(node.expressions)
+    typed = call_function(binder, "sequence", operands, node)
+    assert isinstance(typed, Call)
+    kind = typed.arguments[0].type
+    fits = is_integral(kind) or kind in (types.DATE, types.TIMESTAMP, types.TIMESTAMP_NTZ)
+    if len(operands) > 2:
+        step = operands[2].type
+        allowed = is_integral(step) if is_integral(kind) else types.is_interval(step)
+        fits = fits and (allowed or step == types.VOID)
+    if not fits:
+        raise _mismatch(
+            binder,
+            "SEQUENCE_WRONG_INPUT_TYPES",
+            "`sequence` takes a start and a stop of one type, integers, dates or timestamps, and as step an"
+            " integer or an interval.",
+            node,
+        )
+    return typed
+
+
+def _flatten(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    (operand,) = binder.bind_all(node.expressions)
+    if not (pa.types.is_list(operand.type) and pa.types.is_list(operand.type.value_type)):
+        raise _wrong(binder, 0, '"ARRAY" of "ARRAY"', operand, node)
+    return call_function(binder, "flatten", [operand], node)
+
+
+def _map_from_entries(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    (operand,) = binder.bind_all(node.expressions)
+    kind = operand.type
+    pairs = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type) and kind.value_type.num_fields == 2
+    if not pairs:
+        raise _wrong(binder, 0, '"ARRAY" of pair "STRUCT"', operand, node)
+    if kind.value_type.field(0).type == types.VOID:
+        raise unsupported("A map whose keys are all NULL", node)
+    return call_function(binder, "map_from_entries", [operand], node)
+
+
+def _map_from_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    keys, items = binder.bind_all(node.expressions)
+    if pa.types.is_list(keys.type) and keys.type.value_type == types.VOID:
+        raise unsupported("A map without a type of keys", node)
+    return call_function(binder, "map_from_arrays", [keys, items], node)
+
+
+def _map_concat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    if not all(pa.types.is_map(operand.type) for operand in operands):
+        shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
+        raise _mismatch(
+            binder,
+            "MAP_CONCAT_DIFF_TYPES",
+            f"The `map_concat` should all be of type map, but it's [{shown}].",
+            node,
+        )
+    return call_function(binder, "map_concat", operands, node)
+
+
+def _arrays_zip(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """An array of structs, whose fields are named as the columns are, others by their place from 0."""
+    typed = call_function(binder, "arrays_zip", binder.bind_all(node.expressions), node)
+    assert isinstance(typed, Call)
+    fields = [
+        (part.output_name if isinstance(part, exp.Column | exp.Dot) else str(place), operand.type.value_type)
+        for place, (part, operand) in enumerate(zip(node.expressions, typed.arguments, strict=True))
+    ]
+    return Call(pa.list_(pa.struct(fields)), typed.function, typed.arguments)
+
+
+def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Functions of an array or map and a value that refuse a value without a type, and a string among
+    numbers."""
+    name = function_name(node)
+    operand, value = binder.bind_all(node.expressions)
+    if value.type == types.VOID and name in _NO_NULL_TYPE:
+        raise _mismatch(
+            binder, "NULL_TYPE", f"Null typed values cannot be used as arguments of `{name}`.", node
+        )
+    inside = _inner_type(operand.type)
+    known = inside is not None and types.VOID not in (inside, value.type)
+    if known and types.is_string(inside) != types.is_string(value.type):
+        whole, part = ("MAP", "key") if pa.types.is_map(operand.type) else ("ARRAY", "element")
+        raise _mismatch(
+            binder,
+            f"{whole}_FUNCTION_DIFF_TYPES",
+            f'Input to `{name}` should have been "{whole}" followed by a value with same {part} type, but'
+            f' it\'s ["{types.sql_name(operand.type)}", "{types.sql_name(value.type)}"].',
+            node,
+        )
+    return call_function(binder, name, [operand, value], node)
+
+
+def _inner_type(kind: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_map(kind):
+        return kind.key_type
+    return kind.value_type if pa.types.is_list(kind) else None
+
+
+def _wrong(binder: ExpressionBinder, place: int, wanted: str, operand: Expr, node: exp.Expr) -> Error:
+    return _mismatch(
+        binder,
+        "UNEXPECTED_INPUT_TYPE",
+        f"The {_ORDINALS[place]} parameter requires the {wanted} type, however it has the type"
+        f' "{types.sql_name(operand.type)}".',
+        node,
+    )
+
+
+def _mismatch(binder: ExpressionBinder, kind: str, message: str, node: exp.Expr) -> Error:
+    return failure(
+        f"DATATYPE_MISMATCH.{kind}",
+        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: {message}',
+        node,
+    )
+
+
+_NO_NULL_TYPE: Final = frozenset({"array_contains", "map_contains_key"})
+
+#: By name: what binds the call, and the least and greatest number of arguments.
+COLLECTION_FUNCTIONS: Final[
+    dict[str, tuple[Callable[[ExpressionBinder, exp.Anonymous], Expr], int, int | None]]
+] = {
+    "element_at": (_element_at, 2, 2),
+    "try_element_at": (_element_at, 2, 2),
+    "array_repeat": (_array_repeat, 2, 2),
+    "arrays_zip": (_arrays_zip, 0, None),
+    "sequence": (_sequence, 2, 3),
+    "flatten": (_flatten, 1, 1),
+    "map_from_entries": (_map_from_entries, 1, 1),
+    "map_from_arrays": (_map_from_arrays, 2, 2),
+    "map_concat": (_map_concat, 0, None),
+    **dict.fromkeys(
+        (
+            "array_contains",
+            "array_position",
+            "array_remove",
+            "array_append",
+            "array_prepend",
+            "map_contains_key",
+        ),
+        (_with_value, 2, 2),
+    ),
+}
