@@ -186,6 +186,13 @@ def _type_text(node: exp.Expr) -> str:
     return types.sql_name(data_type_of(node))
 
 
+def _concatenation(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    grouped = regrouped(node)
+    if not isinstance(grouped, exp.DPipe):
+        return name_of(grouped, binder)
+    return f"concat({name_of(left_of(grouped), binder)}, {name_of(right_of(grouped), binder)})"
+
+
 def _not(node: exp.Expr, binder: "ExpressionBinder") -> str:
     return f"(NOT {name_of(node.this, binder)})"
 
@@ -366,9 +373,7 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.Bracket: _bracket,
     exp.Dot: _dot,
     exp.Tuple: _tuple,
-    exp.DPipe: lambda node, binder: (
-        f"concat({name_of(node.this, binder)}, {name_of(node.args['expression'], binder)})"
-    ),
+    exp.DPipe: _concatenation,
     exp.Extract: _extract,
     exp.Substring: _substring,
     exp.Trim: _trim,

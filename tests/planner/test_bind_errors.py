@@ -1,0 +1,120 @@
+"""What the binder refuses: Spark's condition, PEP 249's class, the place, and the known names."""
+
+import pytest
+
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from tests.planner.bound_queries import failure
+
+CONDITIONS = [
+    ("select nope from t", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("select nope", "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION"),
+    ("select a from t, u", "AMBIGUOUS_REFERENCE"),
+    ("select * from nope", "TABLE_OR_VIEW_NOT_FOUND"),
+    ("select * from loop", "RECURSIVE_VIEW"),
+    ("select nope(1)", "UNRESOLVED_ROUTINE"),
+    ("select upper(1, 2)", "WRONG_NUM_ARGS.WITHOUT_SUGGESTION"),
+    ("select upper(distinct 'a')", "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX"),
+    ("select st.z from t", "FIELD_NOT_FOUND"),
+    ("select x.* from t", "CANNOT_RESOLVE_STAR_EXPAND"),
+    ("select 'a' + 'b'", "DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE"),
+    ("select true + 1", "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES"),
+    ("select not 1", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+    ("select sqrt(true)", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+    ("select case when null then 1 end", "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"),
+    ("select coalesce(1, true)", "DATATYPE_MISMATCH.DATA_DIFF_TYPES"),
+    ("select cast(true as date)", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION"),
+    ("select cast(1 as date)", "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION"),
+    ("select cast(1 as binary)", "DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION"),
+    ("select a from t where a", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
+    ("select 1 from t join u on 1", "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE"),
+    ("select * from t join u using (c)", "UNRESOLVED_USING_COLUMN_FOR_JOIN"),
+    ("select a, sum(b) from t", "MISSING_GROUP_BY"),
+    ("select a, sum(b) from t group by b", "MISSING_AGGREGATION"),
+    ("select a + sum(b) from t group by all", "UNRESOLVED_ALL_IN_GROUP_BY"),
+    ("select sum(sum(a)) from t", "NESTED_AGGREGATE_FUNCTION"),
+    ("select a from t where sum(a) > 1", "INVALID_WHERE_CONDITION"),
+    ("select a from t group by 3", "GROUP_BY_POS_OUT_OF_RANGE"),
+    ("select a, sum(b) from t group by 2", "GROUP_BY_POS_AGGREGATE"),
+    ("select a from t order by 3", "ORDER_BY_POS_OUT_OF_RANGE"),
+    ("select distinct a from t order by b", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+    ("select grouping(a) from t group by a", "UNSUPPORTED_GROUPING_EXPRESSION"),
+    ("select row_number() from t", "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE"),
+    ("select rank() over () from t", "WINDOW_FUNCTION_FRAME_NOT_ORDERED"),
+    ("select upper(s) over () from t", "UNSUPPORTED_EXPR_FOR_WINDOW"),
+    ("select a from t where rank() over (order by a) = 1", "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE"),
+    ("select sum(a) over w from t", "MISSING_WINDOW_SPECIFICATION"),
+    ("select 1, 2 union all select 1", "NUM_COLUMNS_MISMATCH"),
+    ("select 1 union all select true", "INCOMPATIBLE_COLUMN_TYPE"),
+    ("select * from (select 1, 2) t(a)", "ASSIGNMENT_ARITY_MISMATCH"),
+    ("with x as (select 1), x as (select 2) select * from x", "DUPLICATED_CTE_NAMES"),
+    ("select * from values (1), (2, 3)", "INVALID_INLINE_TABLE.NUM_COLUMNS_MISMATCH"),
+    ("select * from values (1), ('a')", "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE"),
+    ("select 1 limit -1", "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE"),
+    ("select a from t limit a", "INVALID_LIMIT_LIKE_EXPRESSION.IS_UNFOLDABLE"),
+    ("select 1 limit 'a'", "INVALID_LIMIT_LIKE_EXPRESSION.DATA_TYPE"),
+    ("select 1 in (select 1, 2)", "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH"),
+    (
+        "select (select 1, 2)",
+        "INVALID_SUBQUERY_EXPRESSION.SCALAR_SUBQUERY_RETURN_MORE_THAN_ONE_OUTPUT_COLUMN",
+    ),
+    ("select date 'x'", "INVALID_TYPED_LITERAL"),
+    ("select 300Y", "INVALID_NUMERIC_LITERAL_RANGE"),
+    ("select ?", "UNBOUND_SQL_PARAMETER"),
+]
+
+
+@pytest.mark.parametrize("sql, condition", CONDITIONS)
+def test_error_has_sparks_condition(sql: str, condition: str) -> None:
+    error = failure(sql)
+
+    assert isinstance(error, ProgrammingError)
+    assert error.condition == condition
+
+
+@pytest.mark.parametrize(
+    "sql, construct",
+    [
+        ("select * from t lateral view explode(array(1)) e", "LATERAL VIEW"),
+        ("select * from t tablesample (10 percent)", "TABLE with sample"),
+        ("select * from t pivot (sum(a) for s in ('x'))", "TABLE with pivots"),
+        ("select a from t sort by a", "SORT BY"),
+        ("select a from t distribute by a", "DISTRIBUTE BY"),
+        ("select * from t, lateral (select t.a)", "LATERAL"),
+        ("with recursive r as (select 1) select * from r", "recursive"),
+        ("select a = b in (1) from t", "without parentheses"),
+        ("select rand() as r, r = r", "nondeterministic"),
+    ],
+)
+def test_what_is_not_built_is_refused_by_name(sql: str, construct: str) -> None:
+    error = failure(sql)
+
+    assert isinstance(error, NotSupportedError)
+    assert construct in error.message
+
+
+def test_an_unknown_column_comes_with_the_nearest_names_first() -> None:
+    assert "Did you mean one of the following? [`a`, " in failure("select aa from u").message
+
+
+def test_names_are_qualified_when_there_are_several_tables() -> None:
+    assert "`x`.`a`" in failure("select zz from u x, u y").message
+
+
+def test_an_unknown_table_comes_with_the_known_ones() -> None:
+    assert "[`t`, " in failure("select * from tt").message
+
+
+def test_the_caret_stands_under_the_name() -> None:
+    text = str(failure("select a,\n       nope\nfrom t"))
+
+    assert text.splitlines()[-2:] == ["LINE 2:        nope", "               ^^^^"]
+
+
+def test_the_innermost_expression_is_pointed_at() -> None:
+    sql = "select 1 + upper(nope) from t"
+
+    assert failure(sql).position == (sql.index("nope"), sql.index("nope") + 4)
+
+
+def test_a_missing_argument_is_named_with_the_given_ones() -> None:
+    assert ":x" in failure("select :y", {"x": 1}).message

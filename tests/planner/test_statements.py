@@ -1,0 +1,197 @@
+"""From text to statements: the first word, the grammar, the parser's errors, scripts."""
+
+import pyarrow as pa
+import pytest
+
+from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
+from sqlfront_planner.statement import (
+    CacheTable,
+    CreateTable,
+    CreateView,
+    DescribeQuery,
+    DescribeTable,
+    Drop,
+    Explain,
+    ExplainMode,
+    Insert,
+    Query,
+    RefreshTable,
+    RelationKind,
+    SetOption,
+    ShowTables,
+    UncacheTable,
+    UseDatabase,
+    parse,
+    split_statements,
+)
+
+
+def failure(sql: str) -> Error:
+    with pytest.raises(Error) as caught:
+        parse(sql)
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "sql, statement",
+    [
+        ("show tables", ShowTables()),
+        ("SHOW TABLES IN default LIKE 'a*'", ShowTables("default", "a*")),
+        ("describe t", DescribeTable("t")),
+        ("desc table extended t", DescribeTable("t", extended=True)),
+        ("drop table if exists a.b", Drop(RelationKind.TABLE, "a.b", if_exists=True)),
+        ("drop view v;", Drop(RelationKind.VIEW, "v")),
+        ("cache table t clustered by (a, b)", CacheTable("t", clustered_by=("a", "b"))),
+        ("cache lazy table t", CacheTable("t", lazy=True)),
+        ("uncache table if exists t", UncacheTable("t", if_exists=True)),
+        ("refresh table t", RefreshTable("t")),
+        ("use default", UseDatabase("default")),
+        ("set", SetOption()),
+        ("set a.b", SetOption("a.b")),
+        ("set a.b = 5 x", SetOption("a.b", "5 x")),
+        ("set time zone 'UTC'", SetOption("spark.sql.session.timeZone", "UTC")),
+        (
+            "create table t using parquet location '/a'",
+            CreateTable("t", format="parquet", location="/a"),
+        ),
+    ],
+)
+def test_statement(sql: str, statement: object) -> None:
+    assert parse(sql) == statement
+
+
+def test_create_table_with_everything() -> None:
+    statement = parse(
+        "CREATE OR REPLACE TEMP TABLE t (a int not null comment 'x', `b c` decimal(10,2), date date, "
+        "n array<struct<x: int, y string>>) USING csv OPTIONS (header true, 'sep' = ';') PARTITIONED BY (a)"
+    )
+
+    assert isinstance(statement, CreateTable)
+    assert statement.schema == pa.schema(
+        [
+            ("a", pa.int32()),
+            ("b c", pa.decimal128(10, 2)),
+            ("date", pa.date32()),
+            ("n", pa.list_(pa.struct([("x", pa.int32()), ("y", pa.string())]))),
+        ]
+    )
+    assert dict(statement.options) == {"header": "true", "sep": ";"}
+    assert statement.partitioned_by == ("a",)
+    assert statement.replace
+    assert statement.temporary
+
+
+def test_create_table_as_select_into_buckets() -> None:
+    statement = parse("create table t using memory clustered by (k) into 16 buckets as select 1 as k")
+
+    assert isinstance(statement, CreateTable)
+    assert (statement.clustered_by, statement.buckets) == (("k",), 16)
+    assert statement.query is not None
+    assert statement.query.text == "select 1 as k"
+
+
+def test_create_view_keeps_the_querys_text() -> None:
+    statement = parse("create or replace temporary view v (x) as with a as (select 1) select * from a")
+
+    assert isinstance(statement, CreateView)
+    assert statement.query.text == "with a as (select 1) select * from a"
+    assert statement.columns == ("x",)
+
+
+@pytest.mark.parametrize("query", ["select 1, 2", "values (1, 2)", "table u", "(select 1, 2)"])
+def test_insert_takes_any_query(query: str) -> None:
+    statement = parse(f"insert overwrite table t (a, b) {query}")
+
+    assert isinstance(statement, Insert)
+    assert (statement.name, statement.columns, statement.overwrite) == ("t", ("a", "b"), True)
+    assert statement.query.text == query
+
+
+@pytest.mark.parametrize(
+    "words, mode",
+    [("", ExplainMode.SIMPLE), ("extended ", ExplainMode.EXTENDED), ("analyze ", ExplainMode.ANALYZE)],
+)
+def test_explain(words: str, mode: ExplainMode) -> None:
+    statement = parse(f"explain {words}select 1")
+
+    assert isinstance(statement, Explain)
+    assert statement.mode is mode
+    assert isinstance(statement.statement, Query)
+
+
+def test_describe_query() -> None:
+    assert isinstance(parse("describe select 1"), DescribeQuery)
+
+
+@pytest.mark.parametrize("sql", ["delete from t", "merge into t using u on true", "kill 5", "show databases"])
+def test_what_is_not_built_is_refused_by_name(sql: str) -> None:
+    error = failure(sql)
+
+    assert isinstance(error, NotSupportedError)
+    assert error.message.lower().startswith(sql.split(maxsplit=1)[0])
+
+
+@pytest.mark.parametrize(
+    "sql, near",
+    [
+        ("selec 1", "'selec'"),
+        ("select a b c from t", "'c'"),
+        ("select (1", "end of input"),
+        ("select 1 +", "end of input"),
+        ("select a, from t", "'from'"),
+        ("select ,a from t", "','"),
+        ("select f(1,)", "')'"),
+        ("select a between 1 2", "end of input"),
+        ("select 1; select 2", "'select'"),
+        ("create table", "end of input"),
+        ("insert into t select * fro u", "'u'"),
+        ("explain select * from (select 1", "end of input"),
+    ],
+)
+def test_syntax_error_names_the_place(sql: str, near: str) -> None:
+    error = failure(sql)
+
+    assert isinstance(error, ProgrammingError)
+    assert (error.condition, error.sqlstate) == ("PARSE_SYNTAX_ERROR", "42601")
+    assert error.message == f"Syntax error at or near {near}."
+    assert error.position is not None
+
+
+def test_position_in_an_embedded_query_is_that_of_the_whole_text() -> None:
+    sql = "create table t using memory as\nselect a b c from u"
+
+    assert str(failure(sql)).splitlines()[-2:] == ["LINE 2: select a b c from u", "                   ^"]
+
+
+@pytest.mark.parametrize("sql", ["select 'abc", "select `abc", "select /* x"])
+def test_an_open_quote_or_comment_is_pointed_at(sql: str) -> None:
+    error = failure(sql)
+
+    assert error.condition == "PARSE_SYNTAX_ERROR"
+    assert error.position == (7, 8)
+
+
+@pytest.mark.parametrize("sql", ["", ";", "-- nothing", "/* a */"])
+def test_an_empty_text_is_no_statement(sql: str) -> None:
+    assert failure(sql).condition == "PARSE_EMPTY_STATEMENT"
+
+
+@pytest.mark.parametrize("sql", ["select cast(1 as nope)", "create table t (a nope)"])
+def test_an_unknown_type_is_named(sql: str) -> None:
+    error = failure(sql)
+
+    assert error.condition == "UNSUPPORTED_DATATYPE"
+    assert "NOPE" in error.message
+
+
+def test_a_word_that_ends_the_text_may_be_an_alias() -> None:
+    assert isinstance(parse("select * from t where"), Query)
+
+
+def test_script_is_split_outside_quotes_and_comments() -> None:
+    script = "select ';', \"a;\", `b;` -- c;\n; /* d; */ select r'\\';;"
+
+    assert split_statements(script) == (
+        "select ';', \"a;\", `b;` -- c;",
+        "/* d; */ select r'\\'",
+    )
