@@ -251,7 +251,6 @@ _INTERVAL_EXAMPLES: Final = {
 }
 
 _FIELDS: Final = (INT, INT, INT, INT, INT, decimal(16, 6))
-_UTC: Final = ", tzinfo=datetime.timezone.utc)"
 
 
 def _timestamp_maker(name: str, *, safe: bool, local: bool) -> ScalarFunction:
@@ -264,7 +263,7 @@ def _timestamp_maker(name: str, *, safe: bool, local: bool) -> ScalarFunction:
         _make_timestamp(safe=safe, local=local),
         optional=0 if local else 1,
         can_fail=not safe,
-        example=(f"{name}(2014, 12, 28, 6, 30, 45.887)", made if local else made[:-1] + _UTC),
+        example=(f"{name}(2014, 12, 28, 6, 30, 45.887)", made),
     )
 
 
@@ -309,7 +308,7 @@ register(
         TIMESTAMP,
         _timestamp_seconds,
         can_fail=_seconds_fail,
-        example=("timestamp_seconds(1.5)", f"datetime.datetime(1970, 1, 1, 0, 0, 1, 500000{_UTC}"),
+        example=("timestamp_seconds(1.5)", "datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)"),
     ),
     ScalarFunction(
         "timestamp_millis",
@@ -317,14 +316,14 @@ register(
         TIMESTAMP,
         _timestamp_millis,
         can_fail=True,
-        example=("timestamp_millis(1500)", f"datetime.datetime(1970, 1, 1, 0, 0, 1, 500000{_UTC}"),
+        example=("timestamp_millis(1500)", "datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)"),
     ),
     ScalarFunction(
         "timestamp_micros",
         (BIGINT,),
         TIMESTAMP,
         _viewed,
-        example=("timestamp_micros(5)", f"datetime.datetime(1970, 1, 1, 0, 0, 0, 5{_UTC}"),
+        example=("timestamp_micros(5)", "datetime.datetime(1970, 1, 1, 0, 0, 0, 5)"),
     ),
     ScalarFunction(
         "date_from_unix_date",

@@ -359,8 +359,6 @@ def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> D
     )
 
 
-_UTC: Final = ", tzinfo=datetime.timezone.utc)"
-
 register(
     ScalarFunction(
         "trunc",
@@ -376,7 +374,7 @@ register(
         _date_trunc,
         example=(
             "date_trunc('HOUR', timestamp'2015-03-05 09:32:05Z')",
-            f"datetime.datetime(2015, 3, 5, 9, 0{_UTC}",
+            "datetime.datetime(2015, 3, 5, 9, 0)",
         ),
     ),
     ScalarFunction(
@@ -411,7 +409,7 @@ register(
         can_fail=True,
         example=(
             "timestampadd(MONTH, 1, timestamp'2020-01-31 10:00:00Z')",
-            f"datetime.datetime(2020, 2, 29, 10, 0{_UTC}",
+            "datetime.datetime(2020, 2, 29, 10, 0)",
         ),
     ),
     ScalarFunction(
@@ -430,7 +428,7 @@ register(
         can_fail=True,
         example=(
             "to_utc_timestamp(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
-            f"datetime.datetime(2016, 8, 30, 15, 0{_UTC}",
+            "datetime.datetime(2016, 8, 30, 15, 0)",
         ),
     ),
     ScalarFunction(
@@ -441,7 +439,7 @@ register(
         can_fail=True,
         example=(
             "from_utc_timestamp(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
-            f"datetime.datetime(2016, 8, 31, 9, 0{_UTC}",
+            "datetime.datetime(2016, 8, 31, 9, 0)",
         ),
     ),
     ScalarFunction(

@@ -347,8 +347,8 @@ register(
             name, target, Kind.ANY, _reading(target), (f"{name}('29.2.20 12:30', 'd.M.yy HH:mm')", answer)
         )
         for name, target, answer in (
-            ("to_timestamp", TIMESTAMP, f"{_TIME[:-1]}, tzinfo=datetime.timezone.utc)"),
-            ("to_timestamp_ltz", TIMESTAMP, f"{_TIME[:-1]}, tzinfo=datetime.timezone.utc)"),
+            ("to_timestamp", TIMESTAMP, _TIME),
+            ("to_timestamp_ltz", TIMESTAMP, _TIME),
             ("to_timestamp_ntz", TIMESTAMP_NTZ, _TIME),
         )
     ),
