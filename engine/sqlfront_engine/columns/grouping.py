@@ -13,7 +13,7 @@ from sqlfront_engine.columns.encoding import SAMPLE_ROWS, Codes, combine, encode
 from sqlfront_engine.columns.hashing import IntegerTable
 
 #: Codes are addressed directly if their bound is at most this many times the number of rows, or SMALL_BOUND.
-DENSITY: Final = 4
+DENSITY: Final = 16
 SMALL_BOUND: Final = 4096
 #: Codes are few, and counted first, if there are that many rows for each.
 ROWS_PER_CODE: Final = 8
@@ -92,14 +92,14 @@ def _group_dense(codes: Codes) -> Grouping:
     length = len(codes.values)
     if codes.bound * ROWS_PER_CODE <= length:
         return _group_few(codes)
-    place = np.full(codes.bound, -1, np.int64)
-    place[codes.values] = np.arange(length)
-    present = place >= 0
-    rows = place[present]
-    if len(rows) == codes.bound:
-        return Grouping(codes.values, codes.bound, rows)
-    numbers = np.cumsum(present) - 1
-    return Grouping(numbers[codes.values], len(rows), rows)
+    # What no row has is never read, so the places need not be filled.
+    place = np.empty(codes.bound, np.int32)
+    place[codes.values] = np.arange(length, dtype=np.int32)
+    chosen = place[codes.values]
+    # A row that finds itself stands for its group.
+    rows = np.flatnonzero(chosen == np.arange(length, dtype=np.int32))
+    place[codes.values[rows]] = np.arange(len(rows), dtype=np.int32)
+    return Grouping(place[codes.values].astype(np.int64), len(rows), rows)
 
 
 def _group_few(codes: Codes) -> Grouping:

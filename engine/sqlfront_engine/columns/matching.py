@@ -76,7 +76,7 @@ class KeyDirectory:
             return codes
         if self._table is None:
             return self._find_hashed(codes, self._hashed)
-        return self._table[codes]
+        return self._table[codes].astype(np.int64)
 
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
         """Look codes up, and make a table of numbers by code if so many look-ups are worth it."""
