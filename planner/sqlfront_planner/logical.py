@@ -48,7 +48,7 @@ FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_
 
 
 class LogicalPlan(msgspec.Struct, frozen=True):
-    """The base of all logical nodes (frozen dataclasses)."""
+    """The base of all logical nodes (frozen Structs)."""
 
     @property
     def schema(self) -> pa.Schema:

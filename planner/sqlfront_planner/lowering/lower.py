@@ -1,7 +1,7 @@
 """One case per logical node."""
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
@@ -9,10 +9,8 @@ from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Column, Expr, Literal, SortKey
+from sqlfront_engine.expressions import Column, Expr, Literal, SortKey, conjuncts
 from sqlfront_engine.processors.scalar_row import ScalarRow as ScalarRowProcessor
-from sqlfront_engine.processors.set_difference import SetDifference
-from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.union import Union
 from sqlfront_engine.processors.values import Values as ValuesProcessor
@@ -33,16 +31,16 @@ from sqlfront_planner.logical import (
     Values,
     Window,
 )
-from sqlfront_planner.lowering.aggregates import lower_aggregate
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex
-from sqlfront_planner.lowering.joins import key_columns, lower_join
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.lowering.sorts import lower_limit, lower_sort
-from sqlfront_planner.lowering.windows import lower_window
 from sqlfront_planner.rewriting import remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
 
-_DIFFERENCES: Final[dict[SetKind, DifferenceKind]] = {
+if TYPE_CHECKING:
+    from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
+
+_DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
     SetKind.INTERSECT: "intersect",
     SetKind.INTERSECT_ALL: "intersect_all",
     SetKind.EXCEPT: "except",
@@ -107,7 +105,7 @@ class _Lowering:
             condition, plan = plan.condition, plan.input
         if isinstance(plan, Scan):
             if condition is not None:
-                raise InternalError("a filter over a scan belongs into the scan")
+                plan = plan.with_operands((*plan.filters, *conjuncts(remap(condition, plan.columns))))
             source, condition = lower_scan(self.builder, plan)
             if condition is not None and expressions is None:
                 expressions = plan.row()
@@ -130,17 +128,23 @@ class _Lowering:
         return self.lower(branches[0] if len(branches) == 1 else SetOperation(SetKind.UNION_ALL, branches))
 
     def join(self, plan: Join, output: tuple[int, ...]) -> Fragment:
+        from sqlfront_planner.lowering.joins import key_columns, lower_join  # noqa: PLC0415 - loaded when first needed
+
         if not key_columns(plan):
             plan, output = _with_key_columns(plan, output)
         left, right = self.lower(plan.left), self.lower(plan.right)
         return lower_join(self.builder, plan, left, right, output)
 
     def aggregate(self, plan: Aggregate) -> Fragment:
+        from sqlfront_planner.lowering.aggregates import lower_aggregate  # noqa: PLC0415 - loaded when first needed
+
         child, keys = _with_columns(plan.input, plan.keys)
         return lower_aggregate(self.builder, plan, keys, self.lower(child))
 
     def window(self, plan: Window) -> Fragment:
         """The processor orders and partitions by columns: computed ones are added, and left out again."""
+        from sqlfront_planner.lowering.windows import lower_window  # noqa: PLC0415 - loaded when first needed
+
         child, places = _with_columns(
             plan.input, (*plan.partition, *(expression for expression, _, _ in plan.order))
         )
@@ -168,6 +172,8 @@ class _Lowering:
             for ordinal, branch in enumerate(branches):
                 builder.keep(branch, vertex, ordinal)
             return Fragment(vertex, parallel)
+        from sqlfront_engine.processors.set_difference import SetDifference  # noqa: PLC0415 - loaded when first needed
+
         vertex = builder.vertex(plan.kind.value, SetDifference(_DIFFERENCES[plan.kind]), parallel=parallel)
         columns = tuple(range(plan.width))
         for ordinal, branch in enumerate(branches):
