@@ -5,7 +5,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.casts import compile_cast
 from sqlfront_engine.dictionaries import over_dictionary
 from sqlfront_engine.evaluate.fallible import can_fail, entry_of, unknown
 from sqlfront_engine.evaluate.lazy import Evaluator, eager_case, lazy_case, lazy_coalesce, lazy_connective
@@ -71,6 +70,8 @@ class Compiler:
             case Call():
                 return self._call(expression)
             case Cast(operand=operand, safe=safe):
+                from sqlfront_engine.casts import compile_cast  # noqa: PLC0415 - loaded when first needed
+
                 convert = compile_cast(operand.type, expression.type, safe=safe, settings=self._settings)
                 inner = self.node(operand)
                 return lambda rows: convert(inner(rows))

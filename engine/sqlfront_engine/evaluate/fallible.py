@@ -1,6 +1,5 @@
 """Which expressions may raise: those must not be evaluated for rows that don't ask for them."""
 
-from sqlfront_engine.casts import cast_can_fail
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
 from sqlfront_engine.functions.registry import ScalarFunction, lookup
@@ -14,6 +13,8 @@ def can_fail(expression: Expr) -> bool:
         case Call():
             return entry_of(expression).fails(expression) or any(map(can_fail, expression.arguments))
         case Cast(operand=operand, safe=safe):
+            from sqlfront_engine.casts import cast_can_fail  # noqa: PLC0415 - loaded when first needed
+
             return can_fail(operand) or (not safe and cast_can_fail(operand.type, expression.type))
         case Case():
             return any(map(can_fail, expression.children()))
