@@ -1,5 +1,6 @@
 """Tables as text: Spark's ``DataFrame.show`` to the letter."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from html import escape
@@ -7,7 +8,6 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.arrays import to_python
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
 from sqlfront_engine.functions.registry import Settings
@@ -25,22 +25,45 @@ _MINIMUM_WIDTH: Final = 3
 
 
 def cells(batch: pa.RecordBatch, settings: Settings) -> list[tuple[str, ...]]:
-    """Every value as Spark shows it: ``CAST(value AS STRING)``, with ``NULL`` for null and hex for binary."""
-    columns = [_column_cells(batch, index, settings) for index in range(batch.num_columns)]
-    if not columns:
+    """Every value as Spark shows it: ``CAST(value AS STRING)``, but ``NULL`` for null, at every depth, and hex
+    for binary."""
+    if not batch.num_columns:
         return [()] * batch.num_rows
-    return list(zip(*columns, strict=True))
+    return list(zip(*(_texts(column, settings) for column in batch.columns), strict=True))
 
 
-def _column_cells(batch: pa.RecordBatch, index: int, settings: Settings) -> list[str]:
-    column = batch.column(index)
-    data_type = logical(column.type)
-    if data_type == BINARY:
-        values = to_python(column)
-        return ["NULL" if value is None else f"[{value.hex(' ').upper()}]" for value in values]  # type: ignore[attr-defined]
-    if not is_string(column.type):
-        column = evaluate(Cast(STRING, Column(data_type, index)), batch, settings)
-    return ["NULL" if value is None else str(value) for value in column.to_pylist()]
+def _texts(array: pa.Array, settings: Settings) -> list[str]:
+    kind = array.type
+    if pa.types.is_list(kind):
+        items = _texts(array.values, settings)
+        shown = [f"[{', '.join(items[start:end])}]" for start, end in _spans(array)]
+    elif pa.types.is_map(kind):
+        keys, values = _texts(array.keys, settings), _texts(array.items, settings)
+        pairs = [f"{key} -> {value}" for key, value in zip(keys, values, strict=True)]
+        shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in _spans(array)]
+    elif pa.types.is_struct(kind):
+        fields = [_texts(field, settings) for field in array.flatten()]
+        rows = zip(*fields, strict=True) if fields else [()] * len(array)
+        shown = [f"{{{', '.join(row)}}}" for row in rows]
+    else:
+        return _leaf_texts(array, settings)
+    nulls = array.is_null().to_pylist()
+    return ["NULL" if null else text for null, text in zip(nulls, shown, strict=True)]
+
+
+def _spans(array: pa.Array) -> list[tuple[int, int]]:
+    """Where each list (or map) begins and ends among the values."""
+    return list(itertools.pairwise(array.offsets.to_pylist()))
+
+
+def _leaf_texts(array: pa.Array, settings: Settings) -> list[str]:
+    if array.type == BINARY:
+        values = array.to_pylist()
+        return ["NULL" if value is None else f"[{value.hex(' ').upper()}]" for value in values]
+    if not is_string(array.type):
+        batch = pa.RecordBatch.from_arrays([array], names=["value"])
+        array = evaluate(Cast(STRING, Column(logical(array.type), 0)), batch, settings)
+    return ["NULL" if value is None else str(value) for value in array.to_pylist()]
 
 
 def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:

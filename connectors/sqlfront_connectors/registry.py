@@ -24,7 +24,9 @@ def create(format_name: str, definition: TableDefinition) -> Table:
     factory = _CONNECTORS.get(format_name.lower())
     if factory is None:
         raise NotSupportedError(
-            f"USING {format_name}: there is no such format; known are {', '.join(formats())}"
+            f"Failed to find the data source: {format_name}. Known are {', '.join(formats())}.",
+            condition="DATA_SOURCE_NOT_FOUND",
+            sqlstate="42K02",
         )
     return factory().create(definition)
 

@@ -1,5 +1,6 @@
 """Statements that change what tables there are and what they hold."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -59,7 +60,7 @@ def create_table(run: Run, statement: CreateTable) -> Made:
 
 def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     if schema is not None:
-        _check_unique(schema)
+        _check_unique(schema.names)
     definition = TableDefinition(
         last_part(statement.name),
         schema,
@@ -85,9 +86,9 @@ def _storable(schema: pa.Schema) -> pa.Schema:
     return schema
 
 
-def _check_unique(schema: pa.Schema) -> None:
+def _check_unique(names: Sequence[str]) -> None:
     seen: set[str] = set()
-    for name in schema.names:
+    for name in names:
         if name.lower() in seen:
             raise ProgrammingError(
                 f"The column `{name}` already exists. Choose another name or rename the existing column.",
@@ -121,6 +122,7 @@ def create_view(run: Run, statement: CreateView) -> Made:
             condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
             sqlstate="21S01",
         )
+    _check_unique(statement.columns or plan.schema.names)
     present = catalog.lookup((view.name,))
     if present is not None and present.temporary == view.temporary and statement.if_not_exists:
         return NOTHING
@@ -162,30 +164,18 @@ def uncache(run: Run, statement: UncacheTable) -> Made:
 
 
 def drop(run: Run, statement: Drop) -> Made:
-    """DROP TABLE or VIEW."""
+    """DROP TABLE or VIEW; as in Spark, DROP TABLE takes a view too."""
     parts = tuple(statement.name.split("."))
     entry = run.session.catalog.lookup(parts)
     if entry is None:
         if statement.if_exists:
             return NOTHING
         raise not_found(statement.name)
-    origin = (
-        entry.table.origin
-        if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)
-        else entry
-    )
-    is_view = isinstance(origin, ViewEntry) or origin.temporary
-    if (statement.kind is RelationKind.VIEW) != is_view and not (
-        statement.kind is RelationKind.TABLE and origin.temporary
-    ):
-        wanted, found = (
-            ("a view", "a table") if statement.kind is RelationKind.VIEW else ("a table", "a view")
-        )
+    origin = origin_of(entry)
+    if statement.kind is RelationKind.VIEW and isinstance(origin, TableEntry) and not origin.temporary:
         raise ProgrammingError(
-            f"'DROP {statement.kind.name}' expects {wanted} but `{entry.name}` is {found}.",
-            condition="EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE"
-            if statement.kind is RelationKind.VIEW
-            else "EXPECT_TABLE_NOT_VIEW.USE_ALTER_VIEW",
+            f"The operation DROP VIEW requires a VIEW. But `{entry.name}` is a TABLE. Use DROP TABLE.",
+            condition="WRONG_COMMAND_FOR_OBJECT_TYPE",
             sqlstate="42809",
         )
     _forget(run.session.catalog.remove(parts))
