@@ -36,6 +36,15 @@ def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> Da
     return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
 
 
+def interval_overflow(advice: str) -> DatabaseError:
+    """INTERVAL_ARITHMETIC_OVERFLOW: of ``+`` and ``-`` over intervals."""
+    return spark_error(
+        "INTERVAL_ARITHMETIC_OVERFLOW.WITH_SUGGESTION",
+        f"Integer overflow while operating with intervals. Use `{advice}` to tolerate overflow and return"
+        " NULL instead.",
+    )
+
+
 def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseError:
     """BINARY_ARITHMETIC_OVERFLOW: of ``+ - *`` over tinyint and smallint, with the two values."""
     return spark_error(
@@ -45,10 +54,11 @@ def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseE
     )
 
 
-def out_of_range(value: str, precision: int, scale: int) -> DatabaseError:
-    """NUMERIC_VALUE_OUT_OF_RANGE: a number that the decimal type cannot hold."""
+def out_of_range(value: str, precision: int, scale: int, *, suggestion: bool = True) -> DatabaseError:
+    """NUMERIC_VALUE_OUT_OF_RANGE: a number that the decimal type cannot hold; ``suggestion`` picks the
+    sub-condition."""
     return spark_error(
-        "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+        f"NUMERIC_VALUE_OUT_OF_RANGE.{'WITH' if suggestion else 'WITHOUT'}_SUGGESTION",
         f"{value} cannot be represented as Decimal({precision}, {scale}).",
     )
 

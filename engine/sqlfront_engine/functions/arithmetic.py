@@ -17,6 +17,7 @@ from sqlfront_engine.expressions import Call, Literal
 from sqlfront_engine.failures import (
     arithmetic_overflow,
     divide_by_zero,
+    interval_overflow,
     remainder_by_zero,
     small_overflow,
 )
@@ -130,6 +131,8 @@ def _overflow(
             if not safe:
                 if data_type in (TINYINT, SMALLINT):
                     raise small_overflow(a, _SYMBOLS[operation], b, f"try_{operation}")
+                if is_interval(data_type):
+                    raise interval_overflow(f"try_{operation}")
                 raise arithmetic_overflow(f"try_{operation}")
             value = None
         values.append(value)
@@ -295,8 +298,11 @@ def _negative(signature: Signature) -> PreparedKernel:
     return _in_months(run) if data_type.equals(YEAR_MONTH_INTERVAL) else run
 
 
-def _integer_fails(call: Call) -> bool:
-    return not (is_decimal(call.type) or is_fractional(call.type))
+def sign_fails(call: Call) -> bool:
+    """Whether the operand of a minus or of abs may be a value whose opposite does not fit."""
+    if is_decimal(call.type):
+        return bool(call.type.precision == MAX_PRECISION)
+    return not is_fractional(call.type)
 
 
 _PAIR: Final = (Kind.NUMERIC, Kind.NUMERIC)
@@ -385,7 +391,7 @@ register(
         (Kind.NUMERIC,),
         lambda types: types[0],
         prepare=_negative,
-        can_fail=_integer_fails,
+        can_fail=sign_fails,
         example=("negative(5)", "-5"),
     ),
     ScalarFunction(

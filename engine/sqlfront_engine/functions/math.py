@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
-from sqlfront_engine.expressions import Call
 from sqlfront_engine.failures import arithmetic_overflow
 from sqlfront_engine.forms import Datum, from_months, full_array, is_scalar, months, nulls
+from sqlfront_engine.functions.arithmetic import sign_fails
 from sqlfront_engine.functions.decimals import prepare_decimal_abs
 from sqlfront_engine.functions.registry import (
     Invocation,
@@ -216,10 +216,6 @@ def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return types[0]
 
 
-def _abs_fails(call: Call) -> bool:
-    return not (is_decimal(call.type) or is_fractional(call.type))
-
-
 register(
     _entry("sqrt", _arrow("sqrt"), "sqrt(4) = 2.0"),
     _entry("cbrt", _numpy(np.cbrt), "cbrt(27) = 3.0"),
@@ -253,7 +249,7 @@ register(
     _entry("e", _constant(math.e), "e() = 2.718281828459045"),
     _entry("pi", _constant(math.pi), "pi() = 3.141592653589793"),
     ScalarFunction(
-        "abs", (Kind.NUMERIC,), _same, prepare=_abs, can_fail=_abs_fails, example=("abs(-1)", "1")
+        "abs", (Kind.NUMERIC,), _same, prepare=_abs, can_fail=sign_fails, example=("abs(-1)", "1")
     ),
     ScalarFunction("factorial", (INT,), BIGINT, _factorial, example=("factorial(5)", "120")),
     ScalarFunction(

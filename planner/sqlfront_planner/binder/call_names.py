@@ -82,6 +82,9 @@ _DEFAULTS: Final[dict[str, tuple[int, tuple[str, ...]]]] = {
     "unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "to_unix_timestamp": (1, ("yyyy-MM-dd HH:mm:ss",)),
     "from_unixtime": (1, ("yyyy-MM-dd HH:mm:ss",)),
+    "make_dt_interval": (0, ("0", "0", "0", "0.000000")),
+    "make_ym_interval": (0, ("0", "0")),
+    "mask": (1, ("X", "x", "n", "NULL")),
     "sort_array": (1, ("true",)),
     "str_to_map": (1, (",", ":")),
 }
@@ -123,8 +126,8 @@ def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
     if name in _UNIT_FUNCTIONS and len(node.expressions) == 3:
         unit, *rest = node.expressions
         return f"{_UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, text)})"
-    if name == "datepart" and len(node.expressions) == 2:
-        return f"datepart({text(node.expressions[0])} FROM {text(node.expressions[1])})"
+    if name in ("datepart", "extract") and len(node.expressions) == 2:
+        return f"{name}({text(node.expressions[0])} FROM {text(node.expressions[1])})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:
         return "count(1)"
     if name in ("lpad", "rpad") and len(node.expressions) == 2:
@@ -132,7 +135,8 @@ def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
         return f"{name}({_list(node.expressions, text)}, {padding})"
     arguments, distinct = _arguments(node, binder, text)
     if name == "struct":
-        arguments = [_struct_field(part, text) for part in node.expressions]
+        fields = [part for part in node.expressions if not isinstance(part, exp.Star)]
+        arguments = [_struct_field(part, text) for part in fields] if fields else arguments
     shown, defaults = _shown(name, len(arguments))
     entry = lookup_aggregate(name)
     if entry is not None:
