@@ -1,10 +1,11 @@
 """The planner's way from a statement to a plan that can run: bind, optimize, lower."""
 
 from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.scheduler import available_cores
 from sqlfront_planner.binder import Arguments, BindSettings, bind
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
-from sqlfront_planner.lanes import Regime, choose, input_size
+from sqlfront_planner.lanes import EXCHANGE_WORKERS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.lowering import lower
 from sqlfront_planner.optimizer import optimize
@@ -14,24 +15,31 @@ from sqlfront_planner.statistics.cardinality import Cardinality
 
 
 def plan_query(
-    query: Query, catalog: Catalog, settings: BindSettings, arguments: Arguments = NO_ARGUMENTS
+    query: Query,
+    catalog: Catalog,
+    settings: BindSettings,
+    arguments: Arguments = NO_ARGUMENTS,
+    workers: int | None = None,
 ) -> QueryPlan:
-    """The plan of a query: bound to the catalog's tables, optimized, lowered to a DAG.
+    """The plan of a query: bound to the catalog's tables, optimized, lowered to a DAG for an engine of so
+    many workers (None = one per core).
 
     Raises ProgrammingError for what is wrong with the text, NotSupportedError for what is not built,
     DataError for a constant that can't be computed.
     """
     bound = bind(query, catalog, settings, arguments)
-    return plan_logical(bound, settings.evaluation)
+    return plan_logical(bound, settings.evaluation, workers)
 
 
-def plan_logical(bound: LogicalPlan, settings: Settings) -> QueryPlan:
-    """The plan of a bound query."""
+def plan_logical(bound: LogicalPlan, settings: Settings, workers: int | None = None) -> QueryPlan:
+    """The plan of a bound query, for an engine of so many workers (None = one per core)."""
     optimized = optimize(bound, settings)
     cardinality = Cardinality()
     size = input_size(optimized, cardinality)
     choice = choose(size)
-    lowered = lower(optimized, cardinality, parallel=choice.regime is Regime.PARALLEL)
+    exchange = (available_cores() if workers is None else workers) >= EXCHANGE_WORKERS
+    parallel = choice.regime is Regime.PARALLEL
+    lowered = lower(optimized, cardinality, parallel=parallel, exchange=exchange)
     return QueryPlan(
         template=template_of(lowered),
         schema=bound.schema,

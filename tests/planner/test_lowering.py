@@ -16,8 +16,8 @@ LARGE = known_catalog(TPCH)
 SMALL = example_catalog()
 
 
-def large(sql: str) -> QueryPlan:
-    return plan_logical(bound(sql, LARGE), Settings())
+def large(sql: str, workers: int = 8) -> QueryPlan:
+    return plan_logical(bound(sql, LARGE), Settings(), workers)
 
 
 def small(sql: str) -> QueryPlan:
@@ -84,6 +84,22 @@ def test_large_sides_meet_by_their_keys() -> None:
         "Result\n  HashJoin x n -> to one\n    Values x n -> partitioned by #0\n"
         "    Values x n -> partitioned by #0"
     )
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select l_orderkey, sum(l_tax) from lineitem group by l_orderkey",
+        "select l_tax, o_clerk, o_comment from lineitem, orders where l_orderkey = o_orderkey",
+        "select l_orderkey, row_number() over (partition by l_orderkey order by l_tax) from lineitem",
+        "select o_orderkey from orders except select l_orderkey from lineitem",
+    ],
+)
+def test_with_few_workers_what_has_to_meet_is_collected(sql: str) -> None:
+    plan = large(sql, workers=2)
+
+    assert all(not edge.key_columns for edge in plan.dag.edges)
+    assert Routing.PARTITIONED in routings(plan)  # that is: to one instance
 
 
 def test_rows_that_lie_by_their_key_stay() -> None:

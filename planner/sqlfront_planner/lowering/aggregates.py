@@ -29,8 +29,11 @@ def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], so
         return Fragment(vertex, True, tuple(keys.index(ordinal) for ordinal in source.partitioned))
     rows = builder.cardinality.rows(plan.input)
     groups = builder.cardinality.rows(plan)
-    if any(call.distinct for call in plan.calls) or groups > HARDLY_GROUPED * rows:
-        if not keys:
+    whole = any(call.distinct for call in plan.calls) or groups > HARDLY_GROUPED * rows
+    if not builder.exchange and groups > FEW_GROUPS:
+        return builder.gather("aggregate", single, source)
+    if whole:
+        if not (keys and builder.exchange):
             return builder.gather("aggregate", single, source)
         vertex = builder.vertex("aggregate", single, parallel=True)
         builder.spread(source, vertex, keys)

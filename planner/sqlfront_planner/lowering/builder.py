@@ -34,10 +34,12 @@ class ScanVertex(msgspec.Struct, frozen=True):
 
 
 class Builder(msgspec.Struct):
-    """``parallel``: whether vertices get several instances where that can help."""
+    """``parallel``: whether vertices get several instances where that can help; ``exchange``: whether rows
+    may be sent to the instance of their key, else what has to meet is collected in one instance."""
 
     cardinality: Cardinality
     parallel: bool
+    exchange: bool = True
     dag: DAG = msgspec.field(default_factory=DAG)
     scans: list[ScanVertex] = msgspec.field(default_factory=list)
     resources: dict[str, object] = msgspec.field(default_factory=dict)

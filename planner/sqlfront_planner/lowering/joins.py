@@ -57,13 +57,12 @@ def lower_join(
     sides = _Sides(join, left, right, left_keys, right_keys, output)
     hold_left = _holds_left(builder, join)
     if not left.parallel and not right.parallel:
-        vertex = builder.vertex("join", _processor(sides, hold_left), parallel=False)
-        builder.to_one(left, vertex, 0)
-        builder.to_one(right, vertex, 1)
-        return Fragment(vertex, False)
+        return _lower_collected(builder, sides, hold_left)
     if _broadcasts(builder, join, hold_left):
         return _lower_broadcast(builder, sides, hold_left)
-    return _lower_partitioned(builder, sides, hold_left)
+    if builder.exchange:
+        return _lower_partitioned(builder, sides, hold_left)
+    return _lower_collected(builder, sides, hold_left)
 
 
 def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
@@ -99,6 +98,14 @@ def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:
     if builder.cardinality.size(held) <= BROADCAST_BYTES:
         return True
     return builder.cardinality.rows(held) <= BROADCAST_SHARE * builder.cardinality.rows(other)
+
+
+def _lower_collected(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
+    """Both sides in one instance."""
+    vertex = builder.vertex("join", _processor(sides, hold_left), parallel=False)
+    builder.to_one(sides.left, vertex, 0)
+    builder.to_one(sides.right, vertex, 1)
+    return Fragment(vertex, False)
 
 
 def _lower_broadcast(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:

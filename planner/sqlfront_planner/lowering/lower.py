@@ -56,9 +56,10 @@ class Lowered(msgspec.Struct, frozen=True):
     resources: Mapping[str, object]
 
 
-def lower(plan: LogicalPlan, cardinality: Cardinality, *, parallel: bool) -> Lowered:
-    """The DAG of a plan; without ``parallel`` every vertex has one instance and no row is exchanged."""
-    lowering = _Lowering(Builder(cardinality, parallel))
+def lower(plan: LogicalPlan, cardinality: Cardinality, *, parallel: bool, exchange: bool = True) -> Lowered:
+    """The DAG of a plan; without ``parallel`` every vertex has one instance, without ``exchange`` no row is
+    sent to the instance of its key."""
+    lowering = _Lowering(Builder(cardinality, parallel, exchange))
     result = lowering.lower(plan)
     builder = lowering.builder
     builder.to_one(result, builder.vertex("result", ResultSink(), parallel=False))
@@ -174,14 +175,15 @@ class _Lowering:
             return Fragment(vertex, parallel)
         from sqlfront_engine.processors.set_difference import SetDifference  # noqa: PLC0415 - loaded when first needed
 
-        vertex = builder.vertex(plan.kind.value, SetDifference(_DIFFERENCES[plan.kind]), parallel=parallel)
+        exchange = parallel and builder.exchange
+        vertex = builder.vertex(plan.kind.value, SetDifference(_DIFFERENCES[plan.kind]), parallel=exchange)
         columns = tuple(range(plan.width))
         for ordinal, branch in enumerate(branches):
-            if parallel:
+            if exchange:
                 builder.spread(branch, vertex, columns, ordinal)
             else:
                 builder.to_one(branch, vertex, ordinal)
-        return Fragment(vertex, parallel, columns if parallel else None)
+        return Fragment(vertex, exchange, columns if exchange else None)
 
 
 def _ordinals(expressions: Sequence[Expr]) -> tuple[int, ...] | None:

@@ -12,10 +12,11 @@ def lower_window(
     """``partition`` and ``order`` are over the source's row, of which the window's calls read columns,
     too."""
     processor = WindowProcessor(partition, order, plan.calls, plan.schema)
-    if not source.parallel or not partition:
+    stays = source.partitioned is not None and set(source.partitioned) <= set(partition)
+    if not source.parallel or not partition or not (stays or builder.exchange):
         return builder.gather("window", processor, Fragment(source.vertex, source.parallel))
     vertex = builder.vertex("window", processor, parallel=True)
-    if source.partitioned is not None and set(source.partitioned) <= set(partition):
+    if stays:
         builder.keep(source, vertex)
         return Fragment(vertex, True, source.partitioned)
     builder.spread(source, vertex, partition)
