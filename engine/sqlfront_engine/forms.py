@@ -63,12 +63,17 @@ def to_array(datum: Datum, length: int) -> pa.Array:
     if datum.type.id == STRING.id and length > 1 and datum.is_valid:
         codes = pa.Array.from_buffers(pa.int32(), length, [None, pa.py_buffer(bytes(4 * length))])
         return pa.DictionaryArray.from_arrays(codes, pa.repeat(datum, 1))
-    return pa.repeat(datum, length)
+    return _repeated(datum, length)
 
 
 def full_array(datum: Datum, length: int) -> pa.Array:
     """The datum as a plain array of ``length`` rows."""
-    return pa.repeat(datum, length) if isinstance(datum, pa.Scalar) else plain(datum)
+    return _repeated(datum, length) if isinstance(datum, pa.Scalar) else plain(datum)
+
+
+def _repeated(value: pa.Scalar, length: int) -> pa.Array:
+    # Arrow doesn't repeat a list no times.
+    return pa.repeat(value, length) if length else pa.nulls(0, value.type)
 
 
 def nulls(data_type: pa.DataType) -> pa.Scalar:

@@ -4,6 +4,7 @@ NaN equals NaN and is greater than any other number; -0.0 equals 0.0; strings an
 arrays and structs by their elements, a null element being least. The operands have one type.
 """
 
+import math
 from collections.abc import Callable
 from typing import Final
 
@@ -102,16 +103,21 @@ def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> Prepared
     """IEEE comparisons, corrected for NaN; beside a constant that is not NaN one negation does it."""
     kernel = KERNELS[operation]
     left, right = constants
-    if right is not None and right.is_valid and right.as_py() == right.as_py():
+    if _is_number(right):
         negated = _NEGATED.get(operation)
         if negated is None:
             return lambda arguments, length: kernel.call(arguments)
         opposite = KERNELS[negated]
         return lambda arguments, length: _INVERT.call([opposite.call(arguments)])
-    if left is not None and left.is_valid and operation in _MIRRORED:
+    if _is_number(left) and operation in _MIRRORED:
         mirrored = _floats(_MIRRORED[operation], (right, left))
         return lambda arguments, length: mirrored(arguments[::-1], length)
     return _floats_of_both(operation)
+
+
+def _is_number(constant: pa.Scalar | None) -> bool:
+    """Whether the operand is a constant, neither null nor NaN."""
+    return constant is not None and constant.is_valid and not math.isnan(constant.as_py())
 
 
 def _floats_of_both(operation: str) -> PreparedKernel:

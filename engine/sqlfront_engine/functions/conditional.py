@@ -16,6 +16,7 @@ from sqlfront_engine.forms import (
     TRUE,
     Datum,
     constant,
+    from_scaled,
     full_array,
     is_scalar,
     nulls,
@@ -59,11 +60,7 @@ def choose(mask: Datum, if_true: Datum, if_false: Datum, data_type: pa.DataType,
 def _coalesce(signature: Signature) -> PreparedKernel:
     data_type = signature.type
     if is_decimal(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
-        return lambda arguments, length: (
-            _first_valid(tuple(map(scaled, arguments))).view(physical(data_type))
-            if not all(map(is_scalar, arguments))
-            else _first_valid(arguments)
-        )
+        return lambda arguments, length: from_scaled(_first_valid(tuple(map(scaled, arguments))), data_type)
     return lambda arguments, length: _first_valid(arguments)
 
 

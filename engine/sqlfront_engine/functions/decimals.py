@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.failures import arithmetic_overflow, divide_by_zero, out_of_range, remainder_by_zero
+from sqlfront_engine.failures import divide_by_zero, out_of_range, remainder_by_zero
 from sqlfront_engine.forms import (
     INT64,
     Datum,
@@ -35,6 +35,7 @@ from sqlfront_engine.forms import (
 from sqlfront_engine.functions.registry import PreparedKernel, Signature
 from sqlfront_engine.types import MAX_PRECISION, MAX_SHORT_PRECISION
 
+_SIGNIFICANT: Final = 34
 _PLAIN: Final = {name: pc.get_function(name) for name in ("add", "subtract", "multiply")}
 _CHECKED: Final = {name: pc.get_function(f"{name}_checked") for name in ("add", "subtract", "multiply")}
 
@@ -184,13 +185,16 @@ def _by_decimal128(operation: str, result: pa.DataType) -> PreparedKernel:
 
 
 def prepare_decimal_negative(signature: Signature) -> PreparedKernel:
-    """The value with the other sign; every decimal type is symmetric, so it always fits."""
-    return _by_sign(signature, pc.get_function("negate"), lambda value: -value)
+    """The value with the other sign; of more than 34 digits, as in Spark, rounded to 34 significant ones."""
+    return _by_sign(signature, pc.get_function("negate"), lambda value: -_significant(value))
 
 
 def prepare_decimal_abs(signature: Signature) -> PreparedKernel:
-    """The value without its sign."""
-    return _by_sign(signature, pc.get_function("abs"), abs)
+    """The value without its sign; a negative one of more than 34 digits rounded as by
+    :func:`prepare_decimal_negative`."""
+    return _by_sign(
+        signature, pc.get_function("abs"), lambda value: -_significant(value) if value < 0 else value
+    )
 
 
 def _by_sign(signature: Signature, kernel: pc.Function, calculate: Callable[[int], int]) -> PreparedKernel:
@@ -202,9 +206,27 @@ def _by_sign(signature: Signature, kernel: pc.Function, calculate: Callable[[int
         if is_scalar(arguments[0]):
             return run((pa.repeat(arguments[0], 1),), 1)[0]
         values = unscaled(arguments[0])
-        return from_unscaled([None if value is None else calculate(value) for value in values], data_type)
+        return from_unscaled(
+            [None if value is None else fitting(calculate(value)) for value in values], data_type
+        )
+
+    def fitting(value: int) -> int:
+        if abs(value) < 10**data_type.precision:
+            return value
+        text = decimal_text(value, data_type.scale)
+        raise out_of_range(text, data_type.precision, data_type.scale, suggestion=False)
 
     return run
+
+
+def _significant(value: int) -> int:
+    """An integer rounded, halves to even, to the 34 significant digits of Java's MathContext.DECIMAL128."""
+    surplus = len(str(abs(value))) - _SIGNIFICANT
+    if surplus <= 0:
+        return value
+    quotient, rest = divmod(abs(value), 10**surplus)
+    quotient += 2 * rest > 10**surplus or (2 * rest == 10**surplus and quotient % 2 == 1)
+    return (-quotient if value < 0 else quotient) * 10**surplus
 
 
 def _by_python(operation: str, result: pa.DataType, *, safe: bool) -> PreparedKernel:
@@ -290,7 +312,8 @@ _DIVISIONS: Final = frozenset({"divide", "remainder", "pmod"})
 
 
 def prepare_integral_divide(signature: Signature, *, safe: bool = False) -> PreparedKernel:
-    """``div`` over two decimals: the quotient's digits before the point, as bigint."""
+    """``div`` over two decimals: the quotient's digits before the point, of which (as in Spark) the low 64
+    bits."""
     if len(signature.argument_types) != 2:
         raise InternalError("div takes two operands")
 
@@ -318,8 +341,5 @@ def _quotient(
     number = abs(left) * 10 ** max(right_scale - left_scale, 0)
     divisor = abs(right) * 10 ** max(left_scale - right_scale, 0)
     quotient = number // divisor if (left < 0) == (right < 0) else -(number // divisor)
-    if -(2**63) <= quotient < 2**63:
-        return quotient
-    if safe:
-        return None
-    raise arithmetic_overflow("try_divide", "Overflow in integral divide")
+    low = quotient & (2**64 - 1)
+    return low - 2**64 if low >= 2**63 else low

@@ -114,7 +114,7 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     """A registry entry.
 
     ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings
-    always plain) and returns an array of that length, or a scalar if all arguments were scalars.
+    always plain) and returns an array of that length, or a scalar where all rows have one value.
     ``prepare`` makes a kernel for one signature instead, so that what types and constants decide is decided
     once per plan and not once per batch; the evaluator prefers it. An entry has one of the two or both.
 

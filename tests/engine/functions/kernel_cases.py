@@ -138,7 +138,7 @@ def check(case: Case) -> None:
             continue
         result = kernel(arguments, length)
         assert result.type == physical(result_type), (shape, result.type)
-        got = [result.as_py()] if isinstance(result, pa.Scalar) else result.to_pylist()
+        got = [result.as_py()] * length if isinstance(result, pa.Scalar) else result.to_pylist()
         assert len(got) == length, shape
         wanted = _plain(case.answer)
         for index, value in enumerate(got):
