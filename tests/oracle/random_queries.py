@@ -229,7 +229,8 @@ def _groupings(draw: DrawFn, depth: int, outputs: tuple[Kind, ...]) -> str:
 @st.composite
 def _of_group(draw: DrawFn, scope: Scope, kind: Kind, keys: list[str]) -> str:
     own = [key for key in keys if key in (scope.ints if kind == "int" else scope.strings)]
-    if own and draw(st.booleans()):
+    keyed: bool = draw(st.booleans())
+    if own and keyed:
         return draw(st.sampled_from(own))
     if kind == "string":
         return f"{_one_of(draw, 'min', 'max')}({draw(strings(scope))})"
