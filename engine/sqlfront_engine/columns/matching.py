@@ -6,7 +6,6 @@ from typing import Final, Protocol
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
@@ -31,8 +30,8 @@ SMALL_BOUND: Final = 65_536
 #: Codes that were hashed get a table of numbers by code after all, once this part of the codes' bound was
 #: looked up ...
 PROBES_PER_CODE: Final = 1 / 16
-#: ... and if it isn't too large: such a table takes four bytes a code.
-MAX_TABLE: Final = 2**25
+#: ... and if it isn't too large: such a table takes eight bytes a code.
+MAX_TABLE: Final = 2**23
 #: In keys of several columns each column's codes stay below this, so that two always combine.
 MAX_COLUMN_BOUND: Final = 2**31
 #: So many strings are worth a table that is kept from call to call.
@@ -61,7 +60,7 @@ class KeyDirectory:
             codes = self._add_column(column, codes, safe, several=len(columns) > 1)
         self._codes, self._looked_up = codes, 0
         self._hashed: IntegerTable | None = None
-        self._table: npt.NDArray[np.int32] | None = None
+        self._table: Integers | None = None
         if codes.bound > max(CODES_PER_ROW * length, SMALL_BOUND):
             self._hashed, codes = _renumber(codes)
         self.numbers, self.size = codes.values, codes.bound
@@ -69,20 +68,22 @@ class KeyDirectory:
     def find(self, columns: Sequence[pa.Array], length: int) -> Integers:
         """A number per row: that of its key, or one that no row of the directory has. The columns have the
         types of those that the directory was made of."""
-        codes = np.zeros(length, np.int64)
+        codes: Integers | None = None
         for column, step in zip(columns, self._steps, strict=True):
             codes = step.extend(codes, column)
+        if codes is None:
+            return np.zeros(length, np.int64)
         if self._hashed is None:
             return codes
         if self._table is None:
             return self._find_hashed(codes, self._hashed)
-        return self._table[codes].astype(np.int64)
+        return self._table[codes]
 
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
         """Look codes up, and make a table of numbers by code if so many look-ups are worth it."""
         self._looked_up += len(codes)
         if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
-            self._table = np.full(self._codes.bound, hashed.missing, np.int32)
+            self._table = np.full(self._codes.bound, hashed.missing)
             self._table[self._codes.values] = self.numbers
         return hashed.find(codes)
 
@@ -94,7 +95,7 @@ class KeyDirectory:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        hashed = 0 if self._hashed is None else self._hashed.nbytes + 4 * min(self._codes.bound, MAX_TABLE)
+        hashed = 0 if self._hashed is None else self._hashed.nbytes + 8 * min(self._codes.bound, MAX_TABLE)
         return self.numbers.nbytes + hashed
 
     def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:
@@ -131,12 +132,14 @@ class _Step(msgspec.Struct, frozen=True):
     def bound(self) -> int:
         return self.coder.bound + self.null_safe
 
-    def extend(self, codes: Integers, column: pa.Array) -> Integers:
-        """The codes so far, and this column's."""
+    def extend(self, codes: Integers | None, column: pa.Array) -> Integers:
+        """The codes so far (None = this is the first column), and this column's."""
         own = self.coder.code(column)
         valid = valid_mask(column)
         if valid is not None:
             own = np.where(valid, own, self.bound - 1)
+        if codes is None:
+            return own
         if self.folded is not None:
             codes = self.folded.find(codes)
         return codes * self.bound + own
@@ -158,7 +161,7 @@ class _RangeCoder:
             values = _narrow_or(column, outside)
         # Seen as unsigned, what is below the range is far above it.
         distance = (values - np.int64(self._low)).view(np.uint64)
-        return np.minimum(distance, np.uint64(self.bound - 1)).view(np.int64)
+        return np.minimum(distance, np.uint64(self.bound - 1), out=distance).view(np.int64)
 
 
 class _TableCoder:

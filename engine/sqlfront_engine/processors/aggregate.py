@@ -10,7 +10,7 @@ from sqlfront_engine.display import describe_call
 from sqlfront_engine.expressions import AggregateCall
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.aggregate_calls import AggregateCalls
-from sqlfront_engine.processors.inputs import take_block
+from sqlfront_engine.processors.inputs import Blocks
 from sqlfront_engine.processors.state_table import StateTable
 
 #: A partial aggregation hands on what it has beyond that many groups, so that its memory is bounded.
@@ -51,14 +51,15 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
             while (states := (yield Take(0))) is not None:
                 table.add(states)
         else:
-            while (block := (yield from take_block(0, table.wanted_rows, context))) is not None:
+            blocks = Blocks(0, context)
+            while (block := (yield from blocks.take(table.wanted_rows))) is not None:
                 states = self._states(block, calls)
                 if self.mode is AggregateMode.SINGLE:
-                    table.add(states)
+                    table.add(states, distinct=True)
                 elif self.keys and 2 * states.num_rows > block.num_rows:
                     yield from slices(states, BATCH_ROWS)
                 else:
-                    table.add(states)
+                    table.add(states, distinct=True)
                     if table.rows > PARTIAL_GROUPS:
                         yield from slices(table.take(), BATCH_ROWS)
         yield from slices(self._output(table, calls, context), BATCH_ROWS)

@@ -11,7 +11,7 @@ from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import take_all, take_block
+from sqlfront_engine.processors.inputs import WORKING_BYTES, Blocks, take_all
 from sqlfront_engine.processors.join_rows import (
     KINDS,
     JoinRows,
@@ -72,12 +72,16 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         rows = JoinRows(self._layout(), wanted, build, self.condition, context.settings)
         probing = None
         if build is not None:
+            working = 2 * WORKING_BYTES * build.num_rows
+            context.memory.charge(working)
             probing = _Probing(self, build, rows, wanted)
             context.memory.charge(probing.table.nbytes)
+            context.memory.release(working)
             if self.kind == "null_aware_anti" and probing.table.has_incomplete_rows():
                 return
         block_rows = PROBE_ROWS if probing is None else max(PROBE_ROWS, probing.table.wanted_rows)
-        while (probe := (yield from take_block(probe_input, block_rows, context))) is not None:
+        blocks = Blocks(probe_input, context)
+        while (probe := (yield from blocks.take(block_rows))) is not None:
             if probing is None:
                 yield from rows.probe_rows(probe, np.zeros(probe.num_rows, np.bool_))
             else:

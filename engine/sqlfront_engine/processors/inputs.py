@@ -1,11 +1,15 @@
 """Ways to take an input: all of it, or in blocks of a useful size."""
 
 from collections.abc import Generator
+from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine.columns.batches import concat_batches
 from sqlfront_engine.processor import ProcessorContext, Take
+
+#: What grouping, matching or sorting a row takes beside the row: codes, numbers, places, a copy of them.
+WORKING_BYTES: Final = 40
 
 Block = Generator[Take, pa.RecordBatch | None, pa.RecordBatch | None]
 
@@ -22,16 +26,35 @@ def take_all(ordinal: int, context: ProcessorContext) -> Block:
     return batch
 
 
-def take_block(ordinal: int, rows: int, context: ProcessorContext) -> Block:
-    """The next batches of an input as one of at least ``rows`` rows (fewer at its end), None if it has ended.
-    Nothing stays charged.
+class Blocks:
+    """An input as batches of a useful size. What works on whole columns pays per call, so that many small
+    batches cost more than copying them together.
 
-    What works on whole columns pays per call, so that many small batches cost more than copying them
-    together.
+    The block taken last stays charged, with what working on its rows takes, until the next one is asked for.
     """
-    batches, size = yield from _take(ordinal, rows, context)
-    context.memory.release(size)
-    return concat_batches(batches) if batches else None
+
+    def __init__(self, ordinal: int, context: ProcessorContext) -> None:
+        self._ordinal = ordinal
+        self._context = context
+        self._charged = 0
+
+    def take(self, rows: int) -> Block:
+        """The next block, of at least ``rows`` rows (fewer at the input's end); None if it has ended."""
+        memory = self._context.memory
+        memory.release(self._charged)
+        self._charged = 0
+        batches, size = yield from _take(self._ordinal, rows, self._context)
+        self._charged = size
+        if not batches:
+            return None
+        working = WORKING_BYTES * sum(batch.num_rows for batch in batches)
+        copied = size if len(batches) > 1 else 0
+        memory.charge(working + copied)
+        self._charged += working
+        block = concat_batches(batches)
+        batches.clear()
+        memory.release(copied)
+        return block
 
 
 def _take(

@@ -12,7 +12,7 @@ from sqlfront_engine.columns.encoding import canonical
 from sqlfront_engine.functions.accumulators.base import integers
 from sqlfront_engine.functions.accumulators.sums import Count
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import take_block
+from sqlfront_engine.processors.inputs import Blocks
 from sqlfront_engine.processors.sort import in_order
 from sqlfront_engine.processors.state_table import BLOCK_ROWS, StateTable
 from sqlfront_engine.types import BIGINT
@@ -40,7 +40,8 @@ class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
         names: list[str] = []
         table: StateTable | None = None
         for ordinal in (0, 1):
-            while (block := (yield from take_block(ordinal, BLOCK_ROWS, context))) is not None:
+            blocks = Blocks(ordinal, context)
+            while (block := (yield from blocks.take(BLOCK_ROWS))) is not None:
                 names = names or block.schema.names
                 table = table or StateTable(block.num_columns, (Count(), Count()), context.memory)
                 table.add(_counted(block, ordinal))

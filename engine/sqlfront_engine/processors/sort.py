@@ -9,7 +9,7 @@ from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_engine.display import describe_key
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import take_all
+from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 
 
 class Sort(Processor, frozen=True, tag_field="processor", tag=True):
@@ -22,6 +22,7 @@ class Sort(Processor, frozen=True, tag_field="processor", tag=True):
     def run(self, context: ProcessorContext) -> Steps:
         batch = yield from take_all(0, context)
         if batch is not None:
+            context.memory.charge(WORKING_BYTES * batch.num_rows)
             yield from in_order(batch, sort_rows(batch, self.keys))
 
     def describe(self) -> str:

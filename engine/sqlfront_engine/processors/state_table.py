@@ -9,6 +9,7 @@ from sqlfront_engine.columns.batches import concat_batches, gather, make_batch, 
 from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
+from sqlfront_engine.processors.inputs import WORKING_BYTES
 
 #: Rows that are aggregated at a time, at least: a scan's batches pass as they are, small ones are put
 #: together.
@@ -34,6 +35,8 @@ class StateTable:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._merged_rows = 0
+        #: Whether every key is there once.
+        self._merged = True
         #: Rows held, merged or not.
         self.rows = 0
 
@@ -43,16 +46,19 @@ class StateTable:
         paid."""
         return BLOCK_ROWS if self.rows < BLOCK_ROWS else ROWS_PER_GROUP * self.rows
 
-    def add(self, states: pa.RecordBatch) -> None:
-        """Take state rows; a key may come several times."""
+    def add(self, states: pa.RecordBatch, *, distinct: bool = False) -> None:
+        """Take state rows; unless they are ``distinct``, a key may come several times."""
         if states.num_rows == 0:
             return
         size = states.nbytes
         self._memory.charge(size)
+        self._merged = distinct and not self._batches
         self._batches.append(states)
         self._bytes += size
         self.rows += states.num_rows
-        if self.rows >= max(MERGE_ROWS, 2 * self._merged_rows):
+        if self._merged:
+            self._merged_rows = self.rows
+        elif self.rows >= max(MERGE_ROWS, 2 * self._merged_rows):
             self._merge()
 
     def take(self) -> pa.RecordBatch:
@@ -63,25 +69,28 @@ class StateTable:
         return states
 
     def _merge(self) -> None:
-        if not self._batches:
+        if self._merged:
             return
+        # The rows put together, and the merged ones, beside those held.
+        working = 2 * self._bytes + WORKING_BYTES * self.rows
+        self._memory.charge(working)
         batch = concat_batches(self._batches)
         columns = batch.columns
         keys, states = columns[: self._keys], columns[self._keys :]
         grouping = group_rows(keys, batch.num_rows)
         if grouping.size < batch.num_rows:
-            groups = Groups.of(grouping)
             first = row_indices(grouping.rows)
             merged = [gather(key, first) for key in keys]
-            merged += merge_states(self._accumulators, groups, states)
+            merged += merge_states(self._accumulators, Groups.of(grouping), states)
             batch = make_batch(merged, batch.schema.names, grouping.size)
         self._replace([batch])
+        self._memory.release(working)
 
     def _replace(self, batches: list[pa.RecordBatch]) -> None:
         size = sum(batch.nbytes for batch in batches)
         self._memory.charge(size)
         self._memory.release(self._bytes)
-        self._batches, self._bytes = batches, size
+        self._batches, self._bytes, self._merged = batches, size, True
         self.rows = self._merged_rows = sum(batch.num_rows for batch in batches)
 
 

@@ -16,7 +16,7 @@ from sqlfront_engine.functions.frames import aggregate_frames
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import take_all
+from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 from sqlfront_engine.processors.sort import describe_keys
 
 #: From the input, its rows in window order and their indices to a result per position.
@@ -39,8 +39,8 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
         batch = yield from take_all(0, context)
         if batch is None:
             return
+        context.memory.charge(3 * WORKING_BYTES * batch.num_rows)
         rows = window_rows(batch, self.partition_keys, self.order_keys)
-        context.memory.charge(8 * 6 * len(rows))
         places = np.empty(len(rows), np.int64)
         places[rows.order] = np.arange(len(rows))
         order, back = row_indices(rows.order), row_indices(places)
