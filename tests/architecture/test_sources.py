@@ -4,6 +4,7 @@ import ast
 
 import pytest
 
+from sqlfront_engine.functions.registry import AREAS
 from tests.architecture.sources import PACKAGES, public_functions, runtime_imports, sources
 
 # Each costs tens to hundreds of milliseconds, and some of them import pandas by themselves.
@@ -54,6 +55,23 @@ def test_heavy_modules_are_imported_where_they_are_needed_only() -> None:
     ]
 
     assert at_module_level == []
+
+
+def test_every_module_that_registers_functions_is_an_area() -> None:
+    """The registry loads its areas by name: one that is missing there would have no functions."""
+    folder = "engine/sqlfront_engine/functions/"
+    registering = {
+        source.path.removeprefix(folder).removesuffix(".py")
+        for source in sources()
+        if source.path.startswith(folder)
+        for statement in source.tree.body
+        if isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Call)
+        and isinstance(statement.value.func, ast.Name)
+        and statement.value.func.id == "register"
+    }
+
+    assert registering == set(AREAS)
 
 
 def test_public_signatures_name_their_types() -> None:
