@@ -39,7 +39,6 @@ from sqlfront_engine.types import (
     VOID,
     ddl,
     is_decimal,
-    physical,
 )
 
 _AND: Final = pc.get_function("and_kleene")

@@ -196,6 +196,7 @@ AREAS: Final = (
     "extremes",
     "hashing",
     "identifiers",
+    "json_texts",
     "like",
     "maps",
     "math",

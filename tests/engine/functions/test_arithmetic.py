@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, SMALLINT, TINYINT, decimal
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 NAN, INF = float("nan"), float("inf")
 LONG_MAX, LONG_MIN = 2**63 - 1, -(2**63)
@@ -40,7 +40,7 @@ def day(days: float) -> datetime.timedelta:
     return datetime.timedelta(days=days)
 
 
-SUMS = {
+SUMS: Table = {
     "add": [
         (INT_MAX - 1, 1, INT_MAX),
         (INT_MAX, 1, OVERFLOW),
@@ -76,7 +76,7 @@ SUMS = {
     ],
 }
 
-DECIMALS = {
+DECIMALS: Table = {
     "add": [
         (dec("99.99", 4, 2), dec("0.01", 4, 2), dec("100.00", 5, 2)),
         (dec("1.5", 2, 1), dec("0.25", 4, 3), dec("1.750", 5, 3)),
@@ -147,7 +147,7 @@ DECIMALS = {
         ),
     ],
 }
-DIVISIONS = {
+DIVISIONS: Table = {
     "divide": [
         (7.0, 2.0, 3.5),
         (1.0, 0.0, BY_ZERO),
@@ -190,7 +190,7 @@ DIVISIONS = {
         (1, 0, REST_BY_ZERO),
     ],
 }
-SAFE = {
+SAFE: Table = {
     "try_add": [
         (INT_MAX, 1, Typed(None, pa.int32())),
         (tiny(127), tiny(1), tiny(None)),
@@ -206,7 +206,7 @@ SAFE = {
     ],
     "try_mod": [(5, 0, Typed(None, pa.int32())), (-7, 3, -1)],
 }
-SIGNS = {
+SIGNS: Table = {
     "negative": [
         (INT_MAX, -INT_MAX),
         (INT_MIN, OVERFLOW),

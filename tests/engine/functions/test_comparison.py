@@ -11,7 +11,7 @@ from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Call, Column, Literal
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.types import BIGINT, BOOLEAN, DICTIONARY_STRING, DOUBLE, FLOAT, INT, STRING, decimal
-from tests.engine.functions.kernel_cases import Case, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Table, Typed, cases, check
 
 NAN, INF = float("nan"), float("inf")
 TRUE, FALSE, NULL = Typed(True, BOOLEAN), Typed(False, BOOLEAN), Typed(None, BOOLEAN)
@@ -56,7 +56,7 @@ SAME = [
     (datetime.date(2020, 1, 1), datetime.date(2020, 1, 1)),
 ]
 UP, DOWN = [(a, b) for a, b in ORDER], [(b, a) for a, b in ORDER]
-COMPARISONS = {
+COMPARISONS: Table = {
     "less": [*((*pair, True) for pair in UP), *((*pair, False) for pair in DOWN + SAME)],
     "greater": [*((*pair, True) for pair in DOWN), *((*pair, False) for pair in UP + SAME)],
     "less_equal": [*((*pair, True) for pair in UP + SAME), *((*pair, False) for pair in DOWN)],
@@ -71,7 +71,7 @@ COMPARISONS = {
         (NAN, null(DOUBLE), False),
     ],
 }
-LISTS = {
+LISTS: Table = {
     "in": [
         (1, 2, 3, False),
         (1, 2, 1, True),

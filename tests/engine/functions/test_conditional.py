@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.types import BOOLEAN, DOUBLE, INT, STRING, VOID, decimal
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 NAN = float("nan")
 NULL = Typed(None, BOOLEAN)
@@ -21,7 +21,7 @@ def wide(text: str | None) -> Typed:
     return Typed(None if text is None else Decimal(text), decimal(30, 2))
 
 
-LOGIC = {
+LOGIC: Table = {
     "and": [
         (True, True, True),
         (True, False, False),
@@ -44,7 +44,7 @@ LOGIC = {
     "isnull": [(NO_INT, True)],
     "isnotnull": [(NO_INT, False)],
 }
-CHOICES = {
+CHOICES: Table = {
     "coalesce": [
         (1, 2, 1),
         (NO_INT, 2, 2),
@@ -95,7 +95,7 @@ CHOICES = {
     "isnan": [(NAN, True), (1.0, False), (Typed(None, DOUBLE), False)],
     "nanvl": [(NAN, 5.0, 5.0), (1.0, 2.0, 1.0), (Typed(None, DOUBLE), 1.0, Typed(None, DOUBLE))],
 }
-RAISES = {
+RAISES: Table = {
     "assert_true": [
         (True, "never", Typed(None, VOID)),
         (False, "boo", Fails("USER_RAISED_EXCEPTION")),

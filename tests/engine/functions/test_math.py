@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sqlfront_engine.types import BIGINT, BINARY, DOUBLE, FLOAT, INT, SMALLINT, STRING, TINYINT, decimal
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 NAN, INF = float("nan"), float("inf")
 NULL = Typed(None, DOUBLE)
@@ -23,7 +23,7 @@ def dec(text: str, precision: int, scale: int) -> Typed:
     return Typed(Decimal(text), decimal(precision, scale))
 
 
-REALS = {
+REALS: Table = {
     "sqrt": [(4.0, 2.0), (-1.0, NAN), (-0.0, -0.0), (NULL, NULL)],
     "cbrt": [(27.0, 3.0), (-8.0, -2.0)],
     "exp": [(0.0, 1.0), (1000.0, INF), (-1000.0, 0.0)],
@@ -73,7 +73,7 @@ REALS = {
         (1.0, 0.0, 10.0, long(LONG_MAX), long(None)),
     ],
 }
-ROUNDING = {
+ROUNDING: Table = {
     "ceil": [
         (-0.1, long(0)),
         (dec("1.5", 2, 1), dec("2", 2, 0)),
@@ -132,7 +132,7 @@ ROUNDING = {
         (dec("2.5", 2, 1), dec("2", 2, 0)),
     ],
 }
-BITS = {
+BITS: Table = {
     "bit_and_op": [(6, 3, 2), (long(-1), long(5), long(5))],
     "bit_or_op": [(6, 3, 7)],
     "bit_xor_op": [(6, 3, 5)],

@@ -1,0 +1,38 @@
+"""Every registered function's example, evaluated."""
+
+import datetime
+
+import pytest
+
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.functions import registry
+from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.logical import Project
+from sqlfront_planner.testing import bound
+
+#: Functions without a value that could be shown: they raise, or are random, or have no call syntax.
+WITHOUT = {"raise_error", "rand", "random", "randn", "uuid", "dayofweek_iso", "year_of_week", "too many rows"}
+
+
+def test_every_function_has_an_example() -> None:
+    missing = {name for name in registry.names() if registry.lookup(name).example is None}  # type: ignore[union-attr]
+
+    assert missing <= WITHOUT
+
+
+@pytest.mark.parametrize("name", [name for name in registry.names() if name not in WITHOUT])
+def test_example(name: str) -> None:
+    entry = registry.lookup(name)
+    assert entry is not None
+    assert entry.example is not None
+    sql, expected = entry.example
+    plan = bound(f"select {sql}")
+    assert isinstance(plan, Project)
+
+    value = evaluate_scalar(plan.expressions[0], Settings())
+
+    shown = {repr(value)}
+    if isinstance(value, datetime.datetime):
+        # An example may show a timestamp with or without its zone.
+        shown.add(repr(value.replace(tzinfo=None)))
+    assert expected in shown
