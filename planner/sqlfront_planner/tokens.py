@@ -54,7 +54,6 @@ _BEFORE_CALL: Final = frozenset({"BOTH", "LEADING", "TRAILING", "PLACING", "FOR"
 
 #: Functions with a grammar of their own when one of these words stands at the top level of their parentheses.
 _SPECIAL: Final = {
-    "EXTRACT": frozenset({_T.FROM}),
     "SUBSTRING": frozenset({_T.FROM}),
     "SUBSTR": frozenset({_T.FROM}),
     "TRIM": frozenset({_T.FROM}),
@@ -245,6 +244,8 @@ class _Rewriter:
                 self._placeholders += 1
             case _T.DCOLON:
                 return self._type_after(position)
+            case _ if token.text.upper() == "EXTRACT" and self._is_extract(position):
+                return self._extract(position, token)
             case _ if self._follows(position, _T.L_PAREN) and self._is_call(position, token):
                 self._output.append(_replaced(token, _T.VAR, FUNCTION_MARK + token.text))
             case _:
@@ -307,6 +308,23 @@ class _Rewriter:
         if position + 1 >= len(source) or source[position].token_type not in (_T.NUMBER, _T.STRING):
             return None
         return position + 2 if source[position + 1].text.upper().rstrip("S") in _INTERVAL_UNITS else None
+
+    def _is_extract(self, position: int) -> bool:
+        following = self._source[position + 1 : position + 4]
+        return [token.token_type for token in following[::2]] == [_T.L_PAREN, _T.FROM]
+
+    def _extract(self, position: int, token: Token) -> int:
+        """``EXTRACT(year FROM d)`` as ``f$extract('year', d)``, since the parser would change the field's
+        case."""
+        opening, unit, separator = self._source[position + 1 : position + 4]
+        self._casts.append(False)
+        self._output += [
+            _replaced(token, _T.VAR, FUNCTION_MARK + token.text),
+            opening,
+            _replaced(unit, _T.STRING, unit.text),
+            _replaced(separator, _T.COMMA, ","),
+        ]
+        return position + 4
 
     # ---- types
 

@@ -50,8 +50,15 @@ def test_types_with_parameters_are_no_calls() -> None:
     assert calls(sql) == ["f", "decimal"]
 
 
+def test_extract_keeps_its_field_as_written() -> None:
+    call = parse_query("select extract(Year from d)").tree.expressions[0]
+
+    assert call.expressions[0] == exp.Literal.string("Year")
+
+
 def test_words_of_the_grammar_are_no_calls() -> None:
-    sql = """select a in (1), exists (select 1), sum(a) filter (where (b)), s like any ('x'), rank() over (order by a)
+    sql = """select a in (1), exists (select 1), sum(a) filter (where (b)), s like any ('x'),
+                    rank() over (order by a)
              from t where not (a) and (b) group by grouping sets ((a), ()) having (a) = any_value(b)"""
 
     assert calls(sql) == ["sum", "rank", "any_value"]

@@ -24,6 +24,7 @@ from sqlfront_planner.binder import (
     literals,
     operators,
     predicates,
+    special_forms,
     subqueries,
     windows,
 )
@@ -39,7 +40,18 @@ _DEFAULT_SETTINGS: Final = BindSettings()
 __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 
 #: The modules whose import fills the table of handlers.
-HANDLER_MODULES = (calls, casts, columns, conditionals, literals, operators, predicates, subqueries, windows)
+HANDLER_MODULES = (
+    calls,
+    casts,
+    columns,
+    conditionals,
+    literals,
+    operators,
+    predicates,
+    special_forms,
+    subqueries,
+    windows,
+)
 
 
 class Binding(msgspec.Struct, frozen=True):

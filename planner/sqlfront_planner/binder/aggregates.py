@@ -158,6 +158,13 @@ def aggregate_call(
             "The `count` requires  >= 1 parameters but the actual number is 0.",
             node,
         )
+    if name == "count" and any(isinstance(part, exp.Column) and part.is_star for part in nodes):
+        raise failure(
+            "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
+            "count(table.*) is not allowed. Use count(*) or expand the columns manually, e.g. count(col1, "
+            "col2).",
+            node,
+        )
     operands = _expanded(binder, nodes)
     if ignore_nulls and len(operands) == 1:
         operands.append(Literal(BOOLEAN, True))

@@ -280,17 +280,14 @@ def _bracket(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 def _dot(node: exp.Expr, binder: "ExpressionBinder") -> str:
     assert isinstance(node, exp.Dot)
-    return f"{name_of(node.this, binder)}.{node.expression.name}"
+    whole, name = name_of(node.this, binder), node.expression.name
+    is_map = not isinstance(node.this, exp.Column) and pa.types.is_map(binder.bind(node.this).type)
+    return f"{whole}[{name}]" if is_map else f"{whole}.{name}"
 
 
 def _tuple(node: exp.Expr, binder: "ExpressionBinder") -> str:
     parts = [f"col{place}, {name_of(part, binder)}" for place, part in enumerate(node.expressions, 1)]
     return f"named_struct({', '.join(parts)})"
-
-
-def _extract(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    assert isinstance(node, exp.Extract)
-    return f"extract({node.this.name} FROM {name_of(node.expression, binder)})"
 
 
 def _substring(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -374,7 +371,6 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.Dot: _dot,
     exp.Tuple: _tuple,
     exp.DPipe: _concatenation,
-    exp.Extract: _extract,
     exp.Substring: _substring,
     exp.Trim: _trim,
     exp.StrPosition: _position,

@@ -94,7 +94,8 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
             return scaled
     kind = _operand_type(operator, left.type, right.type)
     if kind is None:
-        raise _mismatch(binder, node, left.type, right.type, _NUMBER_OR_INTERVAL)
+        given = STRING if VOID in (left.type, right.type) and STRING in (left.type, right.type) else None
+        raise _mismatch(binder, node, given or left.type, given or right.type, _NUMBER_OR_INTERVAL)
     if is_decimal(kind):
         return _decimal_arithmetic(binder, operator, left, right)
     result = BIGINT if operator == "div" else kind
@@ -296,7 +297,7 @@ def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     if result is None:
         raise _mismatch(binder, node, left.type, right.type, '"INTEGRAL"')
     if not is_integral(result):
-        raise _wrong_type(binder, node, result, '"INTEGRAL"')
+        raise _mismatch(binder, node, left.type, right.type, '"INTEGRAL"')
     return Call(result, BITWISE[kind], (cast_to(left, result), cast_to(right, result)))
 
 

@@ -45,7 +45,10 @@ class Scope:
     def qualified(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
         """The columns that ``qualifier.*`` stands for; empty if no relation has that name."""
         wanted = tuple(part.lower() for part in qualifier)
-        return tuple(column for column in self.columns if _ends_with(column.qualifier, wanted))
+        found = [column for column in self.columns if _ends_with(column.qualifier, wanted)]
+        if any(column.hidden for column in found):
+            found.sort(key=_place)  # USING moved its columns to the end
+        return tuple(found)
 
     def resolve(self, parts: tuple[str, ...]) -> Match | None:
         """The columns that a dotted name means here (not in the parent), or None.
@@ -108,6 +111,10 @@ def output_scope(
         for name, column, qualifier in zip(names, row, known, strict=True)
     )
     return Scope(tuple(columns), len(row), parent)
+
+
+def _place(column: ScopeColumn) -> int:
+    return column.expression.ordinal if isinstance(column.expression, Column) else -1
 
 
 def _ends_with(qualifier: tuple[str, ...], wanted: tuple[str, ...]) -> bool:

@@ -1,0 +1,91 @@
+"""What makes structs, arrays and maps."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Call, Expr, Literal
+from sqlfront_planner.binder.arguments import mixed_types
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.syntax import failure, handles, unsupported
+from sqlfront_planner.types import common_type
+
+Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
+
+
+def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """``struct(a, b + 1, c AS d)``: fields are named as columns would be, others ``col1``, ``col2``, ..."""
+    names, values = [], []
+    for place, part in enumerate(node.expressions, 1):
+        inner = part.this if isinstance(part, exp.Alias) else part
+        values.append(binder.bind(inner))
+        named = isinstance(part, exp.Alias | exp.Column | exp.Dot)
+        names.append(part.output_name if named and part.output_name else f"col{place}")
+    return struct_of(names, values)
+
+
+def struct_of(names: Sequence[str], values: Sequence[Expr]) -> Expr:
+    """A struct of bound values."""
+    kind = pa.struct([(name, value.type) for name, value in zip(names, values, strict=True)])
+    return Call(kind, "struct", tuple(values))
+
+
+def _named_struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    names = []
+    for operand in map(binder.context.known_value, operands[::2]):
+        if not isinstance(operand, Literal) or not isinstance(operand.value, str):
+            raise failure(
+                "DATATYPE_MISMATCH.CREATE_NAMED_STRUCT_WITHOUT_FOLDABLE_STRING",
+                "Only foldable `STRING` expressions are allowed to appear at odd position.",
+                node,
+            )
+        names.append(operand.value)
+    if len(operands) % 2:
+        raise failure(
+            "WRONG_NUM_ARGS.WITHOUT_SUGGESTION",
+            f"The `named_struct` requires 2n (n > 0) parameters but the actual number is {len(operands)}.",
+            node,
+        )
+    return struct_of(names, operands[1::2])
+
+
+def _array(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    items = binder.bind_all(node.expressions)
+    kind = common_type(item.type for item in items)
+    if kind is None:
+        raise mixed_types(binder, "array", items, node)
+    return Call(pa.list_(kind), "array", tuple(cast_to(item, kind) for item in items))
+
+
+def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    keys, items = operands[::2], operands[1::2]
+    key_type, item_type = (common_type(part.type for part in side) for side in (keys, items))
+    if len(operands) % 2 or key_type is None or item_type is None:
+        raise mixed_types(binder, "map", operands, node)
+    if key_type == types.VOID:
+        raise unsupported("A map without a type of keys", node)
+    pairs = (
+        (cast_to(key, key_type), cast_to(item, item_type)) for key, item in zip(keys, items, strict=True)
+    )
+    return Call(pa.map_(key_type, item_type), "map", tuple(part for pair in pairs for part in pair))
+
+
+@handles(exp.Tuple, arguments="expressions")
+def bind_tuple(binder: ExpressionBinder, node: exp.Tuple) -> Expr:
+    """``(1, 2)`` is a struct of ``col1`` and ``col2``."""
+    values = binder.bind_all(node.expressions)
+    return struct_of([f"col{place}" for place in range(1, len(values) + 1)], values)
+
+
+#: How they are bound, and the least and most arguments.
+CONSTRUCTORS: Final[dict[str, tuple[Special, int, int | None]]] = {
+    "struct": (_struct, 0, None),
+    "named_struct": (_named_struct, 2, None),
+    "array": (_array, 0, None),
+    "map": (_map, 0, None),
+}

@@ -1,0 +1,158 @@
+"""Date functions with a grammar of their own: EXTRACT's fields, and units as first argument."""
+
+from collections.abc import Callable
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Cast, Expr, Literal
+from sqlfront_engine.types import BIGINT, INT, STRING, is_integral
+from sqlfront_planner.binder.arguments import call_function, unresolved_routine
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.syntax import failure
+
+Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
+
+#: EXTRACT's fields by the function that computes them.
+_FIELDS: Final = {
+    **dict.fromkeys(("YEAR", "Y", "YEARS", "YR", "YRS"), "year"),
+    **dict.fromkeys(("QUARTER", "QTR"), "quarter"),
+    **dict.fromkeys(("MONTH", "MON", "MONS", "MONTHS"), "month"),
+    **dict.fromkeys(("WEEK", "W", "WEEKS"), "weekofyear"),
+    **dict.fromkeys(("DAY", "D", "DAYS"), "dayofmonth"),
+    **dict.fromkeys(("DAYOFWEEK", "DOW"), "dayofweek"),
+    **dict.fromkeys(("DAYOFWEEK_ISO", "DOW_ISO"), "dayofweek_iso"),
+    "DOY": "dayofyear",
+    **dict.fromkeys(("HOUR", "H", "HOURS", "HR", "HRS"), "hour"),
+    **dict.fromkeys(("MINUTE", "M", "MIN", "MINS", "MINUTES"), "minute"),
+    **dict.fromkeys(("SECOND", "S", "SEC", "SECONDS", "SECS"), "second_with_fraction"),
+    "YEAROFWEEK": "year_of_week",
+}
+
+#: What fields of intervals are computed by, by the function for dates and timestamps.
+_INTERVAL_FIELDS: Final = {
+    types.YEAR_MONTH_INTERVAL: {"year": "interval_year", "month": "interval_month"},
+    types.DAY_TIME_INTERVAL: {
+        "dayofmonth": "interval_day",
+        "hour": "interval_hour",
+        "minute": "interval_minute",
+        "second_with_fraction": "interval_second",
+    },
+}
+
+
+def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """``date_part('year', d)``, and ``EXTRACT(year FROM d)``, which :mod:`sqlfront_planner.tokens` makes a
+    call."""
+    field, source = binder.bind_all(node.expressions)
+    field = binder.context.known_value(field)
+    if not isinstance(field, Literal) or not isinstance(field.value, str):
+        raise failure(
+            "NON_FOLDABLE_ARGUMENT",
+            "The function `date_part` requires a constant string as its first argument.",
+            node,
+        )
+    return extract(binder, field.value, source, node)
+
+
+def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
+    """A field of a date or timestamp."""
+    function = _FIELDS.get(field.upper())
+    if types.is_interval(source.type):
+        function = _INTERVAL_FIELDS[source.type].get(function or "")
+    if function is None:
+        raise failure(
+            "INVALID_EXTRACT_FIELD",
+            f"Cannot extract `{field}` from a value of type {types.ddl(source.type)}.",
+            node,
+        )
+    return call_function(binder, function, [source], node)
+
+
+def _unit(node: exp.Anonymous) -> str | None:
+    """The unit of ``timestampadd(MONTH, ...)``, None if the first argument isn't one."""
+    first = node.expressions[0] if node.expressions else None
+    if len(node.expressions) != 3 or not isinstance(first, exp.Column) or first.args.get("table"):
+        return None
+    return str(first.name) if first.name.upper() in _UNITS else None
+
+
+def with_unit(name: str, node: exp.Anonymous) -> str | None:
+    """The function that a date function with a unit means: ``timestampadd`` or ``timestampdiff``."""
+    if _unit(node) is None:
+        return None
+    return _WITH_UNIT.get(name)
+
+
+_UNITS: Final = frozenset(
+    (
+        "YEAR",
+        "QUARTER",
+        "MONTH",
+        "WEEK",
+        "DAY",
+        "DAYOFYEAR",
+        "HOUR",
+        "MINUTE",
+        "SECOND",
+        "MILLISECOND",
+        "MICROSECOND",
+    )
+)
+_UNIT_ONLY: Final = frozenset({"timestampadd", "timestampdiff", "timediff"})
+_WITH_UNIT: Final = {
+    "timestampadd": "timestampadd",
+    "dateadd": "timestampadd",
+    "date_add": "timestampadd",
+    "timestampdiff": "timestampdiff",
+    "datediff": "timestampdiff",
+    "date_diff": "timestampdiff",
+    "timediff": "timestampdiff",
+}
+
+
+def _date_function(name: str) -> Special:
+    def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+        function, unit = with_unit(name, node), _unit(node)
+        if function is not None and unit is not None:
+            operands = binder.bind_all(node.expressions[1:])
+            return call_function(binder, function, [Literal(STRING, unit.upper()), *operands], node)
+        if name in _UNIT_ONLY:
+            raise unresolved_routine(name, node)
+        operands = binder.bind_all(node.expressions)
+        plain = {"dateadd": "date_add", "date_diff": "datediff"}.get(name, name)
+        if plain == "date_add" and len(operands) == 2:
+            operands[1] = _days(binder, operands[1], node)
+        return call_function(binder, plain, operands, node)
+
+    return bind
+
+
+def _date_sub(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    return call_function(binder, "date_sub", [operands[0], _days(binder, operands[1], node)], node)
+
+
+def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
+    """The number of days for date_add and date_sub: int or smaller, or a string."""
+    small = is_integral(operand.type) and operand.type != BIGINT
+    if not small and operand.type not in (types.VOID, STRING):
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            'the ("INT" or '
+            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(operand.type)}".',
+            node,
+        )
+    return Cast(INT, operand) if operand.type == STRING else cast_to(operand, INT)
+
+
+#: How they are bound, and the least and most arguments.
+DATE_FUNCTIONS: Final[dict[str, tuple[Special, int, int | None]]] = {
+    **{name: (_date_function(name), 2, 3) for name in _WITH_UNIT},
+    "date_sub": (_date_sub, 2, 2),
+    "date_part": (_date_part, 2, 2),
+    "datepart": (_date_part, 2, 2),
+    "extract": (_date_part, 2, 2),
+}
