@@ -160,6 +160,18 @@ def run(name: str, *arguments: Datum, zone: str = "UTC") -> Datum:
     )
 
 
+def run_case(case: Case) -> pa.Scalar:
+    """The kernel's answer to the case, its arguments as constants."""
+    function = registry.lookup(case.name)
+    assert function is not None, case.name
+    types = argument_types(function, case.arguments)
+    result_type = case.answer.type if isinstance(case.answer, Typed) else function.result_type(types)
+    constants = tuple(
+        scalar(_plain(value), physical(kind)) for value, kind in zip(case.arguments, types, strict=True)
+    )
+    return function.prepared(Signature(result_type, types, constants, Settings(case.zone)))(constants, 1)
+
+
 def _null_row(shape: str, index: int, values: list[object], function: ScalarFunction) -> bool:
     return shape == "nulls" and index == 1
 

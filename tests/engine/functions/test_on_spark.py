@@ -1,0 +1,100 @@
+"""The tables of this folder on a live Spark: values, types and error conditions are its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sqlfront_engine.functions import registry
+from sqlfront_engine.types import ddl
+from tests.engine.functions import (
+    test_dates,
+    test_datetime_building,
+    test_datetime_texts,
+    test_formats,
+    test_json_texts,
+    test_like,
+    test_regular_expressions,
+    test_strings,
+    test_texts,
+    test_web_texts,
+)
+from tests.engine.functions.kernel_cases import Case, Fails, Typed, argument_types, cases, run_case, sql_of
+from tests.oracle.answers import Answer, Failure
+from tests.oracle.values import text
+
+if TYPE_CHECKING:
+    from tests.oracle.spark import SparkOracle
+
+#: Calls of one SELECT.
+TOGETHER = 40
+TABLES = {
+    "like": test_like.TABLE,
+    "lengths": test_strings.LENGTHS,
+    "case": test_strings.CASE,
+    "parts": test_strings.PARTS,
+    "padding": test_texts.PADDING,
+    "searching": test_texts.SEARCHING,
+    "concatenation": test_texts.CONCATENATION,
+    "encoding": test_texts.ENCODING,
+    "similarity": test_texts.SIMILARITY,
+    "matching": test_regular_expressions.MATCHING,
+    "extracting": test_regular_expressions.EXTRACTING,
+    "fields": test_dates.FIELDS,
+    "date arithmetic": test_dates.ARITHMETIC,
+    "formatting": test_datetime_texts.FORMATTING,
+    "reading": test_datetime_texts.READING,
+    "building": test_datetime_building.BUILDING,
+    "moving": test_datetime_building.MOVING,
+    "intervals": test_datetime_building.INTERVALS,
+    "formats": test_formats.STRINGS,
+    "numbers": test_formats.NUMBERS,
+    "URLs": test_web_texts.URLS,
+    "forms": test_web_texts.FORMS,
+    "bytes": test_web_texts.BYTES,
+    "JSON": test_json_texts.TEXTS,
+}
+
+
+def portions(items: Sequence[Case], size: int) -> Iterator[list[Case]]:
+    iterator = iter(items)
+    while portion := list(islice(iterator, size)):
+        yield portion
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", TABLES)
+def test_the_table_is_sparks(spark: SparkOracle, name: str) -> None:
+    everything = cases(TABLES[name])
+    failing = [case for case in everything if isinstance(case.answer, Fails)]
+    differences = []
+
+    for portion in portions([case for case in everything if case not in failing], TOGETHER):
+        answer = spark.answer(f"SELECT {', '.join(map(sql_of, portion))}")
+        assert isinstance(answer, Answer), answer
+        for case, value, column in zip(portion, answer.rows[0], answer.columns, strict=True):
+            ours = text(run_case(case)), type_of_result(case)
+            if ours[0] != value or not same_type(ours[1], column.type):
+                differences.append(f"{case}: {ours}, but Spark {value, column.type}")
+    for case in failing:
+        answer = spark.answer(f"SELECT {sql_of(case)}")
+        if not isinstance(answer, Failure) or answer.condition != case.answer.condition:
+            differences.append(f"{case}: {case.answer}, but Spark {answer}")
+
+    assert not differences, "\n".join(differences)
+
+
+def type_of_result(case: Case) -> str:
+    function = registry.lookup(case.name)
+    assert function is not None
+    if isinstance(case.answer, Typed):
+        return ddl(case.answer.type)
+    return ddl(function.result_type(argument_types(function, case.arguments)))
+
+
+def same_type(ours: str, sparks: str) -> bool:
+    """Intervals have one type for all of Spark's ranges of fields."""
+    return ours == sparks or (ours.startswith("interval") and sparks.startswith("interval"))
