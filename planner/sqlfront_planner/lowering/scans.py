@@ -6,12 +6,14 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import ScanRequest
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_engine.processors.filter import Filter as FilterProcessor
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.logical import Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.rewriting import remap
+from sqlfront_planner.statistics.cardinality import table_rows
 
 
 def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
@@ -27,7 +29,9 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     columns = (*scan.columns, *read)
     request = ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
     planned = scan.snapshot.scan(request)
-    parallel = builder.parallel and planned.source.preferred_parallelism != 1
+    # A table of one batch is read by one instance anyway.
+    several = table_rows(scan) > BATCH_ROWS
+    parallel = builder.parallel and several and planned.source.preferred_parallelism != 1
     vertex = builder.vertex(f"scan {scan.name}", planned.source, parallel=parallel)
     builder.resources.update(planned.resources)
     builder.scans.append(ScanVertex(vertex.name, scan.name, scan.snapshot, request))
