@@ -25,8 +25,8 @@ _MINIMUM_WIDTH: Final = 3
 
 
 def cells(batch: pa.RecordBatch, settings: Settings) -> list[tuple[str, ...]]:
-    """Every value as Spark shows it: ``CAST(value AS STRING)``, but ``NULL`` for null, at every depth, and hex
-    for binary."""
+    """Every value as Spark shows it: as ``CAST(value AS STRING)``, but ``NULL`` for null, at every depth, and
+    hex for binary."""
     if not batch.num_columns:
         return [()] * batch.num_rows
     return list(zip(*(_texts(column, settings) for column in batch.columns), strict=True))

@@ -7,12 +7,13 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
+from sqlfront_connectors.base import Table
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
-from sqlfront_engine.expressions import Column
+from sqlfront_engine.expressions import Column, walk
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
-from sqlfront_planner.logical import LogicalPlan, Project, Scan
+from sqlfront_planner.logical import LogicalPlan, Project, Scan, Subquery, walk_plan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import Query, parse_query
 
@@ -102,3 +103,14 @@ def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Reco
     listed = list(rows)
     columns = [from_values([row[index] for row in listed], field.type) for index, field in enumerate(schema)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def tables_of(plan: LogicalPlan) -> Iterator[Table]:
+    """The tables that a bound plan reads, subqueries included."""
+    for node in walk_plan(plan):
+        if isinstance(node, Scan):
+            yield node.table
+        for operand in node.operands():
+            for part in walk(operand):
+                if isinstance(part, Subquery):
+                    yield from tables_of(part.plan)

@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable, writable
-from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, wrote
+from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, tables_of, wrote
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.files import FileTable
@@ -183,7 +183,7 @@ def drop(run: Run, statement: Drop) -> Made:
 
 
 def insert(run: Run, statement: Insert) -> Made:
-    """INSERT INTO or OVERWRITE: all rows or none."""
+    """INSERT INTO or OVERWRITE: all rows or none. Cached views over the table follow."""
     entry = run.entry(statement.name)
     table = writable(entry)
     plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
@@ -197,7 +197,19 @@ def insert(run: Run, statement: Insert) -> Made:
                 sqlstate="22003",
             ) from error
         raise
+    _refresh_views(run, table)
     return wrote(written)
+
+
+def _refresh_views(run: Run, changed: Table) -> None:
+    """Fill the copies of cached views that read the changed table anew, as Spark does."""
+    for entry in run.session.catalog.entries():
+        if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+            cached = entry.table
+            if isinstance(cached.origin, ViewEntry):
+                plan = run.all_rows(entry.name, cached.origin)
+                if any(table is changed for table in tables_of(plan)):
+                    insert_all(cached.copy, run.rows(plan), overwrite=True)
 
 
 def refresh(run: Run, statement: RefreshTable) -> Made:
