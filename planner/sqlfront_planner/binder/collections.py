@@ -150,6 +150,24 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return call_function(binder, name, [operand, value], node)
 
 
+def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    """Functions of two arrays, which refuse strings on one side only."""
+    name = function_name(node)
+    operands = binder.bind_all(node.expressions)
+    inside = [_inner_type(operand.type) for operand in operands]
+    strings = {types.is_string(kind) for kind in inside if kind is not None and kind != types.VOID}
+    if len(strings) > 1 or (types.VOID in [operand.type for operand in operands] and len(strings) > 0):
+        shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
+        raise _mismatch(
+            binder,
+            "BINARY_ARRAY_DIFF_TYPES",
+            f'Input to function `{name}` should have been two "ARRAY" with same element type, but it\'s'
+            f" [{shown}].",
+            node,
+        )
+    return call_function(binder, name, operands, node)
+
+
 def _inner_type(kind: pa.DataType) -> pa.DataType | None:
     if pa.types.is_map(kind):
         return kind.key_type
@@ -189,6 +207,9 @@ COLLECTION_FUNCTIONS: Final[
     "map_from_entries": (_map_from_entries, 1, 1),
     "map_from_arrays": (_map_from_arrays, 2, 2),
     "map_concat": (_map_concat, 0, None),
+    **dict.fromkeys(
+        ("array_union", "array_intersect", "array_except", "arrays_overlap"), (_two_arrays, 2, 2)
+    ),
     **dict.fromkeys(
         (
             "array_contains",
