@@ -10,6 +10,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, scalar, valid_mask
 from sqlfront_engine.forms import Datum, is_scalar, plain
 
+_ENCODE: Final = pc.get_function("dictionary_encode")
 _COALESCE: Final = pc.get_function("coalesce")
 _EQUAL: Final = pc.get_function("equal")
 _INVERT: Final = pc.get_function("invert")
@@ -61,7 +62,7 @@ def spread(values: Datum, codes: pa.Array, data_type: pa.DataType) -> Datum:
     if values.type.id == _BOOL.id:
         return _spread_booleans(values, codes)
     if pa.types.is_string(data_type):
-        encoded = values.dictionary_encode()
+        encoded = _ENCODE.call([values])
         return pa.DictionaryArray.from_arrays(_TAKE.call([encoded.indices, codes]), encoded.dictionary)
     return _TAKE.call([values, codes])
 

@@ -20,7 +20,8 @@ _INVERT: Final = pc.get_function("invert")
 _NONZERO: Final = pc.get_function("indices_nonzero")
 _TAKE: Final = pc.get_function("array_take")
 _INVERSE: Final = pc.get_function("inverse_permutation")
-_IS_NULL: Final = pc.get_function("is_null")
+_IS_VALID: Final = pc.get_function("is_valid")
+_DROP_NULL: Final = pc.get_function("drop_null")
 _AND: Final = pc.get_function("and_kleene")
 _OR: Final = pc.get_function("or_kleene")
 
@@ -75,7 +76,7 @@ def lazy_coalesce(operands: tuple[Evaluator, ...], data_type: pa.DataType) -> Ev
         pieces = _Pieces(rows)
         for operand in operands[:-1]:
             values = operand(pieces.rest)
-            present = (TRUE if values.is_valid else FALSE) if is_scalar(values) else values.is_valid()
+            present = (TRUE if values.is_valid else FALSE) if is_scalar(values) else _IS_VALID.call([values])
             if pieces.give(present, _not_null(values)):
                 return pieces.assembled()
         pieces.give(TRUE, operands[-1])
@@ -115,7 +116,9 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
 
 def _not_null(values: Datum) -> Evaluator:
     """The values that are there, for exactly as many rows."""
-    return lambda rows: values if is_scalar(values) or rows.length == len(values) else values.drop_null()
+    return lambda rows: (
+        values if is_scalar(values) or rows.length == len(values) else _DROP_NULL.call([values])
+    )
 
 
 class _Pieces:

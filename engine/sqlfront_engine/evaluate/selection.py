@@ -20,6 +20,8 @@ from sqlfront_engine.types import STRING
 _AND: Final = pc.get_function("and_kleene")
 _NONZERO: Final = pc.get_function("indices_nonzero")
 _TAKE: Final = pc.get_function("array_take")
+_TAKE_ROWS: Final = pc.get_function("take")
+_FILTER: Final = pc.get_function("filter")
 
 #: Below this share of rows, later conjuncts look at the remaining rows only, and a result is gathered by
 #: index.
@@ -42,10 +44,10 @@ class Selection(msgspec.Struct, frozen=True):
         if self.count == 0:
             return batch.slice(0, 0)
         if self.indices is not None:
-            return batch.take(self.indices)
+            return _TAKE_ROWS.call([batch, self.indices])
         if self.count < batch.num_rows * _FEW:
-            return batch.take(_NONZERO.call([self.mask]))
-        return batch.filter(self.mask)
+            return _TAKE_ROWS.call([batch, _NONZERO.call([self.mask])])
+        return _FILTER.call([batch, self.mask])
 
     def of_rows(self, rows: Rows) -> Rows:
         """The selected ones of the rows that the selection was made of."""

@@ -62,6 +62,7 @@ _PYTHON: Final[dict[str, Callable[[int, int], int]]] = {
     "multiply": lambda left, right: left * right,
 }
 _IF_ELSE: Final = pc.get_function("if_else")
+_IS_VALID: Final = pc.get_function("is_valid")
 _EQUAL: Final = pc.get_function("equal")
 _LESS: Final = pc.get_function("less")
 _AND: Final = pc.get_function("and")
@@ -235,7 +236,7 @@ def _nonzero_divisor(
             if is_scalar(dividend):
                 harmful = dividend.is_valid
             else:
-                harmful = _AND.call([zeros, dividend.is_valid()]).true_count > 0
+                harmful = _AND.call([zeros, _IS_VALID.call([dividend])]).true_count > 0
             if harmful:
                 raise error()
         return _IF_ELSE.call([zeros, null, divisor])

@@ -224,7 +224,7 @@ def _in(signature: Signature) -> PreparedKernel:
 def _by_set(values: pa.Array) -> PreparedKernel:
     is_in = pc.get_function("is_in")
     options = pc.SetLookupOptions(values, skip_nulls=True)
-    if_else = pc.get_function("if_else")
+    if_else, is_valid = pc.get_function("if_else"), pc.get_function("is_valid")
     null = nulls(BOOLEAN)
 
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
@@ -232,7 +232,7 @@ def _by_set(values: pa.Array) -> PreparedKernel:
         found = is_in.call([datum], options)
         if is_scalar(datum):
             return found if datum.is_valid else null
-        return if_else.call([datum.is_valid(), found, null]) if datum.null_count else found
+        return if_else.call([is_valid.call([datum]), found, null]) if datum.null_count else found
 
     return run
 

@@ -48,7 +48,9 @@ def _or_absent(wins: Datum, best: pa.Array, candidate: pa.Array) -> pa.Array:
     """Where the candidate takes the place: it is better, or it is there and the best so far is not."""
     if best.null_count == 0 or pa.types.is_null(best.type):
         return full_array(wins, len(best))
-    absent = pc.get_function("and").call([best.is_null(), candidate.is_valid()])
+    absent = pc.get_function("and").call(
+        [pc.get_function("is_null").call([best]), pc.get_function("is_valid").call([candidate])]
+    )
     return pc.get_function("or_kleene").call([wins, absent])
 
 
