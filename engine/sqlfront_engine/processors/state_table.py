@@ -9,7 +9,7 @@ from sqlfront_engine.columns.batches import concat_batches, gather, make_batch, 
 from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
-from sqlfront_engine.processors.inputs import WORKING_BYTES
+from sqlfront_engine.processors.inputs import WORKING_BYTES, footprint
 
 #: Rows that are aggregated at a time, at least: a scan's batches pass as they are, small ones are put
 #: together.
@@ -50,7 +50,7 @@ class StateTable:
         """Take state rows; unless they are ``distinct``, a key may come several times."""
         if states.num_rows == 0:
             return
-        size = states.nbytes
+        size = footprint(states)
         self._memory.charge(size)
         self._merged = distinct and not self._batches
         self._batches.append(states)
@@ -87,7 +87,7 @@ class StateTable:
         self._memory.release(working)
 
     def _replace(self, batches: list[pa.RecordBatch]) -> None:
-        size = sum(batch.nbytes for batch in batches)
+        size = sum(map(footprint, batches))
         self._memory.charge(size)
         self._memory.release(self._bytes)
         self._batches, self._bytes, self._merged = batches, size, True

@@ -10,6 +10,7 @@ from sqlfront_engine.columns.ordering import combine_ranks, ranks, sortable, sor
 from sqlfront_engine.columns.text import Text, is_hashable_text
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.inputs import footprint
 from sqlfront_engine.processors.sort import describe_keys, in_order
 
 
@@ -52,7 +53,7 @@ class _Best:
         batch = self._promising(batch)
         if batch.num_rows == 0:
             return
-        size = batch.nbytes
+        size = footprint(batch)
         self._memory.charge(size)
         self._batches.append(batch)
         self._rows += batch.num_rows
@@ -86,7 +87,7 @@ class _Best:
         batch = concat_batches(self._batches)
         if batch.num_rows > self._wanted:
             batch = gather_batch(batch, _least(self._codes(batch), self._wanted))
-        size = batch.nbytes
+        size = footprint(batch)
         self._memory.charge(size)
         self._memory.release(self._bytes)
         self._batches, self._rows, self._bytes = [batch], batch.num_rows, size
