@@ -18,7 +18,7 @@ class JsonObject(msgspec.Struct, frozen=True):
     members: tuple[tuple[str, "JsonValue"], ...]
 
 
-JsonValue: TypeAlias = None | bool | int | float | str | list["JsonValue"] | JsonObject
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | JsonObject | None
 
 
 class JsonError(ValueError):
