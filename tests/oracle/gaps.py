@@ -7,7 +7,8 @@ colon and the record's SQL on one line (runs of white space as one space):
     [not built: GROUP BY with CUBE]
     aggregates.slt: SELECT region, year, sum(amount) FROM sales GROUP BY CUBE (region, year)
 
-The list is strict: an entry whose record passes, or that names no record, fails the tests.
+A gap of one storage only has its name after the file's: `tables.slt clustered: SELECT ...`. The list is
+strict: an entry whose record passes, or that names no record, fails the tests.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ class Key:
     sql: str
 
 
-def key(record: Record) -> Key:
-    """The record's key."""
-    return Key(record.file, " ".join(record.sql.split()))
+def key(record: Record, storage: str = "") -> Key:
+    """The record's key; with a storage, that of a gap which only that storage has."""
+    return Key(f"{record.file} {storage}".strip(), " ".join(record.sql.split()))
 
 
 def known_gaps(path: Path = GAPS) -> dict[Key, str]:

@@ -34,6 +34,8 @@ AT_A_PLACE = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "DATATYPE_MISMATCH",
 )
+#: What sqlglot lets through and the binder refuses, without a place.
+PLACELESS = ("SELECT", "SELECT * FROM t GROUP BY", "SELECT @x")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,13 @@ def test_class_follows_the_sqlstate(connection: sqlfront.Connection, record: Rec
     assert type(error) is CLASSES.get(error.sqlstate, CLASSES[error.sqlstate[:2]])
 
 
-@pytest.mark.parametrize("record", FAILING, ids=lambda record: record.place)
+def _with_places() -> Iterator[object]:
+    placeless = pytest.mark.xfail(reason="a syntax error that the binder finds has no place yet", strict=True)
+    for record in FAILING:
+        yield pytest.param(record, id=record.place, marks=[placeless] if record.sql in PLACELESS else [])
+
+
+@pytest.mark.parametrize("record", list(_with_places()))
 def test_message_shows_the_place(connection: sqlfront.Connection, record: Record) -> None:
     error = raised(connection, record)
 
