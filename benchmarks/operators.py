@@ -208,7 +208,8 @@ def window_case(
     schema = pa.schema([*SCHEMA, ("w", data_type)])
     operator = Window((column(partition).ordinal,), (SortKey(column(order).ordinal),), (call,), schema)
     rows = f"rows between {-frame.start} preceding and current row" if frame.start is not None else ""
-    sql = f"select *, {function}({argument or ''}) over (partition by {partition} order by {order} {rows}) from big"
+    window = f"partition by {partition} order by {order} {rows}"
+    sql = f"select *, {function}({argument or ''}) over ({window}) from big"
     return Case(name, operator, tuple(SCHEMA.names), None, sql)
 
 
@@ -241,7 +242,9 @@ CASES = [
     sort_case("top 100 by string, int", [("name", False), ("id", False)], 100),
     window_case("row_number by 430k", "row_number", None, INT, RANGE, "many", "value"),
     window_case("running sum by 1000", "sum", "value", DOUBLE, RANGE, "few", "id"),
-    window_case("sliding sum of 10", "sum", "price", decimal(25, 2), Frame(FrameUnit.ROWS, -9, 0), "few", "id"),
+    window_case(
+        "sliding sum of 10", "sum", "price", decimal(25, 2), Frame(FrameUnit.ROWS, -9, 0), "few", "id"
+    ),
 ]  # fmt: skip
 
 

@@ -107,8 +107,8 @@ def bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
 
 
 def without_validity(array: pa.Array) -> pa.Array:
-    """The same array without a validity bitmap, if it has one for no null at all. What reads Parquet makes such
-    bitmaps; kernels count nulls anew in every slice of such an array, and go slower."""
+    """The same array without a validity bitmap, if it has one for no null at all. What reads Parquet makes
+    such bitmaps; kernels count nulls anew in every slice of such an array, and go slower."""
     bitmap_buffer, *data = array.buffers()
     if bitmap_buffer is None or array.null_count or pa.types.is_nested(array.type):
         return array
@@ -132,7 +132,7 @@ def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
     if pa.types.is_decimal128(data_type):
         raw = b"".join(
-            bytes(16) if value is None else convert(value).to_bytes(16, "little", signed=True)  # type: ignore[attr-defined]
+            bytes(16) if value is None else convert(value).to_bytes(16, "little", signed=True)
             for value in values
         )
         return pa.Array.from_buffers(data_type, len(values), [bitmap(valid), pa.py_buffer(raw)])
@@ -199,7 +199,7 @@ def to_python(array: pa.Array) -> list[object]:
     """The values as Python objects, as ``array.to_pylist()`` gives them, but without pandas for timestamps.
     Timestamps with a zone come as aware datetimes in UTC."""
     if not pa.types.is_timestamp(array.type):
-        return array.to_pylist()  # type: ignore[no-any-return]
+        return array.to_pylist()
     epoch = _EPOCH if array.type.tz is None else _EPOCH_UTC
     micros: list[int | None] = array.view(pa.int64()).to_pylist()
     return [None if value is None else epoch + datetime.timedelta(microseconds=value) for value in micros]

@@ -112,9 +112,9 @@ def _store_strings(chunks: list[pa.Array]) -> pa.Array:
     plain = [chunk if chunk.type == pa.string() else chunk.cast(pa.string()) for chunk in chunks]
     array = pa.concat_arrays(plain)
     sample = array.slice(0, _SAMPLE_ROWS)
-    if len(sample.unique()) * _ROWS_PER_VALUE > len(sample):
+    if len(pc.get_function("unique").call([sample])) * _ROWS_PER_VALUE > len(sample):
         return array
-    encoded = array.dictionary_encode()
+    encoded = pc.get_function("dictionary_encode").call([array])
     return encoded if len(encoded.dictionary) <= _MAX_DICTIONARY else array
 
 
