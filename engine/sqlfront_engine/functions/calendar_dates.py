@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from sqlfront_engine.errors import spark_error
+
 Integers = npt.NDArray[np.int64]
 Days = npt.NDArray[np.int32] | Integers
 
@@ -76,6 +78,18 @@ def add_months(days: Days, months: Integers | int) -> Integers:
     return days_from_civil(year, month, np.minimum(day, days_in_month(year, month)))
 
 
+def months_later(days: Days, months: int) -> npt.NDArray[np.int32]:
+    """:func:`add_months` for one number of months. Errors: ARITHMETIC_OVERFLOW beyond Spark's dates."""
+    return checked_days(by_day(lambda span: checked_days(add_months(span, months)), days))
+
+
+def checked_days(days: Days) -> npt.NDArray[np.int32]:
+    """Days as a date holds them. Errors: ARITHMETIC_OVERFLOW beyond Spark's dates."""
+    if days.dtype != np.int32 and len(days) and (int(days.min()) < -(2**31) or int(days.max()) >= 2**31):
+        raise spark_error("ARITHMETIC_OVERFLOW", "overflow.")
+    return days.astype(np.int32, copy=False)
+
+
 def weekday(days: Days) -> Integers:
     """0 for Monday to 6 for Sunday."""
     return (days.astype(np.int64) + 3) % 7
@@ -101,11 +115,12 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
     return civil_from_days(thursday)[0], (day_of_year(thursday) - 1) // 7 + 1
 
 
-def by_day(function: Callable[[Days], Integers], days: npt.NDArray[np.int32]) -> Integers:
-    """``function(days)``, computed once per day between the first and the last one if that is less work."""
+def by_day(function: Callable[[Days], Days], days: Days) -> Days:
+    """``function(days)``, whose values must fit 32 bits; computed once per day between the first and the
+    last one if that is less work."""
     if len(days) == 0:
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())
     if last - first >= len(days):
         return function(days)
-    return function(np.arange(first, last + 1))[days - np.int32(first)]
+    return function(np.arange(first, last + 1)).astype(np.int32)[days - days.dtype.type(first)]

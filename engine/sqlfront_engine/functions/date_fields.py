@@ -7,22 +7,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.functions import calendar_dates
 from sqlfront_engine.functions.calendar_dates import (
     MICROS_PER_DAY,
-    MICROS_PER_HOUR,
     MICROS_PER_MINUTE,
-    MICROS_PER_SECOND,
     Days,
     Integers,
     by_day,
     civil_from_days,
 )
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
-from sqlfront_engine.functions.rowwise import columnar
-from sqlfront_engine.functions.temporal_arithmetic import checked_days
-from sqlfront_engine.types import DATE, INT, TIMESTAMP, decimal, physical
+from sqlfront_engine.functions.rowwise import columnar, constants
+from sqlfront_engine.types import DATE, INT, TIMESTAMP, TIMESTAMP_NTZ, decimal, physical
 from sqlfront_engine.zones import instants_of, wall_clock
 
 _SECONDS: Final = decimal(8, 6)
@@ -73,22 +71,30 @@ def local_micros(column: pa.Array, zone: str) -> Integers:
     return wall_clock(values, zone) if column.type == TIMESTAMP else values
 
 
-def _time_field(unit: int, count: int, data_type: pa.DataType = INT) -> Kernel:
-    """The local time in ``unit``s, modulo ``count``."""
+def _time_field(name: str) -> Kernel:
+    """Arrow's kernel of that name, over what the clock shows."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         column = arguments[0]
         micros = local_micros(column, invocation.settings.time_zone)
-        return from_numpy(micros // unit % count, physical(data_type), valid_mask(column))
+        clock = from_numpy(micros, TIMESTAMP_NTZ, valid_mask(column))
+        return from_numpy(numpy_view(pc.call_function(name, [clock])), INT, valid_mask(column))
 
     return kernel
 
 
+@columnar
+def _second_with_fraction(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column = arguments[0]
+    micros = local_micros(column, invocation.settings.time_zone)
+    return from_numpy(micros % MICROS_PER_MINUTE, physical(_SECONDS), valid_mask(column))
+
+
 _TIME_FIELDS: Final = {
-    "hour": (_time_field(MICROS_PER_HOUR, 24), "12"),
-    "minute": (_time_field(MICROS_PER_MINUTE, 60), "58"),
-    "second": (_time_field(MICROS_PER_SECOND, 60), "59"),
+    "hour": (_time_field("hour"), "12"),
+    "minute": (_time_field("minute"), "58"),
+    "second": (_time_field("second"), "59"),
 }
 
 
@@ -105,8 +111,14 @@ def _shifted_days(sign: int) -> Kernel:
 
 @columnar
 def _add_months(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column, months = arguments
+    given = constants((months,))
+    if isinstance(column, pa.Array) and given is not None and column.null_count == 0:
+        return from_numpy(calendar_dates.months_later(numpy_view(column), int(given[0])), DATE)  # type: ignore[arg-type,call-overload]
     return _over_both(
-        lambda days, count: checked_days(calendar_dates.add_months(days, count.astype(np.int64))),
+        lambda days, count: calendar_dates.checked_days(
+            calendar_dates.add_months(days, count.astype(np.int64))
+        ),
         arguments,
         invocation,
     )
@@ -159,7 +171,7 @@ register(
         "second_with_fraction",
         (Kind.DATE_OR_TIMESTAMP,),
         _SECONDS,
-        _time_field(1, MICROS_PER_MINUTE, _SECONDS),
+        _second_with_fraction,
         example=("extract(second from timestamp'2009-07-30 12:58:59.5')", "Decimal('59.500000')"),
     ),
     *(

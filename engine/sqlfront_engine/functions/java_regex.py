@@ -84,7 +84,7 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 def java_pattern(pattern: str) -> JavaPattern:
     """Read a pattern. Errors: :class:`InvalidPatternError`, NotSupportedError.
 
-    >>> java_pattern("(?<word>a+).$").python[:24]
+    >>> java_pattern("(?<word>a+).$").python[:22]
     '(?P<word>a+)[^\\\\n\\\\r\\\\x85'
     """
     reader = _Reader(pattern)

@@ -55,7 +55,7 @@ def parse_format(text: str) -> tuple[str | Specifier, ...]:
     """Take a format apart.
 
     >>> parse_format("a%2$5d")
-    ('a', Specifier(index=1, flags='', width=5, precision=None, conversion='d'))
+    ('a', Specifier(index=1, flags='', width=5, precision=None, conversion='d'), '')
 
     Errors: DataError, with Java's words, for what is no format.
     """

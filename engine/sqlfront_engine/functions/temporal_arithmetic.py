@@ -115,14 +115,9 @@ def _interval_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.i
 
 
 def _months_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
-    return checked_days(calendar_dates.add_months(days, interval))
-
-
-def checked_days(days: Integers) -> npt.NDArray[np.int32]:
-    """Days as a date holds them. Errors: ARITHMETIC_OVERFLOW beyond Spark's dates."""
-    if len(days) and (int(days.min()) < -_MAX_INT - 1 or int(days.max()) > _MAX_INT):
-        raise spark_error("ARITHMETIC_OVERFLOW", "overflow.")
-    return days.astype(np.int32)
+    if len(interval) == 1:
+        return calendar_dates.months_later(days, int(interval[0]))
+    return calendar_dates.checked_days(calendar_dates.add_months(days, interval))
 
 
 def _days_between(end: Integers, start: Integers) -> Integers:
