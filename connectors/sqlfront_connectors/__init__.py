@@ -1,1 +1,9 @@
-"""See the package documentation."""
+"""Connectors: where tables come from and where rows go.
+
+``base`` is the contract that a third party would implement: a :class:`~sqlfront_connectors.base.Table` has
+immutable snapshots, a snapshot makes a source processor for a scan, and a writable table takes rows all or
+none. The planner knows only that contract. ``registry`` finds a connector by the name after USING.
+
+Reading order: ``base``; ``memory`` (partitioned tables in this process), ``files`` (Parquet, CSV and JSON in
+Hive directories), ``arrow`` (Arrow data as named tables); ``forms`` (foreign Arrow types into Spark's).
+"""

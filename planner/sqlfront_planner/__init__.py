@@ -1,1 +1,15 @@
-"""See the package documentation."""
+"""The planner: SQL text in, a DAG for the engine out.
+
+A query's way, each step's result being what the next one takes::
+
+    text --statement.parse--> Query --binder.bind--> logical plan --optimizer.optimize--> logical plan
+         --lowering.lower--> DAG in a QueryPlan --QueryPlan.bind(arguments)--> DAG of one run
+
+:func:`sqlfront_planner.planning.plan_query` is that way in three lines. Columns are ordinals from the binder
+on, and every implicit cast of Spark's is written out; the engine knows no SQL, and the planner knows tables
+only by ``sqlfront_connectors.base``.
+
+Reading order: ``statement`` and ``tokens`` (text to sqlglot's tree), ``binder`` (names and types; ``types``
+has Spark's coercions, ``catalog`` the tables and views), ``logical`` (the plan), ``optimizer`` and ``rules``
+(one rule a file), ``lowering`` (the DAG), ``plan``, ``lanes`` (which way a query goes) and ``explain``.
+"""
