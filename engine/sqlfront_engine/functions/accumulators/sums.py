@@ -1,6 +1,8 @@
 """count, sum and avg, exact for whole numbers and decimals."""
 
 from collections.abc import Sequence
+from decimal import localcontext
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -11,7 +13,7 @@ from sqlfront_engine.arrays import from_numpy, numpy_view
 from sqlfront_engine.columns.batches import Integers
 from sqlfront_engine.columns.encoding import as_integers
 from sqlfront_engine.errors import DatabaseError
-from sqlfront_engine.failures import arithmetic_overflow
+from sqlfront_engine.failures import arithmetic_overflow, out_of_range
 from sqlfront_engine.functions.accumulators.base import (
     Doubles,
     Groups,
@@ -30,6 +32,9 @@ from sqlfront_engine.functions.accumulators.wide import (
     unscaled,
 )
 from sqlfront_engine.types import BIGINT, DOUBLE, physical
+
+#: Of a quotient in an error message.
+_DIGITS: Final = 76
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -215,8 +220,12 @@ class AverageDecimals(msgspec.Struct, frozen=True):
         if known is not None:
             valid = valid & known
         result, fits = divide_half_up(unscaled(sums), np.maximum(counts, 1), self.sum_type.scale, self.type)
-        if not fits[valid].all() and not self.tolerant:
-            raise _decimal_overflow("try_avg")
+        wrong = np.flatnonzero(valid & ~fits)
+        if len(wrong) and not self.tolerant:
+            total, count = sums[int(wrong[0])].as_py(), int(counts[wrong[0]])
+            with localcontext(prec=_DIGITS):
+                quotient = f"{total / count:f}"
+            raise out_of_range(quotient, self.type.precision, self.type.scale)
         return decimal_array(result, physical(self.type), valid & fits)
 
     def _state(self, sums: Integers | WideSums) -> pa.Array:

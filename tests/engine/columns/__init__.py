@@ -1,0 +1,1 @@
+"""Grouping, matching, sorting of columns."""
