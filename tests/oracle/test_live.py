@@ -36,10 +36,12 @@ def test_spark_and_sqlfront_give_the_stored_answers(spark: SparkOracle, file: st
     spark.begin_file()
     with Subject() as subject:
         for record in _sample(file):
-            answers = {"Spark": spark.answer(record.sql), "sqlfront": subject.answer(record.sql)}
-            for name, answer in answers.items():
-                differs = differs_from(record, answer)
-                if differs is not None and not (name == "sqlfront" and key(record) in gaps):
+            subjects: dict[str, SparkOracle | Subject] = {"Spark": spark}
+            if key(record) not in gaps:
+                subjects["sqlfront"] = subject
+            for name, answering in subjects.items():
+                differs = differs_from(record, answering.answer(record.sql))
+                if differs is not None:
                     differences.append(f"{name} at {record.place} (seed {SEED})\n{record.sql}\n{differs}")
 
     assert not differences, "\n\n".join(differences)
