@@ -230,25 +230,46 @@ def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) 
     return gather(pa.concat_arrays([values, otherwise]), row_indices(rows))
 
 
-_RANKED: Final = "FROM VALUES (1), (1), (2) AS t(x)"
+#: Examples are over these rows, and show the result for the last one.
+_ROWS: Final = "FROM VALUES (1), (1), (2) AS t(x) ORDER BY x DESC LIMIT 1"
 
 
 def _first_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return types[0]
 
 
-for _name, _result, _kernel, _display in (
-    ("row_number", INT, _row_number, None),
-    ("rank", INT, _rank, "RANK"),
-    ("dense_rank", INT, _dense_rank, "DENSE_RANK"),
-    ("percent_rank", DOUBLE, _percent_rank, "PERCENT_RANK"),
-    ("cume_dist", DOUBLE, _cume_dist, None),
+for _name, _result, _kernel, _display, _example in (
+    ("row_number", INT, _row_number, None, "3"),
+    ("rank", INT, _rank, "RANK", "3"),
+    ("dense_rank", INT, _dense_rank, "DENSE_RANK", "2"),
+    ("percent_rank", DOUBLE, _percent_rank, "PERCENT_RANK", "1.0"),
+    ("cume_dist", DOUBLE, _cume_dist, None, "1.0"),
 ):
-    _register(WindowFunction(_name, (), _result, _kernel, display=_display))
+    _register(
+        WindowFunction(
+            _name,
+            (),
+            _result,
+            _kernel,
+            display=_display,
+            example=(f"SELECT {_name}() OVER (ORDER BY x) {_ROWS}", _example),
+        )
+    )
 
-_register(WindowFunction("ntile", (INT,), INT, _ntile, optional=1, constants=(0,), shown_defaults=("1",)))
+_register(
+    WindowFunction(
+        "ntile",
+        (INT,),
+        INT,
+        _ntile,
+        optional=1,
+        constants=(0,),
+        shown_defaults=("1",),
+        example=(f"SELECT ntile(2) OVER (ORDER BY x) {_ROWS}", "2"),
+    )
+)
 
-for _name, _kernel in (("lead", _lead), ("lag", _lag)):
+for _name, _kernel, _example in (("lead", _lead, "0"), ("lag", _lag, "1")):
     _register(
         WindowFunction(
             _name,
@@ -260,6 +281,7 @@ for _name, _kernel in (("lead", _lead), ("lag", _lag)):
             like_first=(2,),
             takes_nulls_clause=True,
             shown_defaults=("1", "NULL"),
+            example=(f"SELECT {_name}(x, 1, 0) OVER (ORDER BY x) {_ROWS}", _example),
         )
     )
 
@@ -273,5 +295,6 @@ _register(
         needs_order=False,
         uses_frame=True,
         takes_nulls_clause=True,
+        example=(f"SELECT nth_value(x, 3) OVER (ORDER BY x) {_ROWS}", "2"),
     )
 )
