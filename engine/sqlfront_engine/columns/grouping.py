@@ -35,7 +35,7 @@ def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
 
     >>> grouping = group_rows([pa.array(["b", "a", "b", None])], 4)
     >>> grouping.ids.tolist(), grouping.size
-    ([0, 1, 0, 2], 3)
+    ([1, 0, 1, 2], 3)
     """
     if not columns:
         return Grouping(np.zeros(length, np.int64), 1, np.zeros(1, np.int64))
