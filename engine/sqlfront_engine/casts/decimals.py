@@ -18,6 +18,7 @@ from sqlfront_engine.forms import (
     decimal_text,
     from_scaled,
     from_unscaled,
+    narrow_words,
     rounded,
     scaled,
     unscale,
@@ -49,7 +50,28 @@ def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) 
         return lambda values: _CAST.call([widened(values)], options)
     if source.precision <= MAX_SHORT_PRECISION and target.precision <= MAX_SHORT_PRECISION:
         return _short_to_short(source, target, safe=safe)
-    return _by_values(lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe)
+    exact = _by_values(
+        lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
+    )
+    return _widening(shift, target, exact) if 0 <= shift <= MAX_SHORT_PRECISION else exact
+
+
+def _widening(shift: int, target: pa.DataType, exact: Convert) -> Convert:
+    """More digits after the point: in int64 where the values leave room for them, else one by one."""
+    factor = 10**shift
+    bound = min(2**63, 10**target.precision) // factor - 1
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = narrow_words(widened(values))
+        if numbers is None:
+            return exact(values)
+        valid = valid_mask(values)
+        known = numbers if valid is None else numbers[valid]
+        if len(known) and (known.max() > bound or known.min() < -bound):
+            return exact(values)
+        return from_scaled(from_numpy(numbers * np.int64(factor), INT64, valid), target)
+
+    return convert
 
 
 def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
