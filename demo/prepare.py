@@ -8,6 +8,7 @@ and does nothing.
     python demo/prepare.py [FOLDER]
 """
 
+import os
 import sys
 import time
 import zipfile
@@ -154,9 +155,10 @@ def csv_stream(table: str) -> Iterator[IO[bytes]]:
 
 
 def write_parquet(rows: pa.Table, target: Path) -> None:
-    """Write the file, under another name first: a run cut off half-way leaves nothing that looks finished."""
+    """Write the file, under a name of this process first: a run cut off half-way leaves nothing that looks
+    finished, and two runs at once don't meet."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name("_unfinished")
+    unfinished = target.with_name(f"_unfinished-{os.getpid()}")
     pyarrow.parquet.write_table(rows, unfinished)
     unfinished.rename(target)
 

@@ -1,7 +1,5 @@
 """The DAG's invariants, its edges and its DOT text."""
 
-import dataclasses
-
 import pytest
 
 from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, Routing, Vertex
@@ -183,9 +181,9 @@ def test_a_locked_dag_refuses_changes() -> None:
 def test_vertices_and_edges_are_frozen() -> None:
     _, a, b, _ = three()
 
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError, match="immutable"):
         a.local_parallelism = 2  # type: ignore[misc]
-    with pytest.raises(dataclasses.FrozenInstanceError):
+    with pytest.raises(AttributeError, match="immutable"):
         Edge.between(a, b).input_priority = 1  # type: ignore[misc]
 
 
