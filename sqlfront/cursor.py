@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from sqlfront.db_types import ColumnDescription, describe
+from sqlfront.python_values import slices, tuples
 from sqlfront.result import Parameters, Result, Statistics
-from sqlfront.row import slices, tuples
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
 
 if TYPE_CHECKING:

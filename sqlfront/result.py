@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pyarrow as pa
 
-from sqlfront.row import Row, slices, tuples
+from sqlfront.python_values import slices, tuples
+from sqlfront.row import Row
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.light_job import LightJob

@@ -1,16 +1,7 @@
-"""Rows as Python values."""
+"""A row of a result, or a struct in one."""
 
-import datetime
-from collections.abc import Iterator, Sequence
-from typing import Final, SupportsIndex
-from zoneinfo import ZoneInfo
-
-import pyarrow as pa
-
-from sqlfront_engine.arrays import to_python
-
-#: Rows that are turned into Python objects at a time.
-SLICE_ROWS: Final = 1024
+from collections.abc import Sequence
+from typing import SupportsIndex
 
 
 class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that hold something
@@ -55,36 +46,3 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Row, (self._names, tuple(self)))
-
-
-def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces that become Python rows at a time."""
-    for start in range(0, batch.num_rows, SLICE_ROWS):
-        yield batch.slice(start, SLICE_ROWS)
-
-
-def tuples(batch: pa.RecordBatch, zone: ZoneInfo, *, naive: bool) -> list[tuple[object, ...]]:
-    """The rows as tuples of Python values. TIMESTAMP comes as a datetime in ``zone``: aware, or naive as
-    PySpark gives it."""
-    if batch.num_columns == 0:
-        return [()] * batch.num_rows
-    columns = [
-        _in_zone(to_python(column), zone, naive) if _is_instant(column.type) else to_python(column)
-        for column in batch.columns
-    ]
-    return list(zip(*columns, strict=True))
-
-
-def _is_instant(data_type: pa.DataType) -> bool:
-    return pa.types.is_timestamp(data_type) and data_type.tz is not None
-
-
-def _in_zone(values: list[object], zone: ZoneInfo, naive: bool) -> list[object]:
-    moments: list[object] = []
-    for value in values:
-        if isinstance(value, datetime.datetime):
-            value = value.astimezone(zone)
-            moments.append(value.replace(tzinfo=None) if naive else value)
-        else:
-            moments.append(value)
-    return moments

@@ -14,6 +14,7 @@ strings in a row are one;
 * ``>>>`` becomes ``??``, which is another dialect's too (``exp.Coalesce``);
 * ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell them from ``NOT (... IS NULL)`` and from a
 comma;
+* ``CASE END`` becomes two names, and so does a word that is an operand: no word is reserved in Spark;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
 * the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text.
 
@@ -210,6 +211,18 @@ class _Rewriter:
             case _T.COMMA:
                 self._check_comma(position)
                 self._output.append(token)
+            case _T.SELECT if self._begins_query() and self._ends_query(position + 1):
+                raise syntax_error_at(self._at(position + 1), self._sql)
+            case _T.GROUP_BY if self._ends_query(position + 1):
+                raise syntax_error_at(self._at(position + 1), self._sql)
+            case _T.CASE if self._follows(position, _T.END):
+                end = self._source[position + 1]
+                self._output += [_replaced(word, _T.IDENTIFIER, word.text) for word in (token, end)]
+                return position + 2
+            case _T.FROM if self._after_product():
+                self._output.append(_replaced(token, _T.VAR, token.text))
+            case _T.PARAMETER:  # ``@x`` and ``$1`` are other dialects'
+                raise syntax_error_at(token, self._sql)
             case _T.BETWEEN if not self._has_and(position):
                 raise syntax_error_at(None, self._sql)
             case _T.PLUS if self._output and self._output[-1].token_type in _BEFORE_SIGN:
@@ -413,6 +426,18 @@ class _Rewriter:
             return False
         start = self._source[position].start
         return [token.start - start for token in self._source[position + 1 : position + 3]] == [1, 2]
+
+    def _at(self, position: int) -> Token | None:
+        return self._source[position] if position < len(self._source) else None
+
+    def _ends_query(self, position: int) -> bool:
+        token = self._at(position)
+        return token is None or token.token_type == _T.R_PAREN
+
+    def _after_product(self) -> bool:
+        """Whether the operand of a product is due: ``* * FROM t`` multiplies a star with the column FROM."""
+        kinds = [token.token_type for token in self._output[-2:]]
+        return kinds == [_T.STAR, _T.STAR]
 
     def _names_itself(self, position: int) -> bool:
         """``SELECT 1 AS`` gives the column the name ``AS``: the word isn't reserved."""

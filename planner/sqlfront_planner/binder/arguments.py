@@ -174,6 +174,26 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
 NOT_CALLABLE: Final = frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
 
 
+def no_such_function(name: str, node: exp.Expr) -> Error:
+    """Why a name can't be called in an expression.
+
+    NotSupportedError if Spark has the function; else NOT_A_SCALAR_FUNCTION, or UNRESOLVED_ROUTINE with the
+    nearest of the known functions.
+    """
+    from sqlfront_planner.binder import spark_functions  # noqa: PLC0415 - only for the error
+
+    if name in spark_functions.CALLABLE:
+        return unsupported(f"The function {name}", node)
+    if name in spark_functions.TABLES:
+        return failure(
+            "NOT_A_SCALAR_FUNCTION",
+            f"{quoted((name,))} appears as a scalar expression here, but it is a table function. Move"
+            " the call into the FROM clause.",
+            node,
+        )
+    return unresolved_routine(name, node)
+
+
 def unresolved_routine(name: str, node: exp.Expr) -> Error:
     """UNRESOLVED_ROUTINE, with the nearest of the known functions."""
     known = {*registry.names(), *aggregate_names(), *window_names()} - NOT_CALLABLE

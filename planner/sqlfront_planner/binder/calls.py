@@ -18,7 +18,7 @@ from sqlfront_planner.binder.arguments import (
     call_function,
     check_count,
     function_name,
-    unresolved_routine,
+    no_such_function,
 )
 from sqlfront_planner.binder.casts import explicit_cast
 from sqlfront_planner.binder.collections import COLLECTION_FUNCTIONS
@@ -84,7 +84,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     name = function_name(node)
     if any(isinstance(part, exp.Star) for part in node.expressions) and lookup_aggregate(name) is None:
         node = _with_all_columns(binder, node)
-    special = _SPECIAL.get(name)
+    special = SPECIAL.get(name)
     if special is not None:
         function, least, most = special
         _refuse_distinct(name, node)
@@ -100,7 +100,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         )
     name = _ALIASES.get(name, name)
     if name in NOT_CALLABLE or registry.lookup(name) is None:
-        raise unresolved_routine(name, node)
+        raise no_such_function(name, node)
     _refuse_distinct(name, node)
     return call_function(binder, name, binder.bind_all(node.expressions), node)
 
@@ -180,7 +180,8 @@ def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
 
-_SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
+#: Functions that the binder turns into something else: how, and the bounds of their argument count.
+SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     **CONDITIONAL_FUNCTIONS,
     **DATE_FUNCTIONS,
     **CONSTRUCTORS,

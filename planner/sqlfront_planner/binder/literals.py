@@ -9,7 +9,7 @@ from sqlfront_engine.types import BINARY, BOOLEAN, STRING, TIMESTAMP, VOID
 from sqlfront_planner.binder.constants import number
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.intervals import interval_literal
-from sqlfront_planner.binder.syntax import failure, handles, syntax_failure
+from sqlfront_planner.binder.syntax import failure, handles
 
 
 @handles(exp.Literal, arguments="this is_string")
@@ -46,12 +46,6 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
     """``?`` and ``:name``."""
     return binder.context.parameter(str(node.this))
-
-
-@handles(exp.Parameter, arguments="this expression")
-def bind_variable(binder: ExpressionBinder, node: exp.Parameter) -> Expr:
-    """``@x`` and ``$1`` are other dialects'."""
-    raise syntax_failure("Syntax error at or near '@' or '$'.", node)
 
 
 @handles(exp.Interval, arguments="this unit fraction_in_string")

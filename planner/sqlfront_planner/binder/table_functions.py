@@ -4,12 +4,14 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sqlfront_engine.errors import Error
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Cast, transform
 from sqlfront_engine.types import BIGINT, VOID, sql_name
-from sqlfront_planner.binder.arguments import check_count
+from sqlfront_planner.binder.arguments import check_count, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.scope import EMPTY_SCOPE
+from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.range_table import RangeTable
 
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 def table_function(queries: "QueryBinder", call: exp.Anonymous, node: exp.Expr) -> RangeTable:
     """The table of a table function. Its arguments are constants.
 
-    Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for other functions.
+    Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for other functions
+    of Spark, NOT_A_TABLE_FUNCTION and UNRESOLVABLE_TABLE_VALUED_FUNCTION for what isn't one.
     """
-    name = call.this.partition("$")[2]
-    if name.lower() != "range":
-        raise unsupported(f"The table function {name}", node)
+    name = function_name(call)
+    if name != "range":
+        raise _no_such_function(name, call)
     check_count("range", len(call.expressions), 1, 4, node)
     numbers = [_constant(queries, argument, place) for place, argument in enumerate(call.expressions)]
     start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
@@ -36,6 +39,25 @@ def table_function(queries: "QueryBinder", call: exp.Anonymous, node: exp.Expr) 
             node,
         )
     return RangeTable(start, end, step)
+
+
+def _no_such_function(name: str, call: exp.Anonymous) -> Error:
+    from sqlfront_planner.binder import spark_functions  # noqa: PLC0415 - only for the error
+
+    if name in spark_functions.IN_FROM:
+        return unsupported(f"The table function {name}", call)
+    if name in spark_functions.CALLABLE:
+        return failure(
+            "NOT_A_TABLE_FUNCTION",
+            f"{quoted((name,))} appears as a table function here, but it is a scalar function. Move the call"
+            " outside the FROM clause.",
+            call,
+        )
+    return failure(
+        "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+        f"Could not resolve {quoted((name,))} to a table-valued function.",
+        call,
+    )
 
 
 def _constant(queries: "QueryBinder", node: exp.Expr, place: int) -> int:

@@ -199,6 +199,7 @@ def _call(
             )
         return _ranking(binder, node, entry, window, order, ignore_nulls=ignore_nulls)
     if lookup_aggregate(name) is None:
+        binder.bind(node)  # names it, if there is no such function
         raise failure(
             "UNSUPPORTED_EXPR_FOR_WINDOW",
             f'Expression "{binder.name(node)}" not supported within a window function.',

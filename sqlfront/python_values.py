@@ -1,0 +1,82 @@
+"""Rows as Python values, as PySpark gives them."""
+
+import datetime
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Final
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+
+from sqlfront.row import Row
+from sqlfront_engine.arrays import to_python
+
+#: Rows that are turned into Python objects at a time.
+SLICE_ROWS: Final = 1024
+
+
+def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The batch in pieces that become Python rows at a time."""
+    for start in range(0, batch.num_rows, SLICE_ROWS):
+        yield batch.slice(start, SLICE_ROWS)
+
+
+def tuples(batch: pa.RecordBatch, zone: ZoneInfo, *, naive: bool) -> list[tuple[object, ...]]:
+    """The rows as tuples of Python values: a struct as a :class:`Row`, a map as a dict, an array as a list.
+    TIMESTAMP comes as a datetime in ``zone``: aware, or naive as PySpark gives it."""
+    if batch.num_columns == 0:
+        return [()] * batch.num_rows
+    values = _Values(zone, naive)
+    return list(zip(*(values.of(column) for column in batch.columns), strict=True))
+
+
+class _Values:
+    """Arrow arrays as lists of Python values."""
+
+    def __init__(self, zone: ZoneInfo, naive: bool) -> None:
+        self._zone = zone
+        self._naive = naive
+
+    def of(self, column: pa.Array) -> list[object]:
+        """The values of a column of any logical type."""
+        data_type = column.type
+        if pa.types.is_timestamp(data_type) and data_type.tz is not None:
+            return [self._in_zone(value) for value in to_python(column)]
+        if pa.types.is_struct(data_type):
+            return _unless_null(column, self._structs(column))
+        if pa.types.is_map(data_type):
+            return _unless_null(column, self._maps(column))
+        if pa.types.is_list(data_type):
+            return _unless_null(column, self._lists(column, column.values))
+        return to_python(column)
+
+    def _in_zone(self, value: object) -> object:
+        if not isinstance(value, datetime.datetime):
+            return value
+        moment = value.astimezone(self._zone)
+        return moment.replace(tzinfo=None) if self._naive else moment
+
+    def _structs(self, column: pa.StructArray) -> list[object]:
+        names = tuple(field.name for field in column.type)
+        if not names:
+            return [Row((), ()) for _ in range(len(column))]
+        fields = [self.of(column.field(place)) for place in range(len(names))]
+        return [Row(names, values) for values in zip(*fields, strict=True)]
+
+    def _maps(self, column: pa.MapArray) -> list[object]:
+        keys, items = self._lists(column, column.keys), self._lists(column, column.items)
+        return [dict(zip(*pair, strict=True)) for pair in zip(keys, items, strict=True)]
+
+    def _lists(self, column: pa.ListArray, elements: pa.Array) -> list[list[object]]:
+        """For each row its part of ``elements``, the array that all rows share."""
+        offsets = column.offsets.to_pylist()
+        first, last = offsets[0], offsets[-1]
+        values = self.of(elements.slice(first, last - first))
+        return [values[start - first : end - first] for start, end in itertools.pairwise(offsets)]
+
+
+def _unless_null(column: pa.Array, values: Sequence[object]) -> list[object]:
+    if column.null_count == 0:
+        return list(values)
+    valid = column.is_valid().to_pylist()
+    return [value if known else None for value, known in zip(values, valid, strict=True)]

@@ -1,0 +1,69 @@
+"""Every function that Spark has is either ours or refused as not built; what Spark hasn't is no function."""
+
+import pytest
+
+from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
+from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlfront_engine.functions.registry import lookup
+from sqlfront_engine.functions.windows import lookup_window
+from sqlfront_planner.binder import spark_functions
+from sqlfront_planner.binder.arguments import NOT_CALLABLE
+from sqlfront_planner.binder.calls import SPECIAL
+from sqlfront_planner.testing import bound
+from tests.planner.bound_queries import failure
+
+
+def _is_ours(name: str) -> bool:
+    if name in SPECIAL or lookup_aggregate(name) is not None or lookup_window(name) is not None:
+        return True
+    return name not in NOT_CALLABLE and (lookup(name) is not None or name == "regexp")
+
+
+def _outcome(sql: str) -> Error | None:
+    try:
+        bound(sql)
+    except Error as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", sorted(spark_functions.CALLABLE))
+def test_a_callable_function_of_spark_is_ours_or_not_supported(name: str) -> None:
+    error = _outcome(f"select `{name}`(1)")
+
+    if _is_ours(name):
+        assert not isinstance(error, NotSupportedError)
+    else:
+        assert isinstance(error, NotSupportedError)
+        assert f"The function {name} " in str(error)
+    assert error is None or error.condition != "UNRESOLVED_ROUTINE"
+
+
+@pytest.mark.parametrize("name", sorted(spark_functions.TABLES))
+def test_a_table_function_is_no_scalar(name: str) -> None:
+    assert failure(f"select `{name}`(1)").condition == "NOT_A_SCALAR_FUNCTION"
+
+
+@pytest.mark.parametrize("name", sorted(spark_functions.IN_FROM - {"range"}))
+def test_a_table_function_of_spark_is_not_supported(name: str) -> None:
+    error = failure(f"select * from {name}(1)")
+
+    assert isinstance(error, NotSupportedError)
+    assert f"The table function {name} " in str(error)
+
+
+def test_a_scalar_function_is_no_table() -> None:
+    assert failure("select * from abs(1)").condition == "NOT_A_TABLE_FUNCTION"
+
+
+@pytest.mark.parametrize("sql", ["select nope(1)", "select nope(1) over ()", "select `case`(1)"])
+def test_a_name_that_spark_does_not_know_is_unresolved(sql: str) -> None:
+    error = failure(sql)
+
+    assert isinstance(error, ProgrammingError)
+    assert error.condition == "UNRESOLVED_ROUTINE"
+    assert "Did you mean" in str(error)
+
+
+def test_a_table_function_that_spark_does_not_know_is_unresolvable() -> None:
+    assert failure("select * from nope(1)").condition == "UNRESOLVABLE_TABLE_VALUED_FUNCTION"

@@ -1,0 +1,60 @@
+"""Rows as Python values: what PySpark's collect gives, by ``repr``."""
+
+import datetime
+from collections.abc import Iterator
+
+import pytest
+
+import sqlfront
+from sqlfront.row import Row
+from sqlfront.session import Session
+
+NESTED = {
+    "array(timestamp'2020-01-01 01:02:03')": "[datetime.datetime(2020, 1, 1, 1, 2, 3)]",
+    "map('a', timestamp'2020-01-01')": "{'a': datetime.datetime(2020, 1, 1, 0, 0)}",
+    "struct(1 AS a, timestamp_ntz'2020-01-01' AS b)": "Row(a=1, b=datetime.datetime(2020, 1, 1, 0, 0))",
+    "map('a', 1, 'b', null)": "{'a': 1, 'b': None}",
+    "array(map(1, 2))": "[{1: 2}]",
+    "array(struct(1, 2), null)": "[Row(col1=1, col2=2), None]",
+    "map(struct(1, 2), 1)": "{Row(col1=1, col2=2): 1}",
+    "named_struct('x', named_struct('y', array(1)))": "Row(x=Row(y=[1]))",
+    "struct()": "Row()",
+    "array()": "[]",
+    "array(x'01')": "[b'\\x01']",
+    "array(1.50BD)": "[Decimal('1.50')]",
+    "array(true, null)": "[True, None]",
+    "array(null)": "[None]",
+    "struct(null)": "Row(col1=None)",
+    "map(1.5BD, cast(0.1 as float))": "{Decimal('1.5'): 0.10000000149011612}",
+    "array(array(timestamp'2020-01-01'), null)": "[[datetime.datetime(2020, 1, 1, 0, 0)], None]",
+}
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session() as session:
+        yield session
+
+
+@pytest.mark.parametrize(("expression", "shown"), NESTED.items())
+def test_collect_gives_what_pyspark_gives(session: Session, expression: str, shown: str) -> None:
+    [row] = session.sql(f"SELECT {expression} AS c").collect()
+
+    assert repr(row[0]) == shown
+
+
+def test_nulls_and_slices_of_nested_columns(session: Session) -> None:
+    rows = session.sql(
+        "SELECT id, CASE WHEN id % 2 = 0 THEN map(id, array(struct(id AS i))) END AS m FROM range(2000)"
+    ).collect()
+
+    assert [row.m for row in rows] == [{i: [Row(("i",), (i,))]} if i % 2 == 0 else None for i in range(2000)]
+
+
+def test_the_driver_gives_aware_datetimes_at_every_depth() -> None:
+    moment = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    with sqlfront.connect() as connection:
+        rows = connection.execute("SELECT timestamp'2020-01-01', array(timestamp'2020-01-01')").fetchall()
+
+    assert rows == [(moment, [moment])]
+    assert rows[0][1][0].tzinfo is not None
