@@ -15,12 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.types import DICTIONARY_STRING
 
 _EPOCH_DATE: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
+_NONZERO: Final = pc.get_function("indices_nonzero")
+#: From that many rows on numpy finds the set bits several times faster than Arrow does.
+_MANY_ROWS: Final = 4096
 #: Wide enough that no decimal of 38 digits is rounded.
 _EXACT: Final = Context(prec=80)
 
@@ -82,6 +86,20 @@ def valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.bool_)
     return numpy_view(array.is_valid()).astype(np.bool_, copy=False)
+
+
+def true_rows(condition: pa.Array) -> pa.Array:
+    """Where a boolean array is true, neither false nor null: ascending row numbers.
+
+    >>> true_rows(from_values([True, None, False, True], pa.bool_())).to_pylist()
+    [0, 3]
+    """
+    if len(condition) < _MANY_ROWS:
+        return _NONZERO.call([condition])
+    values = numpy_view(condition)
+    valid = valid_mask(condition)
+    rows = np.flatnonzero(values if valid is None else values & valid)  # type: ignore[operator]
+    return from_numpy(rows, pa.int64())
 
 
 def from_numpy(

@@ -10,6 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import true_rows
 from sqlfront_engine.evaluate.rows import Rows
 from sqlfront_engine.forms import FALSE, INT64, TRUE, Datum, full_array, is_scalar, nulls, plain, select
 
@@ -17,7 +18,6 @@ Evaluator = Callable[[Rows], Datum]
 
 _COALESCE: Final = pc.get_function("coalesce")
 _INVERT: Final = pc.get_function("invert")
-_NONZERO: Final = pc.get_function("indices_nonzero")
 _TAKE: Final = pc.get_function("array_take")
 _INVERSE: Final = pc.get_function("inverse_permutation")
 _IS_VALID: Final = pc.get_function("is_valid")
@@ -105,7 +105,7 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
             return kernel.call([first, right(rows)])
         if count == 0:
             return first
-        second = right(rows.select(_NONZERO.call([undecided])))
+        second = right(rows.select(true_rows(undecided)))
         if not is_scalar(second):
             spread = pc.call_function("replace_with_mask", [first, undecided, second])
             return kernel.call([first, spread])
@@ -139,9 +139,9 @@ class _Pieces:
         if count == rest.length:
             self._done.append((self._indices, value(rest), rest.length))
             return True
-        chosen = _NONZERO.call([mask])
+        chosen = true_rows(mask)
         self._done.append((self._original(chosen), value(rest.select(chosen)), count))
-        others = _NONZERO.call([_INVERT.call([_COALESCE.call([mask, FALSE])])])
+        others = true_rows(_INVERT.call([_COALESCE.call([mask, FALSE])]))
         self._indices = self._original(others)
         self.rest = rest.select(others)
         return False

@@ -7,6 +7,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 
 _TAKE: Final = pc.get_function("array_take")
+_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
 
 class Rows:
@@ -44,5 +45,7 @@ class _SelectedRows(Rows):
     def column(self, ordinal: int) -> pa.Array:
         values = self._columns.get(ordinal)
         if values is None:
-            values = self._columns[ordinal] = _TAKE.call([self._parent.column(ordinal), self._indices])
+            values = self._columns[ordinal] = _TAKE.call(
+                [self._parent.column(ordinal), self._indices], _UNCHECKED
+            )
         return values

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import true_rows
 from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_engine.evaluate.lazy import Evaluator
@@ -18,13 +19,11 @@ from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.types import STRING
 
 _AND: Final = pc.get_function("and_kleene")
-_NONZERO: Final = pc.get_function("indices_nonzero")
 _TAKE: Final = pc.get_function("array_take")
 _TAKE_ROWS: Final = pc.get_function("take")
-_FILTER: Final = pc.get_function("filter")
+_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
-#: Below this share of rows, later conjuncts look at the remaining rows only, and a result is gathered by
-#: index.
+#: Below this share of rows, later conjuncts look at the remaining rows only.
 _FEW: Final = 0.125
 
 _NO_ROWS: Final = pa.nulls(0, pa.uint64())
@@ -43,11 +42,7 @@ class Selection(msgspec.Struct, frozen=True):
             return batch
         if self.count == 0:
             return batch.slice(0, 0)
-        if self.indices is not None:
-            return _TAKE_ROWS.call([batch, self.indices])
-        if self.count < batch.num_rows * _FEW:
-            return _TAKE_ROWS.call([batch, _NONZERO.call([self.mask])])
-        return _FILTER.call([batch, self.mask])
+        return _TAKE_ROWS.call([batch, self.rows()], _UNCHECKED)
 
     def of_rows(self, rows: Rows) -> Rows:
         """The selected ones of the rows that the selection was made of."""
@@ -55,7 +50,11 @@ class Selection(msgspec.Struct, frozen=True):
             return rows
         if self.count == 0:
             return rows.select(_NO_ROWS)
-        return rows.select(_NONZERO.call([self.mask]) if self.indices is None else self.indices)
+        return rows.select(self.rows())
+
+    def rows(self) -> pa.Array:
+        """The numbers of the selected rows, unless all are."""
+        return true_rows(self.mask) if self.indices is None else self.indices
 
 
 def compile_selection(condition: Expr, settings: Settings) -> Callable[[Rows], Selection]:
@@ -124,8 +123,8 @@ class _Progress:
         """Narrow ``rows`` to those that passed."""
         if self._mask is None or self.count == 0:
             return
-        chosen = _NONZERO.call([self._mask])
-        self._indices = chosen if self._indices is None else _TAKE.call([self._indices, chosen])
+        chosen = true_rows(self._mask)
+        self._indices = chosen if self._indices is None else _TAKE.call([self._indices, chosen], _UNCHECKED)
         self.rows = self.rows.select(chosen)
         self._mask = None
 
