@@ -96,7 +96,7 @@ class _HashLevel(_Level):
     def enter(self, numbers: Integers) -> Integers:
         places, rests = self._entered
         del self._entered
-        winners = self._places[places]
+        winners = self._places.take(places, mode="clip")
         here = (winners ^ rests) <= self._free
         winners &= self._free
         found = winners.view(np.int64)
@@ -110,7 +110,7 @@ class _HashLevel(_Level):
 
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
         places, rests = self._split(values)
-        entries = self._places[places]
+        entries = self._places.take(places, mode="clip")
         # Equal rests cancel out and leave the row number; anything else is at least as great as the free
         # mark.
         rests ^= entries

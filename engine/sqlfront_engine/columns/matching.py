@@ -77,7 +77,7 @@ class KeyDirectory:
             return codes
         if self._table is None:
             return self._find_hashed(codes, self._hashed)
-        return self._table[codes]
+        return self._table.take(codes, mode="clip")
 
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
         """Look codes up, and make a table of numbers by code if so many look-ups are worth it."""

@@ -21,6 +21,7 @@ from sqlfront_engine.processors.join_rows import (
     wanted_rows,
 )
 from sqlfront_engine.processors.join_table import JoinTable, Matches
+from sqlfront_engine.processors.reduction import Reduction
 
 #: Probe batches below this are put together.
 PROBE_ROWS = BATCH_ROWS // 2
@@ -80,7 +81,8 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
             if self.kind == "null_aware_anti" and probing.table.has_incomplete_rows():
                 return
         block_rows = PROBE_ROWS if probing is None else max(PROBE_ROWS, probing.table.wanted_rows)
-        blocks = Blocks(probe_input, context)
+        reductions = () if build is None else self._reductions(build, wanted, context)
+        blocks = Blocks(probe_input, context, reductions)
         while (probe := (yield from blocks.take(block_rows))) is not None:
             if probing is None:
                 yield from rows.probe_rows(probe, np.zeros(probe.num_rows, np.bool_))
@@ -93,6 +95,20 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     def keys(self, *, left: bool) -> tuple[int, ...]:
         """The ordinals of one side's keys."""
         return self.left_keys if left else self.right_keys
+
+    def _reductions(
+        self, build: pa.RecordBatch, wanted: Wanted, context: ProcessorContext
+    ) -> tuple[Reduction, ...]:
+        """What drops probe rows early, where those without a partner aren't wanted."""
+        if wanted.unmatched_probe:
+            return ()
+        pairs = zip(self.keys(left=self.build_left), self.keys(left=not self.build_left), strict=True)
+        null_safe = self.null_safe or (False,) * len(self.left_keys)
+        return tuple(
+            Reduction(build.column(held), streamed, context.memory)
+            for (held, streamed), safe in zip(pairs, null_safe, strict=True)
+            if not safe
+        )
 
     def _layout(self) -> Layout:
         return make_layout(self.kind, self.left_schema, self.right_schema, self.output, self.build_left)

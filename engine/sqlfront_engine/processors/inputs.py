@@ -1,12 +1,13 @@
 """Ways to take an input: all of it, or in blocks of a useful size."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine.columns.batches import concat_batches
 from sqlfront_engine.processor import ProcessorContext, Take
+from sqlfront_engine.processors.reduction import Reduction
 
 #: What grouping, matching or sorting a row takes beside the row: codes, numbers, places, a copy of them.
 WORKING_BYTES: Final = 40
@@ -35,14 +36,15 @@ def take_all(ordinal: int, context: ProcessorContext) -> Block:
 
 class Blocks:
     """An input as batches of a useful size. What works on whole columns pays per call, so that many small
-    batches cost more than copying them together.
+    batches cost more than copying them together. ``reductions`` drop rows before they are held.
 
     The block taken last stays charged, with what working on its rows takes, until the next one is asked for.
     """
 
-    def __init__(self, ordinal: int, context: ProcessorContext) -> None:
+    def __init__(self, ordinal: int, context: ProcessorContext, reductions: Sequence[Reduction] = ()) -> None:
         self._ordinal = ordinal
         self._context = context
+        self._reductions = reductions
         self._charged = 0
 
     def take(self, rows: int) -> Block:
@@ -50,7 +52,7 @@ class Blocks:
         memory = self._context.memory
         memory.release(self._charged)
         self._charged = 0
-        batches, size = yield from _take(self._ordinal, rows, self._context)
+        batches, size = yield from _take(self._ordinal, rows, self._context, self._reductions)
         self._charged = size
         if not batches:
             return None
@@ -65,13 +67,15 @@ class Blocks:
 
 
 def _take(
-    ordinal: int, rows: int | None, context: ProcessorContext
+    ordinal: int, rows: int | None, context: ProcessorContext, reductions: Sequence[Reduction] = ()
 ) -> Generator[Take, pa.RecordBatch | None, tuple[list[pa.RecordBatch], int]]:
     """Batches with rows, until there are ``rows`` (None = all) of them, and their bytes, which are
     charged."""
     batches: list[pa.RecordBatch] = []
     length = size = 0
     while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:
+        for reduction in reductions:
+            batch = reduction.narrow(batch)
         if batch.num_rows:
             held = footprint(batch)
             context.memory.charge(held)

@@ -28,13 +28,13 @@ class JoinTable:
         if not self.unique:
             order = sorting_order(Codes(numbers, self._directory.size))
             self._rows = rows[order]
-            self._begins = np.zeros(self._directory.size + 1, np.int64)
-            np.cumsum(np.bincount(numbers, minlength=self._directory.size), out=self._begins[1:])
+            self._counts = np.bincount(numbers, minlength=self._directory.size)
+            self._begins = np.cumsum(self._counts) - self._counts
 
     @property
     def nbytes(self) -> int:
         """Bytes held beside the build rows themselves."""
-        lists = 0 if self.unique else self._rows.nbytes + self._begins.nbytes
+        lists = 0 if self.unique else self._rows.nbytes + self._begins.nbytes + self._counts.nbytes
         return self._directory.nbytes + self._only.nbytes + lists
 
     @property
@@ -52,12 +52,12 @@ class JoinTable:
 
     def only(self, numbers: Rows) -> Rows:
         """For each key number a row (the only one if keys are unique), -1 if there is none."""
-        return self._only[numbers]
+        return self._only.take(numbers, mode="clip")
 
     def ranges(self, numbers: Rows) -> tuple[Rows, Rows]:
         """For each key number where its rows begin in :attr:`rows`, and how many there are."""
-        begins = self._begins[numbers]
-        return begins, self._begins[numbers + 1] - begins
+        begins = self._begins.take(numbers, mode="clip")
+        return begins, self._counts.take(numbers, mode="clip")
 
     @property
     def rows(self) -> Rows:

@@ -13,6 +13,7 @@ from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.columns.hashing import MULTIPLIERS, IntegerTable
 from sqlfront_engine.columns.matching import KeyDirectory
 from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_engine.columns.presence import KeyPresence
 from sqlfront_engine.columns.text import Text, TextTable
 from sqlfront_engine.functions.accumulators.base import Groups, best_text_rows
 from sqlfront_engine.types import DICTIONARY_STRING
@@ -40,6 +41,37 @@ def test_a_table_bears_values_that_were_chosen_to_collide() -> None:
 
     assert (table.numbers == np.arange(3000)).all()
     assert (table.find(values) == np.arange(3000)).all()
+
+
+@pytest.mark.parametrize("step", [1, 1000, 10**14])
+@pytest.mark.parametrize("low", [-(2**63), -500, 0, 3, 2**63 - 1 - 1000 * 10**14])
+def test_presence_misses_no_key_and_takes_few_others_for_one(low: int, step: int) -> None:
+    keys = pa.array([low + number * step for number in range(0, 1000, 3)] + [None])
+    presence = KeyPresence.of(keys)
+    assert presence is not None
+    found = presence.test(pa.array([low + number * step for number in range(1000)]))
+    assert found is not None
+    assert found[::3].all()
+    assert found.mean() < 0.5
+    beyond = presence.test(pa.array([-(2**63) + 1, -(2**62), 2**62, 2**63 - 1]))
+    assert beyond is not None
+    assert beyond.sum() <= 1
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int32(), pa.date32(), pa.decimal64(12, 2), pa.float64()])
+def test_presence_is_told_for_all_that_compares_as_integers(kind: pa.DataType) -> None:
+    presence = KeyPresence.of(pa.array([3, 5, None], pa.int32()).cast(kind))
+    assert presence is not None
+    found = presence.test(pa.array([3, 4, 5], pa.int32()).cast(kind))
+    assert found is not None
+    assert found.tolist() == [True, False, True]
+
+
+def test_presence_of_no_keys_and_of_strings() -> None:
+    presence = KeyPresence.of(pa.array([None], pa.int64()))
+    assert presence is not None
+    assert presence.test(pa.array([0, 1, -1])).tolist() == [False, False, False]  # type: ignore[union-attr]
+    assert KeyPresence.of(pa.array(["a"])) is None
 
 
 COLUMNS = {

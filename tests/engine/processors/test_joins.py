@@ -193,3 +193,39 @@ def test_many_keys_far_apart_and_many_strings() -> None:
     for keys in ((0,), (1,), (0, 1)):
         join = HashJoin("inner", keys, keys, None, schema, schema, output=(2, 5))
         assert sorted(rows_by_column(run_processor(join, [[probe], [build]]), 0, 1)) == expected
+
+
+@pytest.mark.parametrize("step", [1, 10**14])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("build_left", [False, True])
+def test_many_rows_of_which_few_have_a_partner(kind: JoinKind, build_left: bool, step: int) -> None:
+    schema = pa.schema([("k", BIGINT), ("n", INT)])
+    few: list[tuple[int | None, int]] = [(key * step, key) for key in (-5, 7, 7, 4_000, 9_999, 20_000)]
+    few.append((None, 0))
+    many: list[tuple[int | None, int]] = [(key * step, key) for key in range(10_000)]
+    many += [(None, 0), (-(2**63), 1), (2**63 - 1, 2)]
+    left, right = (few, many) if build_left else (many, few)
+    join = HashJoin(kind, (0,), (0,), None, schema, schema, build_left)
+    found = run_processor(join, [[batch_of(schema, left)], [batch_of(schema, right)]])
+
+    partners: dict[int, list[int]] = {}
+    for key, number in right:
+        if key is not None:
+            partners.setdefault(key, []).append(number)
+    met = [(n, other) for key, n in left if key is not None for other in partners.get(key, ())]
+    left_met = {n for n, _ in met}
+    right_met = {other for _, other in met}
+    alone = [n for key, n in left if n not in left_met or key is None]
+    expected: dict[str, list[Row]] = {
+        "semi": [(n,) for key, n in left if n in left_met and key is not None],
+        "anti": [(n,) for n in alone],
+    }
+    if kind in expected:
+        assert sorted(rows_by_column(found, 1)) == sorted(expected[kind])
+        return
+    rows: list[Row] = list(met)
+    rows += [(n, None) for n in alone if kind in ("left", "full")]
+    rows += [
+        (None, n) for key, n in right if kind in ("right", "full") and (key is None or n not in right_met)
+    ]
+    assert sorted(rows_by_column(found, 1, 3), key=repr) == sorted(rows, key=repr)

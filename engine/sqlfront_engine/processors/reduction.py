@@ -1,0 +1,53 @@
+"""Rows without a partner are dropped before the join looks at them (semi-join reduction)."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import Mask, gather_batch
+from sqlfront_engine.columns.presence import KeyPresence
+from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
+
+#: Batches below that many rows are left as they are: to test them isn't worth the table that it takes.
+FEWEST_ROWS: Final = 4096
+#: A batch of which a greater share passes isn't copied; and once that is the share of all rows that were
+#: tested, after so many of them, testing ends.
+USEFUL_SHARE: Final = 0.75
+TRIAL_ROWS: Final = 4 * BATCH_ROWS
+
+
+class Reduction:
+    """Drops rows of the probe side whose value of one key column is nowhere on the build side, as long as
+    that is found to be worth while. Rows that stay need not have a partner."""
+
+    def __init__(self, build_key: pa.Array, probe_ordinal: int, memory: MemoryAccount) -> None:
+        self._build_key = build_key
+        self._ordinal = probe_ordinal
+        self._memory = memory
+        self._presence: KeyPresence | None = None
+        self._useful = True
+        self._tested = self._passed = 0
+
+    def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch without those rows, or with some of them."""
+        length = batch.num_rows
+        if length < FEWEST_ROWS or not self._useful:
+            return batch
+        mask = self._test(batch.column(self._ordinal))
+        if mask is None:
+            self._useful = False
+            return batch
+        rows = np.flatnonzero(mask)
+        self._tested += length
+        self._passed += len(rows)
+        self._useful = self._tested < TRIAL_ROWS or self._passed <= USEFUL_SHARE * self._tested
+        return batch if len(rows) > USEFUL_SHARE * length else gather_batch(batch, rows)
+
+    def _test(self, column: pa.Array) -> Mask | None:
+        if self._presence is None:
+            self._presence = KeyPresence.of(self._build_key)
+            if self._presence is None:
+                return None
+            self._memory.charge(self._presence.nbytes)
+        return self._presence.test(column)
