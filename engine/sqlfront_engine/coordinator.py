@@ -17,6 +17,7 @@
 import itertools
 import os
 from collections.abc import Mapping
+from threading import RLock
 from types import TracebackType
 from typing import Final, Self
 
@@ -95,6 +96,8 @@ class Engine:
         self._submitted = 0
         self._running: dict[int, Execution] = {}
         self._closed = False
+        # So that no job is handed to workers that are being ended; reentrant for finalizers.
+        self._threads_lock = RLock()
 
     @property
     def workers(self) -> int:
@@ -104,8 +107,7 @@ class Engine:
     def run(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
         read."""
-        if self._closed:
-            raise InterfaceError("the engine is closed")
+        self._check_open()
         limit = self.memory.limit if config.memory_limit is None else config.memory_limit
         budget = MemoryBudget("the query", limit, self.memory)
         number = self._submitted = next(self._numbers)
@@ -121,13 +123,20 @@ class Engine:
             resources=config.resources,
             partition_count=config.partition_count,
         )
-        self._running[number] = execution
         if config.inline:
+            self._running[number] = execution
             execution.start(plan, self._forget, InlineRunner(config.order_seed))
-        else:
+            return LightJob(execution)
+        with self._threads_lock:
+            self._check_open()
+            self._running[number] = execution
             self._workers.start()
             execution.start_on_threads(plan, self._forget, self._workers, self._dedicated)
         return LightJob(execution)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the engine is closed")
 
     def _forget(self, execution: Execution) -> None:
         self._running.pop(execution.id, None)
@@ -141,12 +150,14 @@ class Engine:
 
     def close(self) -> None:
         """Cancel what runs and end the threads; they end by themselves once their tasklets have."""
-        if not self._closed:
+        with self._threads_lock:
+            if self._closed:
+                return
             self._closed = True
-            for execution in tuple(self._running.values()):
-                execution.stop(JobStatus.CANCELLED)
-            self._workers.close()
-            self._dedicated.close()
+        for execution in tuple(self._running.values()):
+            execution.stop(JobStatus.CANCELLED)
+        self._workers.close()
+        self._dedicated.close()
 
     def __enter__(self) -> Self:
         return self

@@ -68,7 +68,7 @@ def spread(values: Datum, codes: pa.Array, data_type: pa.DataType) -> Datum:
 
 
 def _spread_booleans(values: pa.Array, codes: pa.Array) -> pa.Array:
-    if values.null_count or len(codes) < 1024:
+    if values.null_count or len(values) == 0 or len(codes) < 1024:
         return _TAKE.call([values, codes])
     table = numpy_view(values).astype(np.bool_, copy=False)
     hits = np.flatnonzero(table)

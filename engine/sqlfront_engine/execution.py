@@ -1,6 +1,7 @@
 """One run of a DAG on this member, from its tasklets' start to the end of the last of them."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 from threading import Lock, RLock
 from typing import Final
 
@@ -14,6 +15,8 @@ from sqlfront_engine.queues import NOTHING, BatchQueue
 from sqlfront_engine.scheduler import Clock, CooperativeWorkers, DedicatedThreads, InlineRunner
 from sqlfront_engine.tasklet import Tasklet
 
+#: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
+STUCK_CHECK: Final = 1.0
 #: The name of the member in this process.
 MEMBER: Final = "embedded"
 
@@ -164,7 +167,8 @@ class Execution:
             if batch is None:
                 self._result = None
             elif batch is NOTHING:
-                self._news.acquire()
+                while not self._news.acquire(timeout=STUCK_CHECK):
+                    self._fail_if_stuck()
             else:
                 return batch
         self.wait()
@@ -175,15 +179,38 @@ class Execution:
         seconds."""
         if self._runner is not None:
             self._run_out(self._runner)
-        elif not self._running.acquire(timeout=-1 if timeout is None else timeout):
+        elif not self._await_end(timeout):
             return False
-        else:
-            self._running.release()
         if self.error is not None:
             raise self.error
         if self._stopped_as is not None:
             raise _stopped_error(self._stopped_as, self._timeout)
         return True
+
+    def _await_end(self, timeout: float | None) -> bool:
+        """Wait for the last tasklet on its thread; False after ``timeout`` seconds."""
+        left = inf if timeout is None else timeout
+        while not self._running.acquire(timeout=max(0.0, min(left, STUCK_CHECK))):
+            left -= STUCK_CHECK
+            if left <= 0:
+                return False
+            self._fail_if_stuck()
+        self._running.release()
+        return True
+
+    def _fail_if_stuck(self) -> None:
+        """End a job on threads in which every tasklet waits for another one, as producers of a diamond over
+        queues that are too small for it do."""
+        unread = self._result is not None and len(self._result) > 0
+        calls = self._calls_while_blocked()
+        if calls and not unread and calls == self._calls_while_blocked():
+            self._fail_stuck()
+
+    def _calls_while_blocked(self) -> list[int]:
+        """How often each tasklet that hasn't ended has run; none at all if one of them isn't blocked."""
+        calls = [tasklet.calls_while_blocked() for tasklet in self._tasklets if not tasklet.ended]
+        known = [count for count in calls if count is not None]
+        return known if len(known) == len(calls) else []
 
     # ---- inline jobs
 
@@ -214,7 +241,8 @@ class Execution:
             self._end_driving()
 
     def _begin_driving(self) -> None:
-        if not self._driving.acquire(False):
+        # Who drives a job that is being stopped is about to end it.
+        if not self._driving.acquire(blocking=self._stopping):
             raise InterfaceError("the job is being read by another thread")
 
     def _end_driving(self) -> None:
@@ -244,7 +272,8 @@ class Execution:
             raise InterfaceError("the result has to be read before the job can end")
         waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
         with self._lock:
-            self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
+            if not self._stopping:
+                self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
         self._stop_all()
 
     # ---- looking

@@ -111,15 +111,29 @@ class CooperativeWorkers:
 
     def _work(self) -> None:
         get = self._runnable.get
-        while True:
-            tasklet = get()
-            if tasklet is None:
-                return
+        while (tasklet := get()) is not None:
             run_logged(tasklet)
             del tasklet  # so that an idle worker keeps nothing alive
+        self._run_rest()
+
+    def _run_rest(self) -> None:
+        """Run what came behind the mark that ended this worker: a tasklet that was running when the marks
+        were put and wants to go on, if only to be closed. Other workers' marks are put back."""
+        marks = 0
+        while True:
+            try:
+                tasklet = self._runnable.get_nowait()
+            except Empty:
+                break
+            if tasklet is None:
+                marks += 1
+            else:
+                run_logged(tasklet)
+        for _ in range(marks):
+            self._runnable.put(None)
 
     def close(self) -> None:
-        """End the threads after what is runnable now."""
+        """End the threads once nothing is runnable any more."""
         for _ in self._threads:
             self._runnable.put(None)
 

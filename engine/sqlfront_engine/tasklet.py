@@ -152,6 +152,13 @@ class Tasklet:
             if self._gate.acquire(False):
                 self.schedule(self)
 
+    def calls_while_blocked(self) -> int | None:
+        """How often it has run if it is blocked now, None if it isn't (or has ended). Seen blocked twice with
+        the same number, it was blocked all the time between."""
+        if self.ended or self._gate.locked():
+            return None
+        return self._calls
+
     def run(self) -> bool:
         """Go on as far as possible; True when the tasklet has ended. Only whoever got it from ``schedule``
         calls it.

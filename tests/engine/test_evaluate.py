@@ -335,6 +335,15 @@ def test_all_nulls() -> None:
     assert values(call("equal", column(2, STRING), literal("a", STRING)), rows) == [None] * 3
 
 
+@pytest.mark.parametrize("function", ["equal", "not_equal"])
+def test_a_long_dictionary_column_of_nulls_only_has_an_empty_dictionary(function: str) -> None:
+    rows = batch(([None] * 2000, DICTIONARY_STRING))
+
+    assert len(rows.column(0).dictionary) == 0
+    assert values(call(function, column(0, STRING), literal("a", STRING)), rows) == [None] * 2000
+    assert values(Cast(BOOLEAN, column(0, STRING)), rows) == [None] * 2000
+
+
 # ---- decimals on int64
 
 
@@ -404,6 +413,18 @@ def test_decimals_compare_across_expressions() -> None:
 
     assert values(call("greater", total, bound), rows.slice(0, 1)) == [False]
     assert values(call("greater", total, bound), rows) == [False, True, None]
+
+
+@pytest.mark.parametrize("function", ["abs", "negative"])
+def test_the_least_64_bit_number_has_its_counterpart_in_a_wider_form(function: str) -> None:
+    wide = decimal(20, 0)
+    least, greatest = Decimal(-(2**63)), Decimal(2**63)
+
+    stored = batch(([least, None], wide))
+    assert values(call(function, column(0, wide)), stored) == [greatest, None]
+
+    whole = batch(([-(2**63), 1], BIGINT))
+    assert values(call(function, Cast(wide, column(0, BIGINT))), whole)[0] == greatest
 
 
 def test_decimal_case_over_int64() -> None:

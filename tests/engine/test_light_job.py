@@ -5,14 +5,17 @@ import gc
 import threading
 import weakref
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
+from sqlfront_engine import execution
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.errors import DataError, InterfaceError, InternalError, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing import FakeClock
 from tests.engine.jobs import (
@@ -224,18 +227,49 @@ def test_a_processor_that_yields_something_else_is_a_bug(engine: Engine) -> None
         read(engine.run(chain(Confused()), JobConfig(inline=True)))
 
 
-def test_each_waiting_for_another_is_an_error_inline(engine: Engine) -> None:
-    """A diamond whose first branch must end before the second is touched, over queues that are too small for
+def diamond(*, result: bool) -> DAG:
+    """One whose first branch must end before the second is touched, over queues that are too small for
     that."""
     dag = DAG()
     source, both = dag.vertex("source", Numbers(None), 1), dag.vertex("both", Forward(), 1)
     dag.edge(Edge.from_(source, 0).to(both, 0).queue_size(1).priority(0))
     dag.edge(Edge.from_(source, 1).to(both, 1).queue_size(1).priority(1))
-    dag.edge(Edge.between(both, dag.vertex("result", ResultSink())))
-    batches = engine.run(dag, JobConfig(inline=True)).batches()
+    if result:
+        dag.edge(Edge.between(both, dag.vertex("result", ResultSink())))
+    return dag
+
+
+def test_each_waiting_for_another_is_an_error(
+    engine: Engine, inline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "STUCK_CHECK", 0.01)
+    job = engine.run(diamond(result=True), JobConfig(inline=inline))
 
     with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another one"):
-        list(batches)
+        list(job.batches())
+    assert job.status is JobStatus.FAILED
+
+
+def test_a_stuck_job_without_a_result_is_an_error_too(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "STUCK_CHECK", 0.01)
+
+    with pytest.raises(InternalError, match="each of 'source', 'both' waits for another one"):
+        engine.run(diamond(result=False)).join()
+
+
+def test_a_job_that_waits_for_its_reader_is_not_stuck(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "STUCK_CHECK", 0.01)
+    job = engine.run(chain(Numbers(None)))
+    batches = job.batches()
+    next(batches)
+
+    assert not job.join(0.1)
+    assert job.status is JobStatus.RUNNING
+    batches.close()
 
 
 # ---- cancellation
@@ -269,6 +303,49 @@ def test_an_inline_job_is_cancelled_by_another_thread_while_nobody_reads(engine:
     thread.join()
 
     assert (job.status, log) == (JobStatus.CANCELLED, ["freed"])
+
+
+class Lingers(Processor, frozen=True):
+    """A source whose end takes as long as the job's `gate` is closed."""
+
+    def run(self, context: ProcessorContext) -> Steps:
+        try:
+            while True:
+                yield numbers(1)
+        finally:
+            cast(threading.Event, context.resources["started"]).set()
+            assert cast(threading.Event, context.resources["gate"]).wait(60)
+
+
+def test_who_reads_an_inline_job_while_another_thread_ends_it_hears_of_the_cancellation(
+    engine: Engine,
+) -> None:
+    started, gate = threading.Event(), threading.Event()
+    config = JobConfig(inline=True, resources={"started": started, "gate": gate})
+    job = engine.run(chain(Lingers()), config)
+    batches = job.batches()
+    next(batches)
+    errors: list[BaseException] = []
+
+    def read_on() -> None:
+        try:
+            next(batches)
+        except OperationalError as error:
+            errors.append(error)
+
+    canceller = threading.Thread(target=job.cancel)
+    canceller.start()
+    assert started.wait(60)
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    reader.join(0.05)
+    gate.set()
+    reader.join(60)
+    canceller.join(60)
+
+    assert [str(error) for error in errors] == [
+        "[OPERATION_CANCELED] the query was cancelled SQLSTATE: HY008"
+    ]
 
 
 def test_cancelling_a_job_that_has_ended_changes_nothing(engine: Engine, inline: bool) -> None:
@@ -438,6 +515,32 @@ def test_running_jobs_are_listed_until_they_end(engine: Engine, inline: bool) ->
     ended(job)
 
     assert engine.statistics().running == ()
+
+
+class Busy(Processor, frozen=True):
+    """A source without end of empty batches, whose first step takes as long as the job's `gate` is closed."""
+
+    def run(self, context: ProcessorContext) -> Steps:
+        cast(threading.Event, context.resources["started"]).set()
+        assert cast(threading.Event, context.resources["gate"]).wait(60)
+        while True:
+            yield numbers()
+
+
+def test_closing_an_engine_ends_what_is_running(clock: FakeClock) -> None:
+    """A tasklet that runs meanwhile is made runnable again behind the marks that end the workers."""
+    engine = Engine(workers=2, clock=clock)
+    started, gate = threading.Event(), threading.Event()
+    dag = DAG()
+    dag.vertex("busy", Busy(), 1)
+    job = engine.run(dag, JobConfig(resources={"started": started, "gate": gate}))
+    assert started.wait(60)
+    engine.close()
+    gate.set()
+
+    with pytest.raises(OperationalError, match="OPERATION_CANCELED"):
+        assert job.join(60)
+    assert job.status is JobStatus.CANCELLED
 
 
 def test_a_closed_engine_cancels_its_jobs_and_takes_no_more(clock: FakeClock, inline: bool) -> None:

@@ -39,8 +39,6 @@ _MANY_ROWS: Final = 4096
 _OPERATIONS: Final = ("add", "subtract", "multiply")
 _PLAIN: Final = {name: pc.get_function(name) for name in _OPERATIONS}
 _CHECKED: Final = {name: pc.get_function(f"{name}_checked") for name in _OPERATIONS}
-_NEGATE: Final = pc.get_function("negate")
-_ABS: Final = pc.get_function("abs")
 _IF_ELSE: Final = pc.get_function("if_else")
 _COALESCE: Final = pc.get_function("coalesce")
 _TO_INT64: Final = pc.CastOptions.unsafe(INT64)
@@ -146,7 +144,7 @@ class ScaledCompiler:
             case Call(function="add" | "subtract" | "multiply"):
                 return self._arithmetic(expression)
             case Call(function="negative" | "abs", arguments=(operand,)):
-                return _unary(_NEGATE if expression.function == "negative" else _ABS, self.plan(operand))
+                return _unary("negate" if expression.function == "negative" else "abs", self.plan(operand))
             case Call(arguments=arguments):
                 return self._coalesce(arguments)
             case Cast(operand=operand):
@@ -301,10 +299,15 @@ def _combined(operation: str, left: Plan, right: Plan) -> Plan:
     return Plan(run, bound)
 
 
-def _unary(kernel: pc.Function, plan: Plan) -> Plan:
+def _unary(operation: str, plan: Plan) -> Plan:
     inner = plan.run
+    # The least bigint has no counterpart.
+    kernel = pc.get_function(operation if plan.bound <= INT64_MAX else f"{operation}_checked")
 
     def run(rows: Rows) -> Scaled:
-        return Scaled(kernel.call([inner(rows).values]))
+        try:
+            return Scaled(kernel.call([inner(rows).values]))
+        except pa.ArrowInvalid:
+            raise TooWideError from None
 
     return Plan(run, plan.bound)

@@ -224,3 +224,12 @@ def test_many_groups_are_merged_in_bounded_memory() -> None:
 
     rows = sorted(row for batch in emitted for row in zip(*batch.to_pydict().values(), strict=True))
     assert rows == [(key * 10**12, 6, 4) for key in range(groups)]
+
+
+@pytest.mark.parametrize(("values", "expected"), [([1e308, 1e308], inf), ([inf, -inf], nan)])
+def test_sums_beyond_the_doubles_warn_of_nothing(values: list[float], expected: float) -> None:
+    batch = batch_of(pa.schema([("f", DOUBLE)]), [(value,) for value in values])
+    total = AggregateCall("sum", (Column(DOUBLE, 0, "f"),), DOUBLE)
+    summed = Aggregate((), (total,), AggregateMode.SINGLE, pa.schema([("sum", DOUBLE)]))
+
+    verify_processor(summed, [[batch]], [(expected,)])

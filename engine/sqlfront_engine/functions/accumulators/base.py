@@ -92,7 +92,8 @@ def without_nulls(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups
 def sum_doubles(groups: Groups, values: npt.NDArray[np.generic]) -> Doubles:
     """The sum of each group in floating point; 0.0 without rows."""
     if groups.size == 1:
-        return np.array([values.sum(dtype=np.float64)])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.array([values.sum(dtype=np.float64)])
     sums = np.bincount(groups.ids, weights=values, minlength=groups.size)
     return sums.astype(np.float64, copy=False)
 
