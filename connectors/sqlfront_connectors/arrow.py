@@ -2,7 +2,8 @@
 (pandas, polars, DuckDB relations). The data is taken over by reference where its types are the engine's, and
 converted once otherwise."""
 
-from typing import Protocol, runtime_checkable
+import itertools
+from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -13,6 +14,8 @@ from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import LazyStatistics
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import Expr
+
+_identities: Final = itertools.count(1)
 
 
 @runtime_checkable
@@ -28,6 +31,7 @@ class ArrowSnapshot:
 
     def __init__(self, name: str, schema: pa.Schema, batches: tuple[pa.RecordBatch, ...]) -> None:
         self._name = name
+        self._resource = f"arrow:{next(_identities)}"
         self._batches = batches
         self._statistics = TableStatistics(
             rows=sum(batch.num_rows for batch in batches),
@@ -51,10 +55,9 @@ class ArrowSnapshot:
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """Slices of the batches."""
-        resource = f"arrow:{id(self)}"
         segments = tuple(Segment(batch) for batch in self._batches)
-        source = MemoryScan(resource, self._name, request.columns, limit=request.limit)
-        return ScanPlan(source, {resource: segments})
+        source = MemoryScan(self._resource, self._name, request.columns, limit=request.limit)
+        return ScanPlan(source, {self._resource: segments})
 
 
 class ArrowTable:

@@ -83,14 +83,17 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
     """The array in physical form of the logical type, which is :func:`logical_type` of its own (or a wider
     one).
 
-    Nanoseconds are cut to microseconds, as Spark does. Dictionaries of strings with int32 indices stay.
+    Nanoseconds are cut to microseconds, as Spark does. Dictionaries of strings with int32 indices stay,
+    unless null is one of their values: the engine looks for nulls among the indices only.
     """
     form = physical(logical)
     array = without_validity(array)
     if array.type == form:
         return array
     if form == STRING and pa.types.is_dictionary(array.type):
+        if array.dictionary.null_count:
+            return array.dictionary_decode().cast(STRING).dictionary_encode()
         return array if array.type == DICTIONARY_STRING else array.cast(DICTIONARY_STRING)
-    if pa.types.is_timestamp(array.type):
+    if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
         return array.cast(form, safe=False)
     return array.cast(form)

@@ -10,11 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from sqlfront_connectors import registry
-from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.base import ScanRequest, Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.partition_values import infer
 from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_engine.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Call, Column, Expr, Literal
+from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.testing import CountingMemory
 from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, ddl, decimal
 from tests.connectors.reading import read
 
@@ -150,7 +153,41 @@ def test_inserts_make_partition_directories_and_read_them_back(tmp_path: Path) -
     assert (tmp_path / "t" / "p=a%2Fb" / "d=__HIVE_DEFAULT_PARTITION__").is_dir()
 
 
+def test_partition_directories_are_named_as_spark_names_them(tmp_path: Path) -> None:
+    made = owned("parquet", tmp_path, pa.schema([("a", BIGINT), ("p", STRING)]), "p")
+    texts = ["é[1]", "", "a b", "é[1]"]
+    insert_all(made, [pa.RecordBatch.from_pydict({"a": [1, 2, 3, 4], "p": texts})])
+
+    names = {path.name for path in tmp_path.rglob("p=*")}
+    assert names == {"p=é%5B1%5D", "p=__HIVE_DEFAULT_PARTITION__", "p=a b"}
+    assert sorted(rows(made), key=str) == [(1, "é[1]"), (2, None), (3, "a b"), (4, "é[1]")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"), [(BOOLEAN, "maybe"), (INT, "99999999999"), (decimal(3, 1), "1000"), (DATE, "soon")]
+)
+def test_a_directory_that_does_not_fit_a_declared_type_is_an_error(
+    tmp_path: Path, kind: pa.DataType, text: str
+) -> None:
+    (tmp_path / f"p={text}").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / f"p={text}" / "t.parquet")
+    schema = pa.schema([("a", BIGINT), ("p", kind)])
+    definition = TableDefinition("t", schema, location=str(tmp_path), partitioned_by=("p",))
+
+    with pytest.raises(OperationalError, match="INVALID_PARTITION_VALUE"):
+        rows(registry.create("parquet", definition))
+
+
 # ---- Parquet
+
+
+def test_a_column_is_not_judged_by_a_field_of_the_same_path(tmp_path: Path) -> None:
+    data = pa.table({"a": pa.array([{"b": 1}]), "a.b": pa.array([100])})
+    pq.write_table(data, tmp_path / "t.parquet")
+    made = table("parquet", tmp_path)
+
+    assert rows(made, compare("equal", Column(BIGINT, 1), 100)) == [({"b": 1}, 100)]
+    assert rows(made, compare("equal", Column(BIGINT, 1), 1)) == []
 
 
 def test_row_groups_that_a_filter_rules_out_are_not_read(tmp_path: Path) -> None:
@@ -323,6 +360,36 @@ def test_doubled_quotes_need_the_option_that_makes_them_mean_one(tmp_path: Path)
     assert rows(table("csv", tmp_path, escape='"')) == [("1", 'q"uote')]
 
 
+def test_long_fields_in_records_of_other_lengths(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "a,b\n" + "x" * 200_000 + "\n")
+
+    assert [len(str(row[0])) for row in rows(table("csv", tmp_path))] == [1, 200_000]
+
+
+def test_a_csv_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"a,\xff\n1\n")
+
+    with pytest.raises(OperationalError, match="FAILED_READ_FILE"):
+        table("csv", tmp_path)
+
+
+def test_an_unknown_encoding_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotSupportedError, match="encoding nope"):
+        table("csv", tmp_path, pa.schema([("a", STRING)]), encoding="nope")
+
+
+def test_text_files_are_charged_while_they_are_read(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", "x\n" * 1000)
+    plan = table("csv", tmp_path).snapshot().scan(ScanRequest((0,)))
+    memory = CountingMemory()
+    steps = plan.source.run(ProcessorContext("scan", memory, resources=plan.resources))
+    next(steps)
+
+    assert memory.held > 2000
+    assert list(steps) == []
+    assert memory.held == 0
+
+
 def test_an_empty_csv_has_no_columns(tmp_path: Path) -> None:
     write(tmp_path / "a.csv", "")
 
@@ -389,6 +456,55 @@ def test_json_lines_that_do_not_parse(tmp_path: Path) -> None:
         table("json", tmp_path)
 
 
+def test_json_round_trip_of_every_type(tmp_path: Path) -> None:
+    schema = pa.schema(
+        [
+            ("d", decimal(20, 2)),
+            ("b", pa.binary()),
+            ("f", DOUBLE),
+            ("t", TIMESTAMP),
+            ("m", pa.map_(STRING, DATE)),
+            ("s", pa.struct([("x", decimal(5, 1)), ("y", pa.list_(pa.binary()))])),
+        ]
+    )
+    moment = datetime.datetime(2020, 1, 1, 1, 2, 3, 500_000, tzinfo=datetime.UTC)
+    values: list[list[object]] = [
+        [Decimal("123456789012345678.90"), None],
+        [b"\x00\xff", None],
+        [math.inf, None],
+        [moment, None],
+        [[("k", datetime.date(2020, 1, 1))], None],
+        [{"x": Decimal("1.5"), "y": [b"z", None]}, None],
+    ]
+    arrays = [pa.array(column, field.type) for column, field in zip(values, schema, strict=True)]
+    made = owned("json", tmp_path, schema)
+    insert_all(made, [pa.RecordBatch.from_arrays(arrays, schema=schema)])
+
+    (path,) = tmp_path.rglob("*.json")
+    first, second = path.read_text(encoding="utf-8").splitlines()
+    assert first.startswith(
+        '{"d":123456789012345678.90,"b":"AP8=","f":"Infinity","t":"2020-01-01T01:02:03.500Z",'
+    )
+    assert first.endswith('"m":{"k":"2020-01-01"},"s":{"x":1.5,"y":["eg==",null]}}')
+    assert second == "{}"
+    assert rows(made) == [tuple(column[row] for column in values) for row in (0, 1)]
+
+
+def test_a_json_value_of_another_class_is_null_or_refused(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", '{"a": 1, "b": [1]}\n')
+    schema = pa.schema([("a", pa.list_(BIGINT)), ("b", pa.list_(BIGINT))])
+
+    assert rows(table("json", tmp_path, schema)) == [(None, [1])]
+    with pytest.raises(DataError, match="'1' is no array<bigint> for column `a`"):
+        rows(table("json", tmp_path, schema, mode="FAILFAST"))
+
+
+def test_json_of_endless_depth_does_not_parse(tmp_path: Path) -> None:
+    write(tmp_path / "a.json", "[" * 100_000)
+
+    assert rows(table("json", tmp_path, pa.schema([("a", BIGINT)]))) == [(None,)]
+
+
 # ---- versions and ownership
 
 
@@ -403,6 +519,58 @@ def test_an_owned_directory_goes_when_its_last_reader_has_gone(tmp_path: Path) -
     assert read(reader, [0]) == [{"a": 1}]
     del reader
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def owned(format_name: str, home: Path, schema: pa.Schema, *partitioned_by: str) -> WritableTable:
+    definition = TableDefinition("t", schema, home=str(home), partitioned_by=partitioned_by)
+    made = registry.create(format_name, definition)
+    assert isinstance(made, WritableTable)
+    return made
+
+
+def test_a_reader_keeps_its_files_whatever_later_versions_did(tmp_path: Path) -> None:
+    made = owned("parquet", tmp_path, pa.schema([("a", BIGINT)]))
+    insert_all(made, [pa.RecordBatch.from_pydict({"a": [1]})])
+    reader = made.snapshot()
+    insert_all(made, [pa.RecordBatch.from_pydict({"a": [2]})])
+    insert_all(made, [pa.RecordBatch.from_pydict({"a": [3]})], overwrite=True)
+
+    assert read(reader, [0]) == [{"a": 1}]
+    assert len(list(tmp_path.rglob("*.parquet"))) == 2  # what nobody can read any more has gone
+    made.drop()
+    assert read(reader, [0]) == [{"a": 1}]
+    del reader
+    assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_a_refresh_keeps_the_files_of_readers(tmp_path: Path) -> None:
+    made = owned("parquet", tmp_path, pa.schema([("a", BIGINT)]))
+    insert_all(made, [pa.RecordBatch.from_pydict({"a": [1]})])
+    reader = made.snapshot()
+    assert isinstance(made, FileTable)
+    made.refresh()
+    insert_all(made, [pa.RecordBatch.from_pydict({"a": [2]})], overwrite=True)
+
+    assert read(reader, [0]) == [{"a": 1}]
+
+
+@pytest.mark.parametrize("rows_inserted", [0, 2])
+def test_a_dropped_table_leaves_no_directory(tmp_path: Path, rows_inserted: int) -> None:
+    made = owned("parquet", tmp_path, pa.schema([("a", BIGINT), ("p", STRING)]), "p")
+    batch = pa.RecordBatch.from_pydict({"a": [1, 2], "p": ["x", "y"]}).slice(0, rows_inserted)
+    insert_all(made, [batch] if rows_inserted else [])
+    made.drop()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_insert_leaves_no_file(tmp_path: Path) -> None:
+    made = owned("json", tmp_path, pa.schema([("a", pa.map_(INT, INT))]))
+    batch = pa.RecordBatch.from_arrays([pa.array([[(1, 2)]], pa.map_(INT, INT))], names=["a"])
+    with pytest.raises(NotSupportedError, match="to_json of map<int,int>"):
+        insert_all(made, [batch])
+
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_others_files_stay_when_a_table_is_dropped(tmp_path: Path) -> None:

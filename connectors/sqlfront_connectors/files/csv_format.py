@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from sqlfront_connectors.files.conversion import convert, malformed, try_cast
-from sqlfront_connectors.files.failures import file_missing, file_unreadable
+from sqlfront_connectors.files.failures import reading
 from sqlfront_connectors.files.options import check_options, fails_fast, is_on
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, scalar
@@ -34,6 +34,8 @@ _INFERENCE: Final = (
     (BOOLEAN, r"^(?i:true|false)$"),
 )
 _NUMBERS: Final = (INT, BIGINT, decimal(38, 0), DOUBLE)
+#: Characters of a field in a file whose records are of different lengths.
+_MAX_FIELD: Final = 1 << 30
 #: A doubled quote that isn't an empty field; without ``escape '"'`` Spark keeps such a field unparsed.
 _DOUBLED: Final = b'(?:[^%s\n\r"]""|""[^%s\n\r"])'
 
@@ -98,7 +100,7 @@ def _line(texts: Sequence[str | None], options: Mapping[str, str]) -> str:
 
 def _read_texts(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
     """Batches of string columns under ``names``."""
-    try:
+    with reading(path):
         source = _source(path, options)
         try:
             batches = list(_arrow_batches(source, options, names))
@@ -110,10 +112,6 @@ def _read_texts(path: str, options: Mapping[str, str], names: tuple[str, ...]) -
             if fails_fast(options):
                 raise malformed(path, str(error)) from error
             batches = [_ragged(path, options, names)]
-    except FileNotFoundError as error:
-        raise file_missing(path) from error
-    except (OSError, pa.ArrowException) as error:
-        raise file_unreadable(path, error) from error
     null_text = options["nullvalue"]
     for batch in batches:
         yield _without(batch, null_text) if null_text else batch
@@ -129,10 +127,10 @@ def _arrow_batches(
         quoted_strings_can_be_null=not options["nullvalue"],
     )
     skipped = 1 if is_on(options, "header") else 0
-    reading = arrow_csv.ReadOptions(
+    read_options = arrow_csv.ReadOptions(
         use_threads=False, column_names=list(names), skip_rows=skipped, encoding=options["encoding"]
     )
-    yield from arrow_csv.open_csv(source, reading, _parse_options(options), convert_options)
+    yield from arrow_csv.open_csv(source, read_options, _parse_options(options), convert_options)
 
 
 def _parse_options(options: Mapping[str, str]) -> arrow_csv.ParseOptions:
@@ -174,6 +172,8 @@ def _source(path: str, options: Mapping[str, str]) -> str | pa.BufferReader:
 def _ragged(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> pa.RecordBatch:
     """All records, filled up with nulls or cut to the number of names."""
     escape = options["escape"] if options["escape"] != options["quote"] else None
+    # Python's parser takes fields for broken that are longer than that, for the whole process.
+    csv.field_size_limit(max(csv.field_size_limit(), _MAX_FIELD))
     with open(path, encoding=options["encoding"], newline="") as file:
         records = [
             record
@@ -205,17 +205,14 @@ def _without(batch: pa.RecordBatch, null_text: str) -> pa.RecordBatch:
 
 def _column_names(path: str, options: Mapping[str, str]) -> tuple[str, ...]:
     header = is_on(options, "header")
-    reading = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
-    try:
-        names = arrow_csv.open_csv(path, reading, _parse_options(options)).schema.names
-    except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
-            return ()
-        names = _first_record(path, options)
-    except FileNotFoundError as error:
-        raise file_missing(path) from error
-    except OSError as error:
-        raise file_unreadable(path, error) from error
+    read_options = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
+    with reading(path):
+        try:
+            names = arrow_csv.open_csv(path, read_options, _parse_options(options)).schema.names
+        except pa.ArrowInvalid as error:
+            if "Empty CSV" in str(error):
+                return ()
+            names = _first_record(path, options)
     return tuple(name if header and name else f"_c{index}" for index, name in enumerate(names))
 
 

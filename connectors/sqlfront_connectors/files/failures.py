@@ -1,5 +1,11 @@
 """Errors of files that can't be read."""
 
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
 from sqlfront_engine.errors import OperationalError
 
 
@@ -20,3 +26,14 @@ def file_unreadable(path: str, error: Exception) -> OperationalError:
         condition="FAILED_READ_FILE.NO_HINT",
         sqlstate="KD001",
     )
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """What goes wrong with the file inside becomes one of these errors."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise file_missing(path) from error
+    except (OSError, UnicodeError, csv.Error, pa.ArrowException) as error:
+        raise file_unreadable(path, error) from error

@@ -6,6 +6,7 @@ As in Spark, names that begin with ``_`` or ``.`` are ignored, at every level, e
 
 import glob
 import os
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -15,14 +16,28 @@ from sqlfront_engine.errors import OperationalError
 
 #: What stands for null in a partition directory's name.
 NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+#: What can't stand in a directory's name for itself.
+_SPECIAL = re.compile(r"""[\x01-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
 
 
-class DataFile(msgspec.Struct, frozen=True):
-    """A file, and the raw values of its partition directories by (original) column name; None = null."""
+class DataFile(msgspec.Struct, frozen=True, weakref=True):
+    """A file, and the raw values of its partition directories by (original) column name; None = null.
+
+    All versions of a table that have a file share its object, so that its end says that nobody reads it.
+    """
 
     path: str
     size: int
     partition: tuple[tuple[str, str | None], ...] = msgspec.field(default=())
+
+
+def escape(text: str) -> str:
+    """A name or value as Spark writes it into a directory's name.
+
+    >>> escape("a/b é")
+    'a%2Fb é'
+    """
+    return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def list_files(location: str) -> tuple[DataFile, ...]:

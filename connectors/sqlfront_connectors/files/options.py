@@ -1,5 +1,6 @@
 """Options of the text formats."""
 
+import codecs
 from collections.abc import Mapping
 from typing import Final
 
@@ -43,6 +44,10 @@ def check_options(format_name: str, options: Mapping[str, str]) -> dict[str, str
         raise NotSupportedError(
             f"mode {merged['mode']} of USING {format_name}; known are PERMISSIVE and FAILFAST"
         )
+    try:
+        codecs.lookup(merged.get("encoding", "UTF-8"))
+    except LookupError:
+        raise NotSupportedError(f"encoding {merged['encoding']} of USING {format_name}") from None
     return merged
 
 

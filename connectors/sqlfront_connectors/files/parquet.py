@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.failures import file_missing, file_unreadable
+from sqlfront_connectors.files.failures import reading
 from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_connectors.forms import logical_type
 from sqlfront_engine.expressions import Expr
@@ -24,12 +24,8 @@ def open_file(path: str, dictionaries: Sequence[str] = ()) -> "pq.ParquetFile":
     """The file, or an OperationalError that names it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is read
 
-    try:
+    with reading(path):
         return pq.ParquetFile(path, read_dictionary=list(dictionaries))
-    except FileNotFoundError as error:
-        raise file_missing(path) from error
-    except (pa.ArrowException, OSError) as error:
-        raise file_unreadable(path, error) from error
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str]) -> pa.Schema:
@@ -65,6 +61,7 @@ class ParquetReader:
         self._path = path
         plain = open_file(path)
         self._metadata = plain.metadata
+        self._leaves = _top_level_leaves(plain.schema_arrow)
         present = {name.lower(): name for name in plain.schema_arrow.names}
         self._names = [present[name.lower()] for name in names if name.lower() in present]
         strings = [
@@ -84,25 +81,14 @@ class ParquetReader:
 
     def read(self, row_group: int) -> Iterator[pa.RecordBatch]:
         """Batches of the wanted columns that the file has, under their names in the file."""
-        try:
+        with reading(self._path):
             yield from self._file.iter_batches(
                 BATCH_ROWS, row_groups=[row_group], columns=self._names, use_threads=False
             )
-        except (pa.ArrowException, OSError) as error:
-            raise file_unreadable(self._path, error) from error
-
-    def _column_index(self, name: str) -> int | None:
-        group = self._metadata.row_group(0) if self._metadata.num_row_groups else None
-        if group is None:
-            return None
-        for index in range(group.num_columns):
-            if group.column(index).path_in_schema.lower() == name.lower():
-                return index
-        return None
 
     def _has_few_values(self, name: str) -> bool:
-        index = self._column_index(name)
-        if index is None:
+        index = self._leaves.get(name.lower())
+        if index is None or not self._metadata.num_row_groups:
             return False
         chunk = self._metadata.row_group(0).column(index)
         return (
@@ -113,7 +99,7 @@ class ParquetReader:
         if ordinal >= len(self._schema):
             return None
         field = self._schema.field(ordinal)
-        index = self._column_index(field.name)
+        index = self._leaves.get(field.name.lower())
         if index is None or pa.types.is_timestamp(field.type):
             return None
         chunk = self._metadata.row_group(row_group).column(index)
@@ -124,6 +110,25 @@ class ParquetReader:
         if not statistics.has_min_max:
             return Bounds(nulls=nulls, rows=chunk.num_values)
         return Bounds(statistics.min, statistics.max, nulls, chunk.num_values)
+
+
+def _top_level_leaves(schema: pa.Schema) -> dict[str, int]:
+    """The numbers of the column chunks of columns that aren't nested, by lower-case name. (By their paths a
+    column ``a.b`` and a field ``b`` of a column ``a`` couldn't be told apart.)"""
+    numbers: dict[str, int] = {}
+    number = 0
+    for field in schema:
+        if not pa.types.is_nested(field.type):
+            numbers[field.name.lower()] = number
+        number += _leaf_count(field.type)
+    return numbers
+
+
+def _leaf_count(data_type: pa.DataType) -> int:
+    """How many column chunks a column of the type has."""
+    if not pa.types.is_nested(data_type):
+        return 1
+    return sum(_leaf_count(data_type.field(index).type) for index in range(data_type.num_fields))
 
 
 def write(path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:

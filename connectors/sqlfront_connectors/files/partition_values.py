@@ -9,13 +9,15 @@ import datetime
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final
+from typing import Final, TypeVar
 
 import pyarrow as pa
 
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+
+Number = TypeVar("Number", int, Decimal)
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?")
@@ -76,7 +78,7 @@ def partition_value(text: str | None, data_type: pa.DataType) -> object:
         return None
     try:
         return _parse(text, data_type)
-    except (ValueError, ArithmeticError) as error:
+    except (ValueError, ArithmeticError, KeyError) as error:
         raise OperationalError(
             f"partition directory value {text!r} is no {data_type}",
             condition="INVALID_PARTITION_VALUE",
@@ -86,11 +88,14 @@ def partition_value(text: str | None, data_type: pa.DataType) -> object:
 
 def _parse(text: str, data_type: pa.DataType) -> object:
     if pa.types.is_integer(data_type):
-        return int(text)
+        bound = 1 << (data_type.bit_width - 1)
+        return _within(int(text), -bound <= int(text) < bound)
     if pa.types.is_floating(data_type):
         return float(text.rstrip("dDfF") or text)
     if pa.types.is_decimal(data_type):
-        return Decimal(text)
+        value = round(Decimal(text), data_type.scale)
+        bound = 10 ** (data_type.precision - data_type.scale)
+        return _within(value, abs(value) < bound)
     if pa.types.is_boolean(data_type):
         return {"true": True, "false": False}[text.lower()]
     if data_type == DATE:
@@ -105,6 +110,12 @@ def _parse(text: str, data_type: pa.DataType) -> object:
         )
         return moment if data_type.tz else moment.replace(tzinfo=None)
     return text
+
+
+def _within(value: Number, fits: bool) -> Number:
+    if not fits:
+        raise ValueError(f"{value} is out of range")
+    return value
 
 
 def _is(text: str, data_type: pa.DataType) -> bool:

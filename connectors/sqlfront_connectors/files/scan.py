@@ -1,7 +1,7 @@
 """The source of a file table."""
 
 from collections.abc import Generator, Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import pyarrow as pa
 
@@ -16,6 +16,9 @@ from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.types import physical
+
+#: A byte of a text or Parquet file is about that many in memory.
+EXPANSION: Final = 3
 
 
 class FileScan(Processor, frozen=True):
@@ -39,7 +42,7 @@ class FileScan(Processor, frozen=True):
         if not isinstance(version, FileVersion):
             raise InternalError(f"{self.resource} is no version of a file table")
         left = self.limit
-        for batch in self._read(version, context.global_index, context.total_parallelism):
+        for batch in self._read(version, context):
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
@@ -47,8 +50,8 @@ class FileScan(Processor, frozen=True):
             if left == 0:
                 return
 
-    def _read(self, version: FileVersion, share: int, shares: int) -> Iterator[pa.RecordBatch]:
-        number = 0
+    def _read(self, version: FileVersion, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+        number, share, shares = 0, context.global_index, context.total_parallelism
         for file in version.files:
             if not self._file_may_match(file, version):
                 continue
@@ -56,8 +59,12 @@ class FileScan(Processor, frozen=True):
                 number = yield from self._read_parquet(file, version, number, share, shares)
                 continue
             if number % shares == share:
+                # The whole of a text file is in memory while it is read.
+                held = file.size * EXPANSION
+                context.memory.charge(held)
                 for batch in self._read_text(file, version):
                     yield self._complete(batch, file, version)
+                context.memory.release(held)
             number += 1
 
     def _read_parquet(

@@ -1,5 +1,6 @@
 """File tables: ``CREATE TABLE ... USING parquet|csv|json`` and ``parquet.`path` ``."""
 
+import contextlib
 import itertools
 import os
 import tempfile
@@ -7,18 +8,20 @@ import threading
 import uuid
 from collections.abc import Iterator
 from typing import Final
-from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableDefinition, TableStatistics
 from sqlfront_connectors.files import csv_format, json_format, parquet
-from sqlfront_connectors.files.listing import NULL_DIRECTORY, DataFile, list_files
+from sqlfront_connectors.files.listing import NULL_DIRECTORY, DataFile, escape, list_files
 from sqlfront_connectors.files.options import check_options
 from sqlfront_connectors.files.partition_values import partition_fields
-from sqlfront_connectors.files.scan import FileScan
-from sqlfront_connectors.files.version import FileVersion, delete_files
-from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_connectors.files.scan import EXPANSION, FileScan
+from sqlfront_connectors.files.version import FileVersion, delete_file, delete_when_unread
+from sqlfront_engine.columns.batches import gather_batch
+from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column, Expr
@@ -26,8 +29,8 @@ from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.types import STRING, is_decimal, is_string
 
 _identities: Final = itertools.count(1)
-#: A compressed byte of a text or Parquet file is about that many in memory.
-_EXPANSION: Final = 3
+#: Names and texts of the partition directories above a file; None = null.
+_Partition = tuple[tuple[str, str | None], ...]
 
 
 class FileSnapshot:
@@ -36,26 +39,26 @@ class FileSnapshot:
     def __init__(self, name: str, identity: str, version: FileVersion) -> None:
         self._name = name
         self._resource = f"{identity}@{version.number}"
-        self._version = version
+        self.files = version
         self._statistics: TableStatistics | None = None
 
     @property
     def version(self) -> int:
         """Grows with every insert and refresh."""
-        return self._version.number
+        return self.files.number
 
     @property
     def statistics(self) -> TableStatistics:
         """Rows by the footers of Parquet files; bytes by the files' sizes."""
         if self._statistics is None:
-            size = sum(file.size for file in self._version.files)
-            self._statistics = TableStatistics(rows=self._rows(), size=size * _EXPANSION)
+            size = sum(file.size for file in self.files.files)
+            self._statistics = TableStatistics(rows=self._rows(), size=size * EXPANSION)
         return self._statistics
 
     def _rows(self) -> int | None:
-        if self._version.format != "parquet":
+        if self.files.format != "parquet":
             return None
-        return sum(parquet.row_count(file.path) for file in self._version.files)
+        return sum(parquet.row_count(file.path) for file in self.files.files)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: filters only skip files and row groups."""
@@ -64,7 +67,7 @@ class FileSnapshot:
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of the files that the filters leave."""
         source = FileScan(self._resource, self._name, request.columns, request.filters, request.limit)
-        return ScanPlan(source, {self._resource: self._version})
+        return ScanPlan(source, {self._resource: self.files})
 
 
 class FileTable:
@@ -77,17 +80,17 @@ class FileTable:
         self._managed = managed
         self._writer = threading.Lock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
-        self._version = version
+        self._current = FileSnapshot(name, self._identity, version)
 
     @property
     def schema(self) -> pa.Schema:
         """Data columns, then partition columns."""
-        return self._version.schema
+        return self.version.schema
 
     @property
     def format(self) -> str:
         """``parquet``, ``csv`` or ``json``."""
-        return self._version.format
+        return self.version.format
 
     @property
     def partitioning(self) -> Partitioning | None:
@@ -97,25 +100,30 @@ class FileTable:
     @property
     def partition_columns(self) -> tuple[str, ...]:
         """Names of the hive partition columns."""
-        return tuple(self._version.partition_schema.names)
+        return tuple(self.version.partition_schema.names)
 
     def snapshot(self) -> FileSnapshot:
         """The files as they were listed last."""
-        return FileSnapshot(self.name, self._identity, self._version)
+        return self._current
 
     def refresh(self) -> None:
         """List the files anew (REFRESH TABLE)."""
         with self._writer:
-            self._publish(list_files(self.location) if os.path.exists(self.location) else ())
+            known = {file: file for file in self.version.files}
+            found = list_files(self.location) if os.path.exists(self.location) else ()
+            self._publish(tuple(known.get(file, file) for file in found))
 
     def drop(self) -> None:
-        """Remove the directory of a managed table once no reader holds a version of it; others' files
-        stay."""
+        """Remove the directory of a managed table once no reader holds a file of it; others' files stay."""
         with self._writer:
-            last = self._version
+            last = self.version
             self._publish(())
-            if self._managed:
-                last.delete_when_unread(tuple(file.path for file in last.files))
+        if self._managed:
+            for file in last.files:
+                delete_when_unread(file, self.location)
+            if not last.files:
+                with contextlib.suppress(OSError):
+                    os.rmdir(self.location)
 
     def begin_insert(self, *, overwrite: bool = False) -> "FileWrite":
         """An insert whose files appear together at its commit."""
@@ -124,14 +132,15 @@ class FileTable:
     def add_files(self, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
         """Publish a version with the files added, or with only them."""
         with self._writer:
-            last = self._version
+            last = self.version
             self._publish(files if overwrite else last.files + files)
-            if overwrite:
-                last.delete_when_unread(tuple(file.path for file in last.files))
+        if overwrite:
+            for file in last.files:
+                delete_when_unread(file)
 
     def _publish(self, files: tuple[DataFile, ...]) -> None:
-        last = self._version
-        self._version = FileVersion(
+        last = self.version
+        version = FileVersion(
             last.number + 1,
             last.format,
             files,
@@ -140,15 +149,16 @@ class FileTable:
             last.schema,
             last.options,
         )
+        self._current = FileSnapshot(self.name, self._identity, version)
 
     @property
     def version(self) -> FileVersion:
         """The current version."""
-        return self._version
+        return self._current.files
 
 
 class FileWrite:
-    """Rows on their way into a file table, staged in a hidden directory of the table."""
+    """Rows on their way into a file table; its files have hidden names until they are all there."""
 
     def __init__(self, table: FileTable, *, overwrite: bool) -> None:
         self._table = table
@@ -169,59 +179,73 @@ class FileWrite:
         try:
             os.makedirs(self._table.location, exist_ok=True)
             for partition, batches in self._by_partition():
-                written.append(self._write(partition, batches))
+                hidden, file = self._place(partition)
+                written.append((hidden, file))
+                self._write(hidden, batches)
             for hidden, file in written:
                 os.rename(hidden, file.path)
-        except (OSError, pa.ArrowException) as error:
-            delete_files(tuple(path for hidden, file in written for path in (hidden, file.path)))
+            files = tuple(replace(file, size=os.path.getsize(file.path)) for _, file in written)
+        except BaseException as error:
+            for hidden, file in written:
+                delete_file(hidden)
+                delete_file(file.path)
+            if not isinstance(error, OSError | pa.ArrowException):
+                raise
             raise OperationalError(
                 f"table {self._table.name}: can't write to {self._table.location}: {error}"
             ) from error
-        self._table.add_files(tuple(file for _, file in written), overwrite=self._overwrite)
+        self._table.add_files(files, overwrite=self._overwrite)
         return sum(batch.num_rows for batch in self._batches)
 
-    def _by_partition(self) -> Iterator[tuple[tuple[tuple[str, str | None], ...], list[pa.RecordBatch]]]:
+    def _by_partition(self) -> Iterator[tuple[_Partition, list[pa.RecordBatch]]]:
         """Rows by the texts of their partition directories, without the partition columns."""
         version = self._table.version
         width = len(version.data_schema)
         if not len(version.partition_schema):
             yield (), self._batches
             return
-        groups: dict[tuple[tuple[str, str | None], ...], list[pa.RecordBatch]] = {}
+        names = version.partition_schema.names
+        groups: dict[_Partition, list[pa.RecordBatch]] = {}
         for batch in self._batches:
             data = batch.select(list(range(width)))
             texts = [
                 evaluate(Cast(STRING, Column(field.type, width + index)), batch, Settings()).cast(STRING)
                 for index, field in enumerate(version.partition_schema)
             ]
-            keys = list(zip(*(to_python(column) for column in texts), strict=True))
-            for key in dict.fromkeys(keys):
-                mask = from_values([other == key for other in keys], pa.bool_())
-                named = tuple(zip(version.partition_schema.names, key, strict=True))
-                groups.setdefault(named, []).append(data.filter(mask))
+            grouping = group_rows(texts, batch.num_rows)
+            order = np.argsort(grouping.ids, kind="stable")
+            starts = np.searchsorted(grouping.ids[order], np.arange(grouping.size + 1)).tolist()
+            for number, row in enumerate(grouping.rows.tolist()):
+                # An empty text has no directory of its own, as in Spark.
+                key = tuple(
+                    (name, column[row].as_py() or None) for name, column in zip(names, texts, strict=True)
+                )
+                rows = gather_batch(data, order[starts[number] : starts[number + 1]])
+                groups.setdefault(key, []).append(rows)
         yield from groups.items()
 
-    def _write(
-        self, partition: tuple[tuple[str, str | None], ...], batches: list[pa.RecordBatch]
-    ) -> tuple[str, DataFile]:
-        version = self._table.version
+    def _place(self, partition: _Partition) -> tuple[str, DataFile]:
+        """The hidden path of a new file, and the file."""
         directories = [
-            f"{quote(name)}={NULL_DIRECTORY if value is None else quote(value, safe=' ')}"
+            f"{escape(name)}={NULL_DIRECTORY if value is None else escape(value)}"
             for name, value in partition
         ]
         directory = os.path.join(self._table.location, *directories)
-        os.makedirs(directory, exist_ok=True)
-        name = f"part-{uuid.uuid4()}.{version.format}"
-        hidden = os.path.join(directory, f".{name}")
-        plain = [_plain(batch, version.data_schema) for batch in batches]
+        name = f"part-{uuid.uuid4()}.{self._table.format}"
+        return os.path.join(directory, f".{name}"), DataFile(os.path.join(directory, name), 0, partition)
+
+    def _write(self, hidden: str, batches: list[pa.RecordBatch]) -> None:
+        version = self._table.version
+        os.makedirs(os.path.dirname(hidden), exist_ok=True)
         match version.format:
             case "parquet":
+                plain = [_plain(batch, version.data_schema) for batch in batches]
                 parquet.write(hidden, plain, version.data_schema)
             case "csv":
                 csv_format.write(hidden, batches, version.data_schema, version.options)
             case _:
+                plain = [_plain(batch, version.data_schema) for batch in batches]
                 json_format.write(hidden, plain)
-        return hidden, DataFile(os.path.join(directory, name), os.path.getsize(hidden), partition)
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

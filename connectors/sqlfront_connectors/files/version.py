@@ -1,4 +1,4 @@
-"""One version of a file table: which files, with which schema. Files that a later version no longer has are
+"""One version of a file table: which files, with which schema. Files that later versions no longer have are
 deleted when nobody holds a version with them any more."""
 
 import contextlib
@@ -13,7 +13,7 @@ from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.partition_values import partition_value
 
 
-class FileVersion(msgspec.Struct, frozen=True, eq=False, weakref=True):
+class FileVersion(msgspec.Struct, frozen=True, eq=False):
     """``schema`` = ``data_schema`` followed by ``partition_schema`` (logical types)."""
 
     number: int
@@ -31,13 +31,21 @@ class FileVersion(msgspec.Struct, frozen=True, eq=False, weakref=True):
             partition_value(raw.get(column.name.lower()), column.type) for column in self.partition_schema
         )
 
-    def delete_when_unread(self, paths: tuple[str, ...]) -> None:
-        """Delete the files once this version is no longer referenced."""
-        weakref.finalize(self, delete_files, paths)
+
+def delete_when_unread(file: DataFile, root: str | None = None) -> None:
+    """Delete the file once no version of its table is referenced that has it; with ``root`` also its
+    directories up to there, as far as they are empty."""
+    weakref.finalize(file, delete_file, file.path, root)
 
 
-def delete_files(paths: tuple[str, ...]) -> None:
-    """Delete files that may already be gone."""
-    for path in paths:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
+def delete_file(path: str, root: str | None = None) -> None:
+    """Delete a file that may already be gone, and with ``root`` the directories that it leaves empty."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    directory = os.path.dirname(path)
+    while root is not None and os.path.commonpath([root, directory]) == root:
+        try:
+            os.rmdir(directory)
+        except OSError:  # something else is in it
+            return
+        directory = os.path.dirname(directory)
