@@ -16,7 +16,7 @@
 
 import itertools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import RLock
 from types import TracebackType
 from typing import Final, Self
@@ -26,18 +26,21 @@ import msgspec
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.execution import Execution
-from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, plan_execution
+from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, ExecutionPlan, Member, plan_execution
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
+from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.scheduler import (
     Clock,
     CooperativeWorkers,
+    Dedicated,
     DedicatedThreads,
     InlineRunner,
     SystemClock,
+    Workers,
     available_cores,
 )
 from sqlfront_engine.settings import Settings
@@ -54,6 +57,10 @@ class JobConfig(msgspec.Struct, frozen=True):
     thread that reads the result or joins, also non-cooperative processors; one instance per vertex unless
     the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None = as many as
     there are workers (one for inline jobs). ``order_seed``: run an inline job's tasklets in a random order.
+
+    In a cluster: ``required_partitions`` are those that the job reads (None = all, and no member is pruned),
+    ``required_members`` those that it needs besides, ``statistics`` whether the other members report their
+    tasklets' counters.
     """
 
     settings: Settings = DEFAULT_SETTINGS
@@ -64,6 +71,9 @@ class JobConfig(msgspec.Struct, frozen=True):
     parallelism: int | None = None
     partition_count: int = DEFAULT_PARTITIONS
     order_seed: int | None = None
+    required_partitions: frozenset[int] | None = None
+    required_members: tuple[str, ...] = ()
+    statistics: bool = False
 
 
 DEFAULT_CONFIG: Final = JobConfig()
@@ -82,14 +92,20 @@ class EngineStatistics(msgspec.Struct, frozen=True):
 class Engine:
     """Runs DAGs in this process. ``workers``: cooperative threads (None = one per core), started with the
     first job that needs them. ``memory_limit``: bytes that all jobs' operators may hold together (None =
-    six tenths of the machine's)."""
+    six tenths of the machine's). ``threads`` replaces those who run tasklets, as a simulation does."""
 
     def __init__(
-        self, workers: int | None = None, clock: Clock | None = None, memory_limit: int | None = None
+        self,
+        workers: int | None = None,
+        clock: Clock | None = None,
+        memory_limit: int | None = None,
+        threads: tuple[Workers, Dedicated] | None = None,
     ) -> None:
-        self._workers = CooperativeWorkers(available_cores() if workers is None else workers)
-        self._dedicated = DedicatedThreads()
-        self._clock: Clock = SystemClock() if clock is None else clock
+        self._workers, self._dedicated = threads or (
+            CooperativeWorkers(available_cores() if workers is None else workers),
+            DedicatedThreads(),
+        )
+        self.clock: Clock = SystemClock() if clock is None else clock
         limit = int(_machine_memory() * MEMORY_SHARE) if memory_limit is None else memory_limit
         self.memory = MemoryBudget("the member", limit)
         self._numbers = itertools.count(1)
@@ -104,42 +120,71 @@ class Engine:
         """The number of cooperative workers: the default parallelism of a vertex."""
         return self._workers.count
 
+    def call(self, function: Callable[[], None]) -> None:
+        """Have a worker call the function soon; safe in finalizers."""
+        self._workers.start()
+        self._workers.call(function)
+
     def run(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
         read."""
+        execution = self.execution(next(self._numbers), config)
+        self.start(execution, self.plan(dag, execution, config), config)
+        return LightJob(execution)
+
+    # ---- the same in steps, for jobs on several members
+
+    def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> Execution:
+        """A run under the engine's memory budget that has neither a plan nor begun."""
         self._check_open()
         limit = self.memory.limit if config.memory_limit is None else config.memory_limit
         budget = MemoryBudget("the query", limit, self.memory)
-        number = self._submitted = next(self._numbers)
-        execution = Execution(number, budget, self._clock, config.timeout)
-        parallelism = config.parallelism or (1 if config.inline else self._workers.count)
-        plan = plan_execution(
+        return Execution(number, budget, self.clock, config.timeout, member)
+
+    def plan(
+        self, dag: DAG, execution: Execution, config: JobConfig, member: Member | None = None
+    ) -> ExecutionPlan:
+        """What the DAG becomes on ``member`` (None: the only one)."""
+        return plan_execution(
             dag,
-            default_parallelism=parallelism,
+            default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
             listener=execution,
             reader=execution,
-            budget=budget,
+            budget=execution.budget,
             settings=config.settings,
             resources=config.resources,
             partition_count=config.partition_count,
+            member=member,
         )
+
+    def start(
+        self,
+        execution: Execution,
+        plan: ExecutionPlan,
+        config: JobConfig,
+        on_end: Callable[[Execution], None] | None = None,
+    ) -> None:
+        """Let it run; ``on_end`` is called when it has ended."""
+
+        def ended(execution: Execution) -> None:
+            self._running.pop(execution.id, None)
+            if on_end is not None:
+                on_end(execution)
+
+        self._submitted += 1
         if config.inline:
-            self._running[number] = execution
-            execution.start(plan, self._forget, InlineRunner(config.order_seed))
-            return LightJob(execution)
+            self._running[execution.id] = execution
+            execution.start(plan, ended, InlineRunner(config.order_seed))
+            return
         with self._threads_lock:
             self._check_open()
-            self._running[number] = execution
+            self._running[execution.id] = execution
             self._workers.start()
-            execution.start_on_threads(plan, self._forget, self._workers, self._dedicated)
-        return LightJob(execution)
+            execution.start_on_threads(plan, ended, self._workers, self._dedicated)
 
     def _check_open(self) -> None:
         if self._closed:
             raise InterfaceError("the engine is closed")
-
-    def _forget(self, execution: Execution) -> None:
-        self._running.pop(execution.id, None)
 
     def statistics(self) -> EngineStatistics:
         """Threads, memory and jobs now."""

@@ -24,6 +24,8 @@ from sqlfront_engine.processor import Processor
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024
+#: The target of an edge, or the place of a vertex: the member that coordinates the job, whichever that is.
+COORDINATOR: Final = "<coordinator>"
 #: Suffix of the first vertex of a two-stage aggregation; DOT output draws the pair as a group.
 PREPARE_SUFFIX: Final = "-prepare"
 
@@ -58,15 +60,30 @@ class Distribution(Enum):
     """They go to the edge's target member."""
 
 
+class OnlyOn(msgspec.Struct, frozen=True):
+    """A total parallelism of one: the vertex has one instance in the whole cluster. It runs on ``member``, or
+    on the owner of ``partition`` in the job's assignment; with neither on the coordinator."""
+
+    member: str | None = None
+    partition: int | None = None
+
+
 class Vertex(msgspec.Struct, frozen=True, eq=False):
     """A processor with a name. ``local_parallelism`` None: the processor's preferred one, else one per
-    worker."""
+    worker. ``only_on``: one instance in the cluster, and where; a local edge must not bring it rows from
+    elsewhere."""
 
     name: str
     processor: Processor
     local_parallelism: int | None = None
+    only_on: OnlyOn | None = None
 
     def __post_init__(self) -> None:
+        if self.only_on is not None and self.local_parallelism not in (None, 1):
+            raise InterfaceError(
+                f"vertex {self.name!r} has a total parallelism of one, but a local one of"
+                f" {self.local_parallelism}"
+            )
         if self.local_parallelism is not None and self.local_parallelism < 1:
             raise InterfaceError(
                 f"vertex {self.name!r}: local parallelism must be positive, not {self.local_parallelism}"
@@ -74,6 +91,8 @@ class Vertex(msgspec.Struct, frozen=True, eq=False):
 
     def parallelism(self, default: int) -> int:
         """Instances on each member: explicit, else preferred but not above ``default``, else ``default``."""
+        if self.only_on is not None:
+            return 1
         if self.local_parallelism is not None:
             return self.local_parallelism
         preferred = self.processor.preferred_parallelism
@@ -170,7 +189,7 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         """Batches may go to all members."""
         return replace(self, distribution=Distribution.TO_ALL, target_member=None)
 
-    def distribute_to(self, member: str) -> Self:
+    def distribute_to(self, member: str = COORDINATOR) -> Self:
         """Every batch goes to ``member``; for partitioned edges only."""
         return replace(self, distribution=Distribution.TO_ONE, target_member=member)
 
@@ -213,9 +232,15 @@ class DAG:
 
     # ---- growing
 
-    def vertex(self, name: str, processor: Processor, local_parallelism: int | None = None) -> Vertex:
+    def vertex(
+        self,
+        name: str,
+        processor: Processor,
+        local_parallelism: int | None = None,
+        only_on: OnlyOn | None = None,
+    ) -> Vertex:
         """Add a vertex; its name must be new (see :meth:`unique_name`)."""
-        return self.add(Vertex(name, processor, local_parallelism))
+        return self.add(Vertex(name, processor, local_parallelism, only_on))
 
     def add(self, vertex: Vertex) -> Vertex:
         """Add a vertex made elsewhere; its name must be new."""
@@ -361,7 +386,7 @@ class DAG:
             replaced = self._vertices[name]
             if type(processor) is not type(replaced.processor):
                 raise InterfaceError(f"vertex {name!r} can only be rebound to a processor of the same class")
-            fresh[name] = Vertex(name, processor, replaced.local_parallelism)
+            fresh[name] = Vertex(name, processor, replaced.local_parallelism, replaced.only_on)
         bound = DAG()
         bound._vertices = {**self._vertices, **fresh}
         bound._edges = self._edges

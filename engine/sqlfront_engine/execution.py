@@ -11,25 +11,36 @@ from sqlfront_engine.errors import Error, InterfaceError, InternalError, Operati
 from sqlfront_engine.execution_plan import ExecutionPlan
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.memory import MemoryBudget
+from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.queues import NOTHING, BatchQueue
-from sqlfront_engine.scheduler import Clock, CooperativeWorkers, DedicatedThreads, InlineRunner
+from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
 from sqlfront_engine.tasklet import Tasklet
 
 #: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
 STUCK_CHECK: Final = 1.0
-#: The name of the member in this process.
-MEMBER: Final = "embedded"
 
 
 class Execution:
     """One run of a DAG on this member: hears of its tasklets' ends and is woken by its result's queue.
 
+    It has ended when its tasklets have, and whatever else its end was told to wait for (:meth:`hold`): the
+    ends of streams from other members, the answers of other participants. Once it is being stopped it waits
+    for its tasklets only.
+
     Stopping it is safe anywhere, in a finalizer too: nothing on that way waits for a lock that the same
     thread may hold.
     """
 
-    def __init__(self, number: int, budget: MemoryBudget, clock: Clock, timeout: float | None) -> None:
+    def __init__(
+        self,
+        number: int,
+        budget: MemoryBudget,
+        clock: Clock,
+        timeout: float | None,
+        member: str = EMBEDDED,
+    ) -> None:
         self.id = number
+        self.member = member
         self.budget = budget
         self.status = JobStatus.RUNNING
         self.error: Error | None = None
@@ -40,12 +51,17 @@ class Execution:
         self._deadline = None if timeout is None else self._started + timeout
         self._forget_deadline: Callable[[], None] | None = None
         self._on_end: Callable[[Execution], None]
-        self._tasklets: Sequence[Tasklet]
+        #: Called once when the job is being stopped, for whatever reason.
+        self.on_stop: Callable[[], None] | None = None
+        self._tasklets: Sequence[Tasklet] = ()
         #: Whether somebody is to read a result.
         self.has_result = False
         # None once it is read to its end, so that no cycle keeps an ended job alive.
         self._result: BatchQueue | None = None
-        self._remaining: int
+        # Tasklets that have not ended, and other things that the end waits for.
+        self._remaining = 0
+        self._held = 0
+        self._has_ended = False
         self._stopped_as: JobStatus | None = None
         # Guards the count and the outcome; reentrant, since a finalizer may stop the job at any point.
         self._lock = RLock()
@@ -61,33 +77,55 @@ class Execution:
     # ---- starting
 
     def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
-        """Make all tasklets runnable on the caller's thread, which runs them when it reads or joins."""
+        """Make all tasklets runnable on the caller's thread, which runs them when it reads or joins (or by
+        :meth:`pump`)."""
         self._adopt(plan, on_end)
         self._runner = runner
+        schedule = runner.schedule
+        if self._held:  # other members may wake a tasklet while the reader waits for news
+            self._watch_deadline()
+
+            def schedule(tasklet: Tasklet) -> None:
+                runner.schedule(tasklet)
+                self.wake()
+
         for tasklet in plan.tasklets:
-            tasklet.start(runner.schedule, self._clock.now)
+            tasklet.start(schedule, self._clock.now)
+        self._started_all()
 
     def start_on_threads(
         self,
         plan: ExecutionPlan,
         on_end: "Callable[[Execution], None]",
-        workers: CooperativeWorkers,
-        dedicated: DedicatedThreads,
+        workers: Workers,
+        dedicated: Dedicated,
     ) -> None:
         """Hand the tasklets to the workers, those of non-cooperative processors to threads of their own."""
         self._adopt(plan, on_end)
-        if self._deadline is not None:
-            self._forget_deadline = self._clock.call_at(self._deadline, self._time_out)
+        self._watch_deadline()
         for tasklet in plan.tasklets:
             schedule = workers.schedule if tasklet.cooperative else dedicated.assign()
             tasklet.start(schedule, self._clock.now)
+        self._started_all()
+
+    def hold(self, count: int = 1) -> None:
+        """The end waits for so many calls of :meth:`release`; to be called before the start."""
+        self._held += count
 
     def _adopt(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]") -> None:
         self._on_end = on_end
         self._tasklets = plan.tasklets
         self._result = plan.result
         self.has_result = plan.result is not None
-        self._remaining = len(plan.tasklets)
+        # One more than there are, until all have been started.
+        self._remaining = len(plan.tasklets) + 1
+
+    def _started_all(self) -> None:
+        self._count_down()
+
+    def _watch_deadline(self) -> None:
+        if self._deadline is not None:
+            self._forget_deadline = self._clock.call_at(self._deadline, self._time_out)
 
     # ---- what the tasklets report
 
@@ -96,17 +134,36 @@ class Execution:
         if not isinstance(error, Exception):
             self.stop(JobStatus.CANCELLED)
             return
-        with self._lock:
-            if self.error is None:
-                self.error = _attributed(error, tasklet)
-        self._stop_all()
+        self.fail(_attributed(error, tasklet, self.member))
 
     def ended(self, tasklet: Tasklet) -> None:
         """Count down; the last one ends the job."""
+        self._count_down()
+
+    def fail(self, error: Error) -> None:
+        """Something that the job needs has failed, here or on another member: keep the first error, and stop
+        the rest. An error beats a cancellation."""
         with self._lock:
-            self._remaining -= 1
-            if self._remaining:
+            if self._has_ended:
                 return
+            if self.error is None:
+                self.error = error
+        self._stop_all()
+        self._sweep()
+        self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
+
+    def release(self) -> None:
+        """One of the things has happened for which the end was held up."""
+        with self._lock:
+            self._held -= 1
+        self._count_down(0)
+
+    def _count_down(self, tasklets: int = 1) -> None:
+        with self._lock:
+            self._remaining -= tasklets
+            if self._remaining or self._has_ended or (self._held and not self._stopping):
+                return
+            self._has_ended = True
             self._elapsed = self._clock.now() - self._started
             if self.error is not None:
                 self.status = JobStatus.FAILED
@@ -132,16 +189,20 @@ class Execution:
         """Stop all tasklets; ``status`` says why. Without effect on a job that has ended or was stopped
         before."""
         with self._lock:
-            if not self._remaining or self._stopped_as is not None:
+            if self._has_ended or self._stopped_as is not None:
                 return
             self._stopped_as = status
         self._stop_all()
         self._sweep()
+        self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
 
     def _time_out(self) -> None:
         self.stop(JobStatus.TIMED_OUT)
 
     def _stop_all(self) -> None:
+        on_stop, self.on_stop = self.on_stop, None
+        if on_stop is not None:
+            on_stop()
         for tasklet in self._tasklets:
             tasklet.stopped = True
             tasklet.wake()
@@ -201,6 +262,8 @@ class Execution:
     def _fail_if_stuck(self) -> None:
         """End a job on threads in which every tasklet waits for another one, as producers of a diamond over
         queues that are too small for it do."""
+        if self._held:  # another member can let them go on
+            return
         unread = self._result is not None and len(self._result) > 0
         calls = self._calls_while_blocked()
         if calls and not unread and calls == self._calls_while_blocked():
@@ -235,10 +298,21 @@ class Execution:
         """Run tasklets until the job has ended."""
         self._begin_driving()
         try:
-            while self._remaining:
+            while not self._has_ended:
                 self._drive(runner)
         finally:
             self._end_driving()
+
+    def pump(self) -> None:
+        """Run what is runnable on this thread, unless another thread does: for those who deliver what comes
+        from other members to an inline job."""
+        runner = self._runner
+        while runner is not None and runner.waiting and self._driving.acquire(False):
+            try:
+                while runner.run_round():
+                    pass
+            finally:
+                self._end_driving()
 
     def _begin_driving(self) -> None:
         # Who drives a job that is being stopped is about to end it.
@@ -253,7 +327,10 @@ class Execution:
     def _drive(self, runner: InlineRunner) -> None:
         """Run what is runnable."""
         if not runner.run_round():
-            self._fail_stuck()
+            if self._held and not (self._result is not None and len(self._result)):
+                self._news.acquire()
+            else:
+                self._fail_stuck()
         if self._deadline is not None and self._clock.now() >= self._deadline:
             self.stop(JobStatus.TIMED_OUT)
 
@@ -261,7 +338,7 @@ class Execution:
         """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""
         if self._runner is not None and self._driving.acquire(False):
             try:
-                while self._remaining and self._runner.run_round():
+                while self._runner.run_round():
                     pass
             finally:
                 self._driving.release()
@@ -285,7 +362,7 @@ class Execution:
         return JobStatistics(self.id, self.status, elapsed, self.budget.statistics(), tasklets)
 
 
-def _attributed(error: Exception, tasklet: Tasklet) -> Error:
+def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
     """The error as one of ours that knows where it was raised."""
     if not isinstance(error, Error):
         cause = error
@@ -295,8 +372,8 @@ def _attributed(error: Exception, tasklet: Tasklet) -> Error:
         error.__cause__ = cause
     if error.vertex is None:
         error.vertex = tasklet.vertex
-        error.member = MEMBER
-        error.add_note(f"raised by vertex {tasklet.vertex!r} on member {MEMBER!r}")
+        error.member = member
+        error.add_note(f"raised by vertex {tasklet.vertex!r} on member {member!r}")
     return error
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.columns.batches import gather_batch
+from sqlfront_engine.errors import InternalError
 from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.queues import NOTHING, BatchQueue, Input, Output, Polled
 
@@ -28,6 +29,25 @@ class Unlinked:
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Drop the batch."""
         return True
+
+    def finish(self) -> None:
+        """Nobody to tell."""
+
+
+class Nowhere:
+    """The output of an edge whose consumer runs on another member only, though the edge is local: there must
+    be nothing to send."""
+
+    __slots__ = ("_edge",)
+
+    abandoned = False
+
+    def __init__(self, edge: str) -> None:
+        self._edge = edge
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Refuse, by an error."""
+        raise InternalError(f"rows on the local edge {self._edge}, whose consumer runs on another member")
 
     def finish(self) -> None:
         """Nobody to tell."""

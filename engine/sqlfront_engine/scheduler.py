@@ -41,6 +41,50 @@ class Clock(Protocol):
         forgets it."""
 
 
+class Runnable(Protocol):
+    """What workers run: a tasklet, or a function that was handed to them."""
+
+    @property
+    def vertex(self) -> str:
+        """Its name for messages."""
+
+    def run(self) -> bool:
+        """Go on; True when there is nothing more to do."""
+
+
+class Workers(Protocol):
+    """Who runs cooperative tasklets: threads, or a simulation's only one."""
+
+    @property
+    def count(self) -> int:
+        """How many run at the same time: the default parallelism of a vertex."""
+
+    @property
+    def threads(self) -> int:
+        """How many threads were started."""
+
+    schedule: Callable[[Tasklet], None]
+
+    def start(self) -> None:
+        """Be ready for tasklets."""
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Have the function called soon; safe in finalizers."""
+
+    def close(self) -> None:
+        """End after what is runnable now."""
+
+
+class Dedicated(Protocol):
+    """Who runs tasklets that may block."""
+
+    def assign(self) -> Callable[[Tasklet], None]:
+        """Room for one tasklet; returns the ``schedule`` to start it with."""
+
+    def close(self) -> None:
+        """End what is idle."""
+
+
 class SystemClock:
     """Real time; timers run on one daemon thread, which is started with the first of them."""
 
@@ -93,7 +137,7 @@ class CooperativeWorkers:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._runnable: SimpleQueue[Tasklet | None] = SimpleQueue()
+        self._runnable: SimpleQueue[Runnable | None] = SimpleQueue()
         self._threads: list[Thread] = []
         self._lock = Lock()
         self.schedule: Callable[[Tasklet], None] = self._runnable.put
@@ -132,6 +176,10 @@ class CooperativeWorkers:
         for _ in range(marks):
             self._runnable.put(None)
 
+    def call(self, function: Callable[[], None]) -> None:
+        """Have one of the threads call the function; safe in finalizers."""
+        self._runnable.put(_Function(function))
+
     def close(self) -> None:
         """End the threads once nothing is runnable any more."""
         for _ in self._threads:
@@ -141,6 +189,19 @@ class CooperativeWorkers:
     def threads(self) -> int:
         """How many threads were started."""
         return len(self._threads)
+
+
+class _Function:
+    """A function as something to run."""
+
+    vertex = "a function"
+
+    def __init__(self, function: Callable[[], None]) -> None:
+        self._function = function
+
+    def run(self) -> bool:
+        self._function()
+        return True
 
 
 class DedicatedThreads:
@@ -193,7 +254,7 @@ class _DedicatedThread(Thread):
                 return None
 
 
-def run_logged(tasklet: Tasklet) -> bool:
+def run_logged(tasklet: Runnable) -> bool:
     """Run a tasklet where nothing may end the thread."""
     try:
         return tasklet.run()
@@ -211,6 +272,11 @@ class InlineRunner:
         self._runnable: deque[Tasklet] = deque()
         self._random = None if seed is None else random.Random(seed)
         self.schedule: Callable[[Tasklet], None] = self._runnable.append
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a tasklet is runnable."""
+        return bool(self._runnable)
 
     def run_round(self) -> bool:
         """Run each tasklet that is runnable now once (in random order: one of them); False if none is."""

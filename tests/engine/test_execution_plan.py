@@ -9,7 +9,7 @@ import pytest
 
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge, Vertex
-from sqlfront_engine.errors import InterfaceError, NotSupportedError
+from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
@@ -169,9 +169,9 @@ def connected(route: Callable[[Edge], Edge]) -> DAG:
     return dag.edge(route(Edge.between(source, result)))
 
 
-def test_distributed_edges_need_members_that_do_not_exist_yet() -> None:
-    with pytest.raises(NotSupportedError, match="distributed edge 'source' -> 'result'"):
-        run_dag(connected(Edge.distributed))
+@pytest.mark.parametrize("route", [Edge.distributed, lambda edge: edge.to_one().distribute_to()])
+def test_on_one_member_distributed_edges_are_local(route: Callable[[Edge], Edge]) -> None:
+    assert sorted(values(run_dag(connected(route)))) == [0, 1, 2]
 
 
 def test_isolated_edges_stay_on_their_member() -> None:

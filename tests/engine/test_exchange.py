@@ -1,0 +1,206 @@
+"""The receive window: how far a sender may run ahead of its receiver."""
+
+import pyarrow as pa
+
+from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD, Parcel, RemoteInput, RemoteOutput, Stream
+from sqlfront_engine.queues import NOTHING
+
+STREAM = Stream(0, "other")
+BATCH = pa.RecordBatch.from_pydict({"a": [1]})
+
+
+class Notes:
+    """A wire that notes what is sent, and somebody who is woken."""
+
+    def __init__(self, size: int = 100) -> None:
+        self.size = size
+        self.sent: list[object] = []
+        self.wakes = 0
+
+    def wake(self) -> None:
+        self.wakes += 1
+
+    def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
+        self.sent.append("last" if last else "batch")
+        return 0 if batch is None else self.size
+
+    def acknowledge(self, stream: Stream, limit: int) -> None:
+        self.sent.append(limit)
+
+    def close_input(self, stream: Stream) -> None:
+        self.sent.append("closed")
+
+    def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
+        assert isinstance(content, pa.RecordBatch)
+        return content
+
+
+def sender(window: int) -> tuple[RemoteOutput, Notes]:
+    notes = Notes()
+    output = RemoteOutput(notes, STREAM, window)
+    output.producer = notes
+    return output, notes
+
+
+def receiver(window: int, multiplier: int = 3) -> tuple[RemoteInput, Notes]:
+    notes = Notes()
+    remote = RemoteInput(notes, STREAM, multiplier, window)
+    remote.consumer = notes
+    return remote, notes
+
+
+def arrive(remote: RemoteInput, size: int, count: int = 1) -> None:
+    for _ in range(count):
+        remote.arrived(Parcel(BATCH, size))
+
+
+def take(remote: RemoteInput, count: int = 1) -> None:
+    for _ in range(count):
+        assert remote.poll() is BATCH
+
+
+def test_a_sender_begins_with_the_initial_window_and_passes_it_by_one_batch() -> None:
+    output, notes = sender(250)
+
+    assert [output.offer(BATCH) for _ in range(4)] == [True, True, True, False]
+    assert notes.sent == ["batch"] * 3
+    assert output.in_flight == (300, 250)
+
+
+def test_a_higher_limit_wakes_the_sender_and_a_lower_one_is_late_news() -> None:
+    output, notes = sender(50)
+    output.offer(BATCH)
+    assert not output.offer(BATCH)
+
+    output.allow(40)
+    assert notes.wakes == 0
+    output.allow(100)
+    assert notes.wakes == 1
+    assert output.offer(BATCH)
+
+
+def test_the_end_is_sent_once_whatever_the_limit() -> None:
+    output, notes = sender(0)
+    output.offer(BATCH)
+    output.finish()
+    output.finish()
+
+    assert notes.sent == ["batch", "last"]
+
+
+def test_a_closed_output_takes_everything_and_sends_only_the_end() -> None:
+    output, notes = sender(0)
+    output.close()
+
+    assert output.abandoned
+    assert output.offer(BATCH)
+    output.finish()
+    assert notes.sent == ["last"]
+
+
+def test_an_input_gives_what_came_then_the_end() -> None:
+    remote, _ = receiver(1000)
+    assert remote.poll() is NOTHING
+    arrive(remote, 10)
+    remote.arrived(Parcel(None, 0, last=True))
+
+    take(remote)
+    assert remote.poll() is None
+    assert remote.poll() is None
+
+
+def test_half_a_window_consumed_is_told_at_once() -> None:
+    remote, notes = receiver(1000)
+    arrive(remote, 100, 8)
+
+    take(remote, 4)
+    assert notes.sent == []
+    take(remote)
+    assert notes.sent == [1500]
+
+
+def test_nothing_is_told_about_a_stream_that_has_ended() -> None:
+    remote, notes = receiver(100)
+    arrive(remote, 100, 2)
+    remote.arrived(Parcel(None, 0, last=True))
+    take(remote, 2)
+    remote.adapt(1.0)
+
+    assert notes.sent == []
+
+
+def test_an_abandoned_input_says_so_once_and_drops_what_comes() -> None:
+    remote, notes = receiver(1000)
+    arrive(remote, 10)
+    remote.abandon()
+    remote.abandon()
+    arrive(remote, 10)
+
+    assert notes.sent == ["closed"]
+    assert remote.waiting == 0
+
+
+def test_an_input_that_has_ended_has_nobody_to_tell() -> None:
+    remote, notes = receiver(1000)
+    remote.arrived(Parcel(None, 0, last=True))
+    remote.abandon()
+
+    assert notes.sent == []
+
+
+# ---- the window's size, in the scenarios of Jet's ReceiverTaskletSendLimitTest
+
+
+def periods(remote: RemoteInput, count: int, size: int, *, left_over: int = 0) -> None:
+    """Flow-control periods in which the consumer takes one parcel of `size` each; so many more wait."""
+    arrive(remote, size, left_over)
+    for number in range(count):
+        arrive(remote, size)
+        take(remote)
+        remote.adapt((number + 1) * FLOW_CONTROL_PERIOD)
+
+
+def test_without_data_the_window_stays() -> None:
+    remote, notes = receiver(1000)
+    for number in range(5):
+        remote.adapt(number * FLOW_CONTROL_PERIOD)
+
+    assert remote.window == 1000
+    assert notes.sent == []
+
+
+def test_a_steady_flow_settles_at_the_multiple_of_a_periods_rate() -> None:
+    grows, _ = receiver(1000)
+    periods(grows, 60, 1000)
+    assert abs(grows.window - 3000) <= 4
+
+    shrinks, _ = receiver(100_000)
+    periods(shrinks, 60, 1000, left_over=2)
+    assert abs(shrinks.window - 3000) <= 4
+
+
+def test_a_slow_sender_does_not_shrink_the_window() -> None:
+    remote, _ = receiver(100_000)
+    periods(remote, 20, 10)
+
+    assert remote.window == 100_000
+
+
+def test_a_stuck_consumer_shrinks_the_window_to_nothing_and_it_recovers_quickly() -> None:
+    remote, _ = receiver(1000)
+    arrive(remote, 1000, 2)
+    for number in range(20):
+        remote.adapt(number * FLOW_CONTROL_PERIOD)
+    assert remote.window in (0, 1)
+
+    take(remote, 2)
+    remote.adapt(20 * FLOW_CONTROL_PERIOD)
+    assert remote.window >= 3000
+
+
+def test_differences_are_halved_toward_zero() -> None:
+    """Rounding down instead would take one from a window that is larger than the target by one."""
+    remote, _ = receiver(1001, multiplier=1)
+    periods(remote, 3, 1000, left_over=2)
+
+    assert remote.window == 1001
