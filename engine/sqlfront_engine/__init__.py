@@ -4,6 +4,8 @@ In goes a DAG whose vertices are processors (operators as frozen data) and whose
 routed; out comes a light job, whose result is read batch by batch. Everything between is this::
 
     DAG             what is to be computed, on however many threads and members        dag
+      |  place: who takes part, and who handles which partitions                       placement
+    Blueprint       the DAG's shape on one member, made once                           blueprint
       |  plan_execution: one tasklet per processor instance, one queue per connection  execution_plan
     ExecutionPlan
       |  tasklets drive the processors' generators; queues bound what is under way     tasklet, queues
@@ -23,7 +25,7 @@ To be read in this order:
   batches for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file,
   :mod:`.columns` what they share. :mod:`.partitions` is Spark's hash partitioning.
 * **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
-  :mod:`.merging` combine queues, :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what
+  :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another, :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what
   a job did.
 * **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still.
 
