@@ -122,6 +122,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "DUPLICATED_MAP_KEY": (_D, "23505"),
     "DUPLICATED_CTE_NAMES": (_P, "42602"),
     "DUPLICATE_CLAUSES": (_P, "42614"),
+    "EXPRESSION_TYPE_IS_NOT_ORDERABLE": (_P, "42822"),
     "FIELD_NOT_FOUND": (_P, "42704"),
     "GROUPING_COLUMN_MISMATCH": (_P, "42803"),
     "GROUPING_ID_COLUMN_MISMATCH": (_P, "42803"),

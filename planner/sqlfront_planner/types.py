@@ -155,6 +155,30 @@ def implicit_cast(source: pa.DataType, wanted: ArgumentType) -> pa.DataType | No
     return wanted if is_implicit(source, wanted) else None
 
 
+def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
+    """Whether an argument is of the wanted type, or a narrower number, as it stands."""
+    if source == VOID or wanted is Kind.COMMON:
+        return True
+    if wanted is Kind.NUMERIC:
+        return is_numeric(source)
+    if wanted is Kind.INTEGRAL or wanted == BIGINT:
+        return is_integral(source)
+    if wanted is Kind.INT_OR_STRING:
+        return is_string(source) or is_exact(source, INT)
+    if wanted == INT:
+        return is_integral(source) and source != BIGINT
+    return source == wanted
+
+
+def mixes_strings(kinds: Sequence[pa.DataType]) -> bool:
+    """Whether strings stand beside other types than void, at any depth of arrays."""
+    lists = [kind.value_type for kind in kinds if pa.types.is_list(kind)]
+    if lists:
+        return len(lists) == len(kinds) and mixes_strings(lists)
+    strings = [is_string(kind) for kind in kinds if kind != VOID]
+    return any(strings) and not all(strings)
+
+
 def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether Spark casts from ``source`` to ``target`` without being asked to, for an argument or an
     insert."""
@@ -200,7 +224,9 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
         case Kind.INT_OR_STRING:
             return source if is_string(source) else implicit_cast(source, INT)
         case Kind.BIGINT_OR_BYTES:
-            return source if is_string(source) or source == BINARY else implicit_cast(source, BIGINT)
+            if is_string(source) or source == BINARY:
+                return source
+            return implicit_cast(source, BIGINT) or implicit_cast(source, STRING)
         case Kind.DECIMAL_OR_DOUBLE:
             if is_decimal(source):
                 return source
@@ -227,6 +253,14 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             if is_string(source) or source in _DATETIMES:
                 return source
             return STRING if source == VOID else None
+        case Kind.TIMESTAMP_SOURCE:
+            return source if is_numeric(source) else _into_kind(source, Kind.TIMESTAMP_TEXT)
+        case Kind.TIMESTAMP_TEXT:
+            return source if source in _DATETIMES else implicit_cast(source, STRING)
+        case Kind.INTEGRAL_OR_BOOLEAN:
+            if source == VOID:
+                return INT
+            return source if is_integral(source) or pa.types.is_boolean(source) else None
         case Kind.ARRAY | Kind.COMMON_ARRAY:
             return pa.list_(VOID) if source == VOID else source if pa.types.is_list(source) else None
         case Kind.MAP | Kind.COMMON_MAP:
@@ -254,6 +288,9 @@ _KIND_NAMES: Final = {
     Kind.INT_OR_STRING: '("INT" or "STRING")',
     Kind.ANY_TIMESTAMP: '("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")',
     Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',
+    Kind.TIMESTAMP_SOURCE: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP WITHOUT TIME ZONE")',
+    Kind.TIMESTAMP_TEXT: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP WITHOUT TIME ZONE")',
+    Kind.INTEGRAL_OR_BOOLEAN: '("INTEGRAL" or "BOOLEAN")',
     Kind.COMMON_ARRAY: '"ARRAY"',
     Kind.COMMON_MAP: '"MAP"',
     Kind.COLLECTION: '("ARRAY" or "MAP")',

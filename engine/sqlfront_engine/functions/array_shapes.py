@@ -283,6 +283,7 @@ register(
         null_propagating=False,
         elementwise_values=False,
         can_fail=True,
+        exact=(1, 2),
         example=("array_insert(array(1, 2), -2, 9)", "[1, 9, 2]"),
     ),
     ScalarFunction(
@@ -329,6 +330,7 @@ register(
         _array_join,
         optional=1,
         elementwise_values=False,
+        exact=(1, 2),
         example=("array_join(array('a', NULL, 'b'), ',', 'x')", "'a,x,b'"),
     ),
 )

@@ -196,10 +196,16 @@ register(
         _shift(np.right_shift, unsigned=True),
         example=("shiftrightunsigned(-8, 1)", "2147483644"),
     ),
-    ScalarFunction("bit_count", (Kind.ANY,), INT, _bit_count, example=("bit_count(7)", "3")),
+    ScalarFunction("bit_count", (Kind.INTEGRAL_OR_BOOLEAN,), INT, _bit_count, example=("bit_count(7)", "3")),
     *(
         ScalarFunction(
-            name, (Kind.INTEGRAL, INT), TINYINT, _get_bit, can_fail=True, example=(f"{name}(11, 1)", "1")
+            name,
+            (Kind.INTEGRAL, INT),
+            TINYINT,
+            _get_bit,
+            can_fail=True,
+            exact=(0,),
+            example=(f"{name}(11, 1)", "1"),
         )
         for name in ("getbit", "bit_get")
     ),

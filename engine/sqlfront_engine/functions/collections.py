@@ -263,7 +263,7 @@ register(
     ),
     ScalarFunction(
         "get",
-        (Kind.ARRAY, Kind.INTEGRAL),
+        (Kind.ARRAY, INT),
         lambda types: types[0].value_type,
         _get,
         null_propagating=False,

@@ -308,6 +308,7 @@ register(
         TIMESTAMP,
         _timestamp_seconds,
         can_fail=_seconds_fail,
+        exact=(0,),
         example=("timestamp_seconds(1.5)", "datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)"),
     ),
     ScalarFunction(
@@ -316,6 +317,7 @@ register(
         TIMESTAMP,
         _timestamp_millis,
         can_fail=True,
+        exact=(0,),
         example=("timestamp_millis(1500)", "datetime.datetime(1970, 1, 1, 0, 0, 1, 500000)"),
     ),
     ScalarFunction(
@@ -323,6 +325,7 @@ register(
         (BIGINT,),
         TIMESTAMP,
         _viewed,
+        exact=(0,),
         example=("timestamp_micros(5)", "datetime.datetime(1970, 1, 1, 0, 0, 0, 5)"),
     ),
     ScalarFunction(

@@ -444,7 +444,7 @@ register(
     ),
     ScalarFunction(
         "convert_timezone",
-        (STRING, Kind.STRING_OR_DATETIME, Kind.STRING_OR_DATETIME),
+        (STRING, Kind.TIMESTAMP_TEXT, Kind.TIMESTAMP_TEXT),
         TIMESTAMP_NTZ,
         _convert_timezone,
         optional=1,

@@ -333,29 +333,27 @@ register(
         _names(MONTHS, lambda days: civil_from_days(days)[1] - 1),
         example=("monthname(date'2020-02-29')", "'Feb'"),
     ),
-    _reader("to_date", DATE, _ANY, _reading(DATE), ("to_date('29.2.2020', 'd.M.yyyy')", _DAY)),
+    _reader("to_date", DATE, Kind.TIMESTAMP_TEXT, _reading(DATE), ("to_date('29.2.2020', 'd.M.yyyy')", _DAY)),
     _reader(
         "try_to_date",
         DATE,
-        _ANY,
+        Kind.TIMESTAMP_TEXT,
         _reading(DATE, safe=True),
         ("try_to_date('29.2.2020')", "None"),
         can_fail=False,
     ),
     *(
-        _reader(
-            name, target, Kind.ANY, _reading(target), (f"{name}('29.2.20 12:30', 'd.M.yy HH:mm')", answer)
-        )
-        for name, target, answer in (
-            ("to_timestamp", TIMESTAMP, _TIME),
-            ("to_timestamp_ltz", TIMESTAMP, _TIME),
-            ("to_timestamp_ntz", TIMESTAMP_NTZ, _TIME),
+        _reader(name, target, kind, _reading(target), (f"{name}('29.2.20 12:30', 'd.M.yy HH:mm')", _TIME))
+        for name, target, kind in (
+            ("to_timestamp", TIMESTAMP, Kind.TIMESTAMP_SOURCE),
+            ("to_timestamp_ltz", TIMESTAMP, Kind.TIMESTAMP_SOURCE),
+            ("to_timestamp_ntz", TIMESTAMP_NTZ, Kind.TIMESTAMP_TEXT),
         )
     ),
     _reader(
         "try_to_timestamp",
         TIMESTAMP,
-        Kind.ANY,
+        Kind.TIMESTAMP_SOURCE,
         _reading(TIMESTAMP, safe=True),
         ("try_to_timestamp('29.2.2020')", "None"),
         can_fail=False,

@@ -8,7 +8,14 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.forms import Datum, full_array, is_scalar, scaled, select
 from sqlfront_engine.functions.comparison import prepare_comparison
 from sqlfront_engine.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register
-from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, is_decimal, is_integral, physical
+from sqlfront_engine.types import (
+    BOOLEAN,
+    MAX_SHORT_PRECISION,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_integral,
+    physical,
+)
 
 
 def _extreme(comparison: str, kernel_name: str) -> Callable[[Signature], PreparedKernel]:
@@ -16,7 +23,7 @@ def _extreme(comparison: str, kernel_name: str) -> Callable[[Signature], Prepare
 
     def prepare(signature: Signature) -> PreparedKernel:
         data_type = signature.type
-        if is_integral(data_type) or pa.types.is_date(data_type) or pa.types.is_timestamp(data_type):
+        if is_integral(data_type) or pa.types.is_date(data_type) or data_type == TIMESTAMP_NTZ:
             return lambda arguments, length: kernel.call(list(arguments))
         if is_decimal(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
             return lambda arguments, length: _of_decimals(kernel, arguments, data_type)
@@ -67,6 +74,7 @@ register(
             prepare=_extreme(comparison, kernel),
             variadic=True,
             null_propagating=False,
+            exact=(0, 1),
             example=(f"{name}(10, 9, 2, 4, 3)", value),
         )
         for name, comparison, kernel, value in (

@@ -263,6 +263,7 @@ register(
         (STRING, STRING),
         STRING,
         row_kernel(_get_json_object),
+        exact=(0, 1),
         example=("get_json_object('{\"a\":[1,2]}', '$.a[1]')", "'2'"),
     ),
     ScalarFunction(
@@ -270,6 +271,7 @@ register(
         (STRING,),
         INT,
         row_kernel(_array_length),
+        exact=(0,),
         example=("json_array_length('[1, [2, 3]]')", "2"),
     ),
     ScalarFunction(
@@ -277,6 +279,7 @@ register(
         (STRING,),
         _STRINGS,
         row_kernel(_object_keys),
+        exact=(0,),
         example=('json_object_keys(\'{"a":1,"b":2}\')', "['a', 'b']"),
     ),
     ScalarFunction(

@@ -196,6 +196,7 @@ register(
         optional=2,
         elementwise_values=False,
         can_fail=True,
+        exact=(0, 1, 2),
         example=("str_to_map('a:1,b')", "[('a', '1'), ('b', None)]"),
     ),
     ScalarFunction(

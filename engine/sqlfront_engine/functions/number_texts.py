@@ -13,6 +13,8 @@ from sqlfront_engine.functions.registry import Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
 from sqlfront_engine.types import STRING
 
+#: Java's DecimalFormat shows no more digits after the point.
+_MOST_DECIMALS: Final = 340
 _EXACT: Final = Context(prec=800, rounding=ROUND_HALF_EVEN)
 _PATTERN: Final = re.compile(
     r"(?P<prefix>(?:'[^']*'|[^#0,.;E'])*)(?P<whole>[#,]*[0,]*)(?P<point>\.?)(?P<fraction>0*#*)"
@@ -90,6 +92,7 @@ def _format_number(value: float | Decimal, how: int | str) -> str | None:
     if isinstance(how, int):
         if how < 0:
             return None
+        how = min(how, _MOST_DECIMALS)
         pattern = NumberPattern(1, how, how, _GROUP, False, "", "", False)
     else:
         pattern = parse_number_pattern(how)
@@ -105,6 +108,7 @@ register(
         STRING,
         row_kernel(_format_number),
         can_fail=True,
+        exact=(0, 1),
         example=("format_number(12332.123456, 4)", "'12,332.1235'"),
     ),
 )

@@ -68,6 +68,12 @@ class Kind(Enum):
     """Both timestamps stay; dates and strings become timestamp."""
     STRING_OR_DATETIME = "string, date or timestamp"
     """Strings, dates and both timestamps stay."""
+    TIMESTAMP_SOURCE = "number, string, date or timestamp"
+    """Numbers, dates and both timestamps stay; other atomic types become string."""
+    TIMESTAMP_TEXT = "string, date or timestamp, else as text"
+    """Dates and both timestamps stay; other atomic types become string."""
+    INTEGRAL_OR_BOOLEAN = "integral or boolean"
+    """tinyint to bigint and booleans; nothing is cast to them."""
     ARRAY = "array"
     """A list type."""
     MAP = "map"
@@ -127,6 +133,10 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     row depends only on that row's values, so that the evaluator may run the function over a dictionary's
     values instead of the rows (it does so only if the function is also deterministic and cannot fail).
 
+    At the positions ``exact`` nothing is cast to the declared type but a narrower number (Spark's
+    ``ExpectsInputTypes``); COMMON arguments there don't mix strings with other types. With ``variadic`` the
+    last of them repeats.
+
     The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide
     the result's type, ``constant_result`` gives it from the types and these values.
 
@@ -146,6 +156,7 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     display: str | None = None
     example: tuple[str, str] | None = None
     constants: tuple[int, ...] = ()
+    exact: tuple[int, ...] = ()
     constant_result: Callable[[tuple[pa.DataType, ...], tuple[object, ...]], pa.DataType] | None = None
     prepare: Callable[[Signature], PreparedKernel] | None = None
 

@@ -99,6 +99,6 @@ register(
         example=("jaro_winkler_similarity('spark', 'spark')", "1.0"),
     ),
     ScalarFunction(
-        "soundex", (STRING,), STRING, row_kernel(soundex), example=("soundex('Miller')", "'M460'")
+        "soundex", (STRING,), STRING, row_kernel(soundex), exact=(0,), example=("soundex('Miller')", "'M460'")
     ),
 )

@@ -142,7 +142,5 @@ register(
         for name in ("substring", "substr")
     ),
     ScalarFunction("left", (Kind.STRING_OR_BINARY, INT), _same, _left, example=("left('Spark', 3)", "'Spa'")),
-    ScalarFunction(
-        "right", (Kind.STRING_OR_BINARY, INT), _same, _right, example=("right('Spark', 3)", "'ark'")
-    ),
+    ScalarFunction("right", (STRING, INT), STRING, _right, example=("right('Spark', 3)", "'ark'")),
 )

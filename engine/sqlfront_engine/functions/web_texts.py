@@ -189,6 +189,7 @@ register(
         row_kernel(parse_url),
         optional=1,
         can_fail=True,
+        exact=(0, 1, 2),
         example=(f"parse_url({_URL}, 'HOST')", "'spark.apache.org'"),
     ),
     ScalarFunction(
@@ -197,6 +198,7 @@ register(
         STRING,
         row_kernel(_or_null(parse_url)),
         optional=1,
+        exact=(0, 1, 2),
         example=(f"try_parse_url({_URL}, 'QUERY', 'query')", "'1'"),
     ),
     ScalarFunction(
@@ -213,6 +215,7 @@ register(
         row_kernel(_mask, null_aware=True),
         optional=4,
         null_propagating=False,
+        exact=(0, 1, 2, 3, 4),
         example=("mask('AbCD123-@$#')", "'XxXXnnn-@$#'"),
     ),
     ScalarFunction("quote", (STRING,), STRING, row_kernel(_quote), example=("quote('it')", "\"'it'\"")),

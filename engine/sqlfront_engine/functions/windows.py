@@ -292,7 +292,7 @@ _register(
         _first_type,
         _nth_value,
         constants=(1,),
-        needs_order=False,
+        needs_order=True,
         uses_frame=True,
         takes_nulls_clause=True,
         example=(f"SELECT nth_value(x, 3) OVER (ORDER BY x) {_ROWS}", "2"),

@@ -12,12 +12,22 @@ from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.types import BIGINT, BOOLEAN, TINYINT
-from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
+from sqlfront_planner.binder.arguments import (
+    argument_kinds,
+    check_count,
+    check_orderable,
+    coerce,
+    function_name,
+)
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
 
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
+
+
+#: Aggregates that compare the values of their last argument.
+_COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
 
 
 class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
@@ -172,6 +182,8 @@ def aggregate_call(
     least = len(entry.arguments) - entry.optional
     check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
     arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
+    if name in _COMPARING:
+        check_orderable(binder, name, arguments[-1].type, node)
     kind = entry.result_type(tuple(item.type for item in arguments))
     return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
 

@@ -19,9 +19,20 @@ from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.tokens import FUNCTION_MARK
-from sqlfront_planner.types import argument_name, common_type, implicit_cast
+from sqlfront_planner.types import (
+    argument_name,
+    common_type,
+    implicit_cast,
+    is_exact,
+    is_orderable,
+    mixes_strings,
+)
 
 _COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
+_BYTES: Final = Kind.STRING_OR_BINARY
+_MIXED: Final = {types.STRING, types.BINARY}
+#: Functions whose second argument, the scale, is a whole number as it stands.
+_TO_SCALE: Final = frozenset({"ceil", "ceiling", "floor"})
 _ORDINALS: Final = (
     "first",
     "second",
@@ -51,8 +62,71 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
     kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
     least = len(entry.arguments) - entry.optional
     check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
-    arguments, values = _constants(binder, entry, coerce(binder, name, kinds, operands, node), node)
+    if name in _TO_SCALE and len(operands) == 2:
+        _check_scale(binder, name, operands[1], node)
+    if entry.exact:
+        _check_exact(binder, entry, kinds, operands, node)
+    coerced = coerce(binder, name, kinds, operands, node)
+    if name in _COMPARING:
+        for operand in coerced:
+            check_orderable(binder, name, operand.type, node)
+    arguments, values = _constants(binder, entry, coerced, node)
     return Call(entry.result_type(tuple(item.type for item in arguments), values), entry.name, arguments)
+
+
+def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Expr) -> None:
+    if scale.type != types.INT or any(isinstance(item, Column | OuterColumn) for item in walk(scale)):
+        raise failure(
+            "NON_FOLDABLE_ARGUMENT",
+            f"The function {quoted((name,))} requires the parameter `scale` to be a foldable expression of"
+            ' the type "INT", but the actual argument is not.',
+            node,
+        )
+
+
+def _check_exact(
+    binder: ExpressionBinder,
+    entry: ScalarFunction,
+    kinds: Sequence[ArgumentType],
+    operands: Sequence[Expr],
+    node: exp.Expr,
+) -> None:
+    """Refuse arguments that aren't of the declared types where the entry asks for these exactly."""
+    common = [
+        _common_part(operand, kind) for operand, kind in zip(operands, kinds, strict=True) if kind in _COMMON
+    ]
+    if mixes_strings(common):
+        if entry.name == "array_insert":
+            shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
+            raise failure(
+                "DATATYPE_MISMATCH.ARRAY_FUNCTION_DIFF_TYPES",
+                f'Cannot resolve "{binder.name(node)}" due to data type mismatch: Input to `{entry.name}`'
+                f' should have been "ARRAY" followed by a value with same element type, but it\'s [{shown}].',
+                node,
+            )
+        raise mixed_types(binder, entry.name, list(operands), node)
+    for place, (operand, kind) in enumerate(zip(operands, kinds, strict=True)):
+        if place in entry.exact and not is_exact(operand.type, kind):
+            raise _wrong_argument(binder, place, kind, operand, node)
+
+
+#: Functions that compare their arguments, or an array's elements, with one another.
+_COMPARING: Final = frozenset(
+    {"greatest", "least", "array_max", "array_min", "array_sort", "sort_array", "array_contains"}
+    | {"array_position", "array_remove", "array_distinct", "array_union", "array_intersect", "array_except"}
+    | {"arrays_overlap"}
+)
+
+
+def check_orderable(binder: ExpressionBinder, name: str, data_type: pa.DataType, node: exp.Expr) -> None:
+    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE if values of the type can't be compared, as maps."""
+    if not is_orderable(data_type):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `{name}` does not support '
+            f'ordering on type "{types.sql_name(data_type)}".',
+            node,
+        )
 
 
 def _constants(
@@ -106,6 +180,13 @@ def coerce(
         if target is None:
             raise _wrong_argument(binder, place, kind, operand, node)
         result.append(cast_to(operand, target))
+    if {operand.type for operand, kind in zip(result, kinds, strict=True) if kind is _BYTES} == _MIXED:
+        if name == "overlay":
+            raise mixed_types(binder, name, list(operands), node)
+        return tuple(
+            cast_to(operand, types.STRING) if kind is _BYTES else operand
+            for operand, kind in zip(result, kinds, strict=True)
+        )
     return tuple(result)
 
 
@@ -170,8 +251,12 @@ def mixed_types(binder: ExpressionBinder, function: str, operands: list[Expr], n
     )
 
 
-#: Operators that aren't functions of Spark SQL under their registry name.
-NOT_CALLABLE: Final = frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
+#: Operators, and fields of ``extract``, that aren't functions of Spark SQL under their registry name.
+NOT_CALLABLE: Final = (
+    frozenset(registry.OPERATORS) - {"div", "like", "ilike", "rlike", "negative"}
+    | {"dayofweek_iso", "year_of_week", "second_with_fraction", "too many rows"}
+    | {f"interval_{field}" for field in ("year", "month", "day", "hour", "minute", "second")}
+)
 
 
 def no_such_function(name: str, node: exp.Expr) -> Error:

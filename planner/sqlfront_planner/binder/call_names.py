@@ -111,6 +111,7 @@ _UNIT_FUNCTIONS: Final = {
     "timestampdiff": "timestampdiff",
     "datediff": "timestampdiff",
     "date_diff": "timestampdiff",
+    "timediff": "timestampdiff",
 }
 
 
@@ -224,6 +225,7 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
     "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),
     "log": ((1, 2), _log),
+    "trim": ((2,), _trim_of("BOTH")),
     "ltrim": ((2,), _trim_of("LEADING")),
     "rtrim": ((2,), _trim_of("TRAILING")),
     "assert_true": ((1,), lambda arguments: f"assert_true({arguments[0]}, '{arguments[0]}' is not true!)"),

@@ -14,7 +14,6 @@ from sqlfront_engine.types import (
     BINARY,
     BOOLEAN,
     DATE,
-    INT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -31,10 +30,6 @@ from sqlfront_planner.binder.type_names import data_type_of
 _TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _DATETIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-_SUGGESTED: Final[dict[tuple[pa.DataType, pa.DataType], str]] = {
-    (DATE, INT): "UNIX_DATE",
-    (INT, DATE): "DATE_FROM_UNIX_DATE",
-}
 
 
 @handles(exp.TryCast, arguments="this to safe")
@@ -93,8 +88,8 @@ def explicit_cast(
     if source == target:
         return operand
     if not can_cast(source, target):
-        function = _SUGGESTED.get((source, target))
-        if _is_legacy(source, target):
+        function = _suggested(source, target)
+        if _is_legacy(source, target) and not safe:
             raise failure(
                 "DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION",
                 f'Cannot resolve "{binder.name(node)}" due to data type mismatch: cannot cast '
@@ -119,6 +114,13 @@ def explicit_cast(
     if isinstance(operand, Literal) and operand.value is None:
         return Literal(target, None)
     return Cast(target, operand, safe)
+
+
+def _suggested(source: pa.DataType, target: pa.DataType) -> str | None:
+    """The function that does what a cast between dates and numbers doesn't."""
+    if source == DATE and is_numeric(target):
+        return "UNIX_DATE"
+    return "DATE_FROM_UNIX_DATE" if is_numeric(source) and target == DATE else None
 
 
 def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:

@@ -13,7 +13,7 @@ from sqlfront_engine.expressions import Column, Expr, Literal, columns_used, wal
 from sqlfront_engine.types import is_integral
 from sqlfront_planner.binder.aggregates import AggregateOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure, unsupported
 from sqlfront_planner.binder.windows import WindowOutput
 
 Item = tuple[Expr, exp.Expr]
@@ -113,13 +113,7 @@ class _Keys:
                     node,
                 )
         if pa.types.is_map(expression.type):
-            raise failure(
-                "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-                f'The expression "{self.binder.name(node)}" cannot be used as a grouping expression because '
-                "its data type is "
-                "not an orderable data type.",
-                node,
-            )
+            raise unsupported("Grouping by a map", node)
         if expression not in self.found:
             self.found.append(expression)
         return self.found.index(expression)

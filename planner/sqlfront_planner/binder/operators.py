@@ -35,7 +35,7 @@ from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
 from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
-from sqlfront_planner.types import as_decimal, decimal_of_value, least_common_type
+from sqlfront_planner.types import as_decimal, decimal_of_value, implicit_cast, least_common_type
 
 ARITHMETIC: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "add",
@@ -94,12 +94,20 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
             return scaled
     kind = _operand_type(operator, left.type, right.type)
     if kind is None:
-        given = STRING if VOID in (left.type, right.type) and STRING in (left.type, right.type) else None
-        raise _mismatch(binder, node, given or left.type, given or right.type, _NUMBER_OR_INTERVAL)
+        raise _mismatch(binder, node, *_beside_string(left.type, right.type), _NUMBER_OR_INTERVAL)
     if is_decimal(kind):
         return _decimal_arithmetic(binder, operator, left, right)
     result = BIGINT if operator == "div" else kind
     return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
+
+
+def _beside_string(left: pa.DataType, right: pa.DataType) -> tuple[pa.DataType, pa.DataType]:
+    """The types of operands that don't go together, once a string has been read as what it stands beside."""
+    if is_string(left) and not pa.types.is_nested(right):
+        return (left, left) if right == VOID else (right, right)
+    if is_string(right) and not pa.types.is_nested(left):
+        return (right, right) if left == VOID else (left, left)
+    return left, right
 
 
 def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -161,6 +169,8 @@ def _time_arithmetic(
         left, right = right, left
     if operator == "subtract" and (is_string(left.type) or is_string(right.type)):
         left, right = cast_to(left, _other_time(left, right)), cast_to(right, _other_time(right, left))
+    if VOID in (left.type, right.type):
+        return _moved_by_null(binder, operator, left, right, node, swapped=swapped)
     if not _is_time(left.type):
         return None
     if is_interval(right.type):
@@ -169,7 +179,7 @@ def _time_arithmetic(
         if left.type == DATE and right.type == DAY_TIME_INTERVAL and not days:
             left = cast_to(left, TIMESTAMP)
         return Call(left.type, operator, (left, right))
-    if left.type == DATE and (is_numeric(right.type) or is_string(right.type) or right.type == VOID):
+    if left.type == DATE and (is_numeric(right.type) or is_string(right.type)):
         binder.context.moved[id(node)] = Moved(node, MovedBy.NUMBER, swapped)
         return _move_days(binder, operator, left, right, node)
     if operator == "add" and left.type == DATE and right.type == DATE:
@@ -179,6 +189,17 @@ def _time_arithmetic(
         assert kind is not None
         return Call(DAY_TIME_INTERVAL, operator, (cast_to(left, kind), cast_to(right, kind)))
     return None
+
+
+def _moved_by_null(
+    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr, *, swapped: bool
+) -> Expr:
+    """NULL added is an interval, which makes a timestamp of a date; in a difference it is of the other
+    operand's type."""
+    if operator == "add":
+        binder.context.moved[id(node)] = Moved(node, MovedBy.INTERVAL, swapped)
+        return Literal(TIMESTAMP if left.type == DATE else left.type, None)
+    return Literal(DAY_TIME_INTERVAL, None)
 
 
 def _other_time(operand: Expr, other: Expr) -> pa.DataType:
@@ -303,8 +324,15 @@ def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     kind = left.type if left.type in (INT, BIGINT) else INT
-    if not (is_integral(left.type) or left.type == VOID or is_string(left.type)):
+    if implicit_cast(left.type, INT) is None:
         raise wrong_operand(binder, node, left.type, '("INT" or "BIGINT")')
+    if implicit_cast(right.type, INT) is None:
+        raise failure(
+            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
+            f'the "INT" type, however it has the type "{types.sql_name(right.type)}".',
+            node,
+        )
     return Call(kind, function, (cast_to(left, kind), cast_to(right, INT)))
 
 

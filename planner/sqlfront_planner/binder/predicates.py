@@ -114,6 +114,13 @@ def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node:
             f"but it's [{shown}].",
             node,
         )
+    if not is_orderable(kind):
+        raise failure(
+            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `in` does not support '
+            f'ordering on type "{types.sql_name(kind)}".',
+            node,
+        )
     return Call(BOOLEAN, "in", (cast_to(value, kind), *(cast_to(choice, kind) for choice in choices)))
 
 

@@ -20,7 +20,7 @@ from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.relations import inline_table
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
-from sqlfront_planner.binder.sorting import bind_order, sorted_plan
+from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 from sqlfront_planner.logical import (
@@ -215,6 +215,8 @@ class QueryBinder(msgspec.Struct, frozen=True):
         kinds = _common_row(word, first, second, node)
         first, second = _with_types(first, kinds), _with_types(second, kinds)
         distinct = bool(node.args.get("distinct"))
+        if distinct or word != "UNION":
+            check_rows_comparable(kinds, node)
         kind = distinct_kind if distinct else all_kind
         plan = SetOperation(kind, (*_branches(first, kind), second))
         if kind is SetKind.UNION_ALL and distinct:

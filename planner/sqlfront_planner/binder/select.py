@@ -22,7 +22,13 @@ from sqlfront_planner.binder.groups import Grouping, bind_grouping
 from sqlfront_planner.binder.names import result_name
 from sqlfront_planner.binder.relations import bind_from
 from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, output_scope
-from sqlfront_planner.binder.sorting import OrderItem, bind_order, projection, sorted_plan
+from sqlfront_planner.binder.sorting import (
+    OrderItem,
+    bind_order,
+    check_rows_comparable,
+    projection,
+    sorted_plan,
+)
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, syntax_failure, unsupported
 from sqlfront_planner.binder.windows import WindowOutput, Windows
@@ -303,6 +309,7 @@ class _Select(msgspec.Struct):
         """Each row once; ORDER BY then sees the output's columns only."""
         projected = projection(self.plan, outputs, names)
         row = projected.row()
+        check_rows_comparable([item.type for item in row], self.node)
         plan = Aggregate(projected, row, (), names)
         order = self.node.args.get("order")
         if order is None:

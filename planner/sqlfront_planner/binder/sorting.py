@@ -4,6 +4,7 @@ list."""
 from collections.abc import Sequence
 
 import msgspec
+import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
@@ -96,3 +97,15 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
     ):
         return plan
     return Project(plan, tuple(expressions), names)
+
+
+def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
+    """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if rows of these types can't be told apart."""
+    for kind in kinds:
+        if not is_orderable(kind):
+            raise failure(
+                "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE",
+                "The feature is not supported: Cannot have MAP type columns in DataFrame which calls set"
+                f" operations (INTERSECT, EXCEPT, etc.), but the type of a column is {types.sql_name(kind)}.",
+                node,
+            )

@@ -132,6 +132,13 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
         raise unsupported(f"{node.args['over']} before a window", node)
     window = binder.window(node)
     partition = tuple(binder.bind_all(window.args.get("partition_by") or []))
+    for item in partition:
+        if not is_orderable(item.type):
+            raise failure(
+                "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+                "A window's partition cannot be sorted because its type is not orderable.",
+                node,
+            )
     order = ordering(binder, window.args.get("order"))
     function, condition, ignore_nulls = _unwrapped(node.this)
     call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
