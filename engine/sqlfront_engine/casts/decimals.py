@@ -11,6 +11,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, to_python, valid_mask
 from sqlfront_engine.casts.numbers import Convert, int64_view
+from sqlfront_engine.columns.batches import Integers
 from sqlfront_engine.failures import cast_overflow, out_of_range
 from sqlfront_engine.floats import float_text, rounded_products
 from sqlfront_engine.forms import (
@@ -53,13 +54,15 @@ def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) 
     exact = _by_values(
         lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
     )
-    return _widening(shift, target, exact) if 0 <= shift <= MAX_SHORT_PRECISION else exact
+    return _by_words(shift, target, exact) if abs(shift) <= MAX_SHORT_PRECISION else exact
 
 
-def _widening(shift: int, target: pa.DataType, exact: Convert) -> Convert:
-    """More digits after the point: in int64 where the values leave room for them, else one by one."""
-    factor = 10**shift
-    bound = min(2**63, 10**target.precision) // factor - 1
+def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
+    """``shift`` more digits after the point (or fewer): in int64 where the values fit and leave room, else
+    one by one."""
+    factor = 10 ** abs(shift)
+    limit = 10**target.precision
+    bound = min(2**63, limit) // factor - 1 if shift > 0 else min(2**62, (limit - 1) * factor)
 
     def convert(values: pa.Array) -> pa.Array:
         numbers = narrow_words(widened(values))
@@ -69,9 +72,16 @@ def _widening(shift: int, target: pa.DataType, exact: Convert) -> Convert:
         known = numbers if valid is None else numbers[valid]
         if len(known) and (known.max() > bound or known.min() < -bound):
             return exact(values)
-        return from_scaled(from_numpy(numbers * np.int64(factor), INT64, valid), target)
+        rescaled = numbers * np.int64(factor) if shift > 0 else _quotients(numbers, factor)
+        return from_scaled(from_numpy(rescaled, INT64, valid), target)
 
     return convert
+
+
+def _quotients(numbers: Integers, unit: int) -> Integers:
+    """The numbers divided by ``unit``, halves away from zero; they leave room for half a unit more."""
+    magnitudes = (np.abs(numbers) + unit // 2) // unit
+    return np.where(numbers < 0, -magnitudes, magnitudes)
 
 
 def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
@@ -85,9 +95,7 @@ def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> 
     def convert(values: pa.Array) -> pa.Array:
         numbers = int64_view(values)
         if shift < 0:
-            unit = 10**-shift
-            magnitudes = (np.abs(numbers) + unit // 2) // unit
-            result = np.where(numbers < 0, -magnitudes, magnitudes)
+            result = _quotients(numbers, 10**-shift)
         elif len(numbers) and max(int(numbers.max()), -int(numbers.min())) * 10**shift >= bound:
             return exact(values)
         else:

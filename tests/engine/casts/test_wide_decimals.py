@@ -1,6 +1,6 @@
-"""Casts of wide decimals to more digits after the point, on both sides of what int64 and the target hold."""
+"""Casts of wide decimals to other digits after the point, on both sides of what int64 and the target hold."""
 
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 import pyarrow as pa
 import pytest
@@ -32,6 +32,25 @@ def test_values_around_the_bound_keep_their_value(value: int) -> None:
     expected = [number, None, number]
 
     assert cast(expected, decimal(38, 2), decimal(38, 4)) == expected
+
+
+@pytest.mark.parametrize("target", [decimal(38, 4), decimal(20, 4), decimal(17, 4)])
+@pytest.mark.parametrize("value", [0, 49, 50, 149, 150, 10**18, 2**62 - 1, 2**62, 2**62 + 1, 2**63 + 50])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_halves_are_rounded_away_from_zero(value: int, sign: int, target: pa.DataType) -> None:
+    number = Decimal(sign * value).scaleb(-6)
+    expected = number.quantize(Decimal("0.0001"), ROUND_HALF_UP, Context(prec=50))
+
+    assert cast([number, None], decimal(38, 6), target) == [expected, None]
+
+
+@pytest.mark.parametrize("digits", [8, 20])
+def test_rounding_up_can_be_one_digit_too_many(digits: int) -> None:
+    target = decimal(digits, 2)
+    fits, breaks = Decimal(10**digits - 1).scaleb(-2), Decimal(10**digits * 10 - 5).scaleb(-3)
+
+    assert cast([fits], decimal(38, 3), target) == [fits]
+    assert cast([breaks], decimal(38, 3), target, safe=True) == [None]
 
 
 def test_what_has_too_many_digits_is_refused_or_null() -> None:
