@@ -46,7 +46,12 @@ def _lines(
 ) -> Iterator[str]:
     routing = "" if edge is None else _routing(edge)
     instances = "" if vertex.local_parallelism == 1 else " x n"
-    yield f"{'  ' * depth}{vertex.processor.describe()}{instances}{routing}{note(vertex)}"
+    # What feeds two vertices is shown in full below the last of them only.
+    shared = edge is not None and edge.source_ordinal < len(dag.outbound(vertex)) - 1
+    above = " (shared)" if shared else note(vertex)
+    yield f"{'  ' * depth}{vertex.processor.describe()}{instances}{routing}{above}"
+    if shared:
+        return
     for inbound in dag.inbound(vertex):
         yield from _lines(dag, inbound.source, inbound, depth + 1, note)
 

@@ -266,14 +266,14 @@ def test_filter_of_a_slice_looks_at_the_slice() -> None:
 
 def test_projection_with_a_condition_evaluates_only_the_rows_that_pass() -> None:
     project = compile_projection((RATIO, A), UTC, call("not_equal", A, ZERO))
-    columns, length = project(batch(([0, 1, 5, 0], INT)))
+    columns, length = project(Rows(batch(([0, 1, 5, 0], INT))))
 
     assert length == 2
     assert [item.to_pylist() for item in columns] == [[10, 2], [1, 5]]
 
 
 def test_projection_of_nothing_counts_rows() -> None:
-    assert compile_projection((), UTC)(batch(([1, 2], INT))) == ([], 2)
+    assert compile_projection((), UTC)(Rows(batch(([1, 2], INT)))) == ([], 2)
 
 
 # ---- dictionaries

@@ -146,3 +146,30 @@ def test_scan_reads_what_only_the_filter_needs_and_drops_it() -> None:
     (request,) = entry.table.known.asked  # type: ignore[union-attr]
     assert request.columns == (1, 5)
     assert len(request.filters) == 1
+
+
+FILTERED_BY_KEYS = """
+select l_quantity from lineitem, orders
+where l_orderkey = o_orderkey and o_orderdate = date '1995-01-01' and l_shipdate > date '1995-02-01'
+"""
+
+
+def test_a_filtered_scan_is_filtered_by_the_few_keys_of_the_held_side_too() -> None:
+    lines = [line.strip() for line in dag_text(large(FILTERED_BY_KEYS).dag).splitlines()]
+
+    assert any(line.startswith("KeyFilter: #0 among #0; Filter: l_shipdate") for line in lines)
+    assert sum("(shared)" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        FILTERED_BY_KEYS.replace("and o_orderdate = date '1995-01-01'", ""),
+        FILTERED_BY_KEYS.replace("l_shipdate > date '1995-02-01'", "10 / l_quantity > 1"),
+        """select l_quantity from (select * from lineitem where l_shipdate > date '1995-02-01') left join
+        (select * from orders where o_orderdate = date '1995-01-01') on l_orderkey = o_orderkey""",
+    ],
+    ids=["all keys are held", "the condition may fail", "rows without a partner are wanted"],
+)
+def test_otherwise_a_scan_keeps_its_own_filter(sql: str) -> None:
+    assert "KeyFilter" not in dag_text(large(sql).dag)

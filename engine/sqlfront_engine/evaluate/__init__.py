@@ -67,15 +67,14 @@ def compile_filter(condition: Expr, settings: Settings) -> Filter:
 
 def compile_projection(
     expressions: tuple[Expr, ...], settings: Settings, condition: Expr | None = None
-) -> Callable[[pa.RecordBatch], tuple[list[pa.Array], int]]:
-    """A function that gives the expressions' values, and their number of rows, for those rows of a batch
-    for which the condition is true. Columns that no expression reads are never gathered."""
+) -> Callable[[Rows], tuple[list[pa.Array], int]]:
+    """A function that gives the expressions' values, and their number of rows, for those rows (of a batch:
+    ``Rows(batch)``) for which the condition is true. Columns that no expression reads are never gathered."""
     compiler = Compiler(settings, expressions)
     runs = [compiler.node(expression) for expression in expressions]
     select = None if condition is None else compile_selection(condition, settings)
 
-    def project(batch: pa.RecordBatch) -> tuple[list[pa.Array], int]:
-        rows = Rows(batch)
+    def project(rows: Rows) -> tuple[list[pa.Array], int]:
         if select is not None:
             rows = select(rows).of_rows(rows)
         length = rows.length

@@ -22,9 +22,10 @@ def footprint(batch: pa.RecordBatch) -> int:
     return size + size // 8
 
 
-def take_all(ordinal: int, context: ProcessorContext) -> Block:
-    """All rows of an input as one batch, whose bytes stay charged; None if there are none."""
-    batches, size = yield from _take(ordinal, None, context)
+def take_all(ordinal: int, context: ProcessorContext, columns: Sequence[int] | None = None) -> Block:
+    """All rows of an input (of some columns only) as one batch, whose bytes stay charged; None if there are
+    none."""
+    batches, size = yield from _take(ordinal, None, context, columns=columns)
     if len(batches) < 2:
         return batches[0] if batches else None
     context.memory.charge(size)
@@ -67,13 +68,19 @@ class Blocks:
 
 
 def _take(
-    ordinal: int, rows: int | None, context: ProcessorContext, reductions: Sequence[Reduction] = ()
+    ordinal: int,
+    rows: int | None,
+    context: ProcessorContext,
+    reductions: Sequence[Reduction] = (),
+    columns: Sequence[int] | None = None,
 ) -> Generator[Take, pa.RecordBatch | None, tuple[list[pa.RecordBatch], int]]:
     """Batches with rows, until there are ``rows`` (None = all) of them, and their bytes, which are
     charged."""
     batches: list[pa.RecordBatch] = []
     length = size = 0
     while (rows is None or length < rows) and (batch := (yield Take(ordinal))) is not None:
+        if columns is not None:
+            batch = batch.select(list(columns))
         for reduction in reductions:
             batch = reduction.narrow(batch)
         if batch.num_rows:

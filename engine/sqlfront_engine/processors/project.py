@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.display import describe
-from sqlfront_engine.evaluate import compile_projection
+from sqlfront_engine.evaluate import Rows, compile_projection
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 
@@ -19,7 +19,7 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
         project = compile_projection(self.expressions, context.settings)
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
-            columns, length = project(batch)
+            columns, length = project(Rows(batch))
             yield make_batch(columns, names, length)
 
     def describe(self) -> str:
@@ -38,7 +38,7 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
         project = compile_projection(self.expressions, context.settings, self.condition)
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
-            columns, length = project(batch)
+            columns, length = project(Rows(batch))
             yield make_batch(columns, names, length)
 
     def describe(self) -> str:

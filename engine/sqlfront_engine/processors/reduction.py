@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import Mask, gather_batch
+from sqlfront_engine.columns.batches import Mask, Rows, gather_batch
 from sqlfront_engine.columns.presence import KeyPresence
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 
@@ -23,7 +23,7 @@ class Reduction:
 
     def __init__(self, build_key: pa.Array, probe_ordinal: int, memory: MemoryAccount) -> None:
         self._build_key = build_key
-        self._ordinal = probe_ordinal
+        self.ordinal: Final = probe_ordinal
         self._memory = memory
         self._presence: KeyPresence | None = None
         self._useful = True
@@ -31,18 +31,23 @@ class Reduction:
 
     def narrow(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch without those rows, or with some of them."""
-        length = batch.num_rows
+        rows = self.choose(batch.column(self.ordinal))
+        return batch if rows is None else gather_batch(batch, rows)
+
+    def choose(self, column: pa.Array) -> Rows | None:
+        """The numbers of the rows to keep, by their values of the key column; None for all."""
+        length = len(column)
         if length < FEWEST_ROWS or not self._useful:
-            return batch
-        mask = self._test(batch.column(self._ordinal))
+            return None
+        mask = self._test(column)
         if mask is None:
             self._useful = False
-            return batch
+            return None
         rows = np.flatnonzero(mask)
         self._tested += length
         self._passed += len(rows)
         self._useful = self._tested < TRIAL_ROWS or self._passed <= USEFUL_SHARE * self._tested
-        return batch if len(rows) > USEFUL_SHARE * length else gather_batch(batch, rows)
+        return None if len(rows) > USEFUL_SHARE * length else rows
 
     def _test(self, column: pa.Array) -> Mask | None:
         if self._presence is None:

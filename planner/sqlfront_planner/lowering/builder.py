@@ -15,12 +15,14 @@ class Fragment(msgspec.Struct, frozen=True):
 
     ``parallel``: several instances emit it. ``partitioned``: ordinals of columns such that rows that agree in
     them come out of one instance (None: nothing is known). ``ordered``: each instance's rows have this order.
+    ``output``: which of the vertex's outputs the next edge leaves from.
     """
 
     vertex: Vertex
     parallel: bool
     partitioned: tuple[int, ...] | None = None
     ordered: tuple[SortKey, ...] = ()
+    output: int = 0
 
 
 class ScanVertex(msgspec.Struct, frozen=True):
@@ -64,12 +66,12 @@ class Builder(msgspec.Struct):
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """Rows stay with their instance."""
-        edge = Edge.from_(source.vertex).to(target, ordinal)
+        edge = Edge.from_(source.vertex, source.output).to(target, ordinal)
         self.dag.edge(edge.isolated() if source.parallel else edge)
 
     def to_one(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """All rows to the only instance, merged if they are ordered."""
-        edge = Edge.from_(source.vertex).to(target, ordinal)
+        edge = Edge.from_(source.vertex, source.output).to(target, ordinal)
         if source.parallel:
             edge = edge.to_one()
             edge = edge.ordered(source.ordered) if source.ordered else edge
@@ -77,11 +79,11 @@ class Builder(msgspec.Struct):
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
         """Rows that agree in ``keys`` to one instance."""
-        self.dag.edge(Edge.from_(source.vertex).to(target, ordinal).partitioned(keys))
+        self.dag.edge(Edge.from_(source.vertex, source.output).to(target, ordinal).partitioned(keys))
 
     def broadcast(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """Every row to every instance."""
-        self.dag.edge(Edge.from_(source.vertex).to(target, ordinal).broadcast())
+        self.dag.edge(Edge.from_(source.vertex, source.output).to(target, ordinal).broadcast())
 
     def collected(self, source: Fragment) -> bool:
         """True if all rows of the fragment are in one instance."""

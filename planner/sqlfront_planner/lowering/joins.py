@@ -1,20 +1,29 @@
 """Joins: which side is held, and how equal keys meet."""
 
+from collections.abc import Callable
 from typing import Final, Literal
 
 import msgspec
 
+from sqlfront_engine.evaluate import can_fail
 from sqlfront_engine.expressions import Column
 from sqlfront_engine.processors.hash_join import HashJoin
+from sqlfront_engine.processors.join_rows import wanted_rows
 from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
-from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind
+from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind, LogicalPlan, Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, narrowed
+from sqlfront_planner.lowering.scans import lower_filtered_by_keys
 
 #: A held side of at most that many estimated bytes is given to every instance instead of shuffling both
 #: sides.
 BROADCAST_BYTES: Final = 4_000_000
 #: ... or if it has that much less rows than the other side.
 BROADCAST_SHARE: Final = 0.02
+
+#: The streamed side is filtered by the held side's keys if these are at most that share of its own ...
+FILTERING_SHARE: Final = 0.5
+#: ... and the held side has at most that many rows.
+MOST_FILTERING_ROWS: Final = 2_000_000
 
 KindName = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
 KINDS: Final[dict[JoinKind, KindName]] = {
@@ -44,6 +53,44 @@ class _Sides(msgspec.Struct, frozen=True):
 def key_columns(join: Join) -> bool:
     """True if all keys are columns, as the processor wants them."""
     return all(isinstance(key.left, Column) and isinstance(key.right, Column) for key in join.keys)
+
+
+def lower_sides(
+    builder: Builder, join: Join, lower: Callable[[LogicalPlan], Fragment]
+) -> tuple[Fragment, Fragment]:
+    """Both sides of a join; the streamed one filtered by the keys of the held one where that is worth it.
+
+    The held side then feeds two vertices, both of which read it to its end before anything else: neither
+    can keep the other waiting.
+    """
+    hold_left = bool(join.keys) and _holds_left(builder, join)
+    held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
+    keys = _filtering_keys(builder, join, hold_left)
+    if keys and isinstance(streamed, Scan):
+        filtered, other = lower_filtered_by_keys(builder, streamed, lower(held), keys)
+        return (other, filtered) if hold_left else (filtered, other)
+    return lower(join.left), lower(join.right)
+
+
+def _filtering_keys(builder: Builder, join: Join, hold_left: bool) -> list[tuple[int, int]]:
+    """Ordinals of streamed and held keys by which most streamed rows can be dropped as soon as they are read;
+    empty if they can't, or if that isn't worth it."""
+    held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
+    if not builder.parallel or not isinstance(streamed, Scan) or not streamed.filters:
+        return []
+    wanted = wanted_rows(KINDS[join.kind], build_left=hold_left)
+    if wanted.unmatched_probe or any(map(can_fail, streamed.filters)):
+        return []
+    keys = [key for key in join.keys if not key.null_safe]
+    pairs = [(key.right, key.left) if hold_left else (key.left, key.right) for key in keys]
+    there = builder.cardinality.groups(held, tuple(other for _, other in pairs))
+    possible = builder.cardinality.key_side(streamed, tuple(mine for mine, _ in pairs)).values
+    if builder.cardinality.rows(held) > MOST_FILTERING_ROWS or there > FILTERING_SHARE * possible:
+        return []
+    columns = [
+        (mine, other) for mine, other in pairs if isinstance(mine, Column) and isinstance(other, Column)
+    ]
+    return [(mine.ordinal, other.ordinal) for mine, other in columns]
 
 
 def lower_join(

@@ -129,11 +129,11 @@ class _Lowering:
         return self.lower(branches[0] if len(branches) == 1 else SetOperation(SetKind.UNION_ALL, branches))
 
     def join(self, plan: Join, output: tuple[int, ...]) -> Fragment:
-        from sqlfront_planner.lowering.joins import key_columns, lower_join  # noqa: PLC0415 - loaded when first needed
+        from sqlfront_planner.lowering.joins import key_columns, lower_join, lower_sides  # noqa: PLC0415 - loaded when first needed
 
         if not key_columns(plan):
             plan, output = _with_key_columns(plan, output)
-        left, right = self.lower(plan.left), self.lower(plan.right)
+        left, right = lower_sides(self.builder, plan, self.lower)
         return lower_join(self.builder, plan, left, right, output)
 
     def aggregate(self, plan: Aggregate) -> Fragment:

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import ScanRequest
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_engine.processors.filter import Filter as FilterProcessor
+from sqlfront_engine.processors.key_filter import KeyFilter
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.logical import Scan
@@ -56,6 +58,29 @@ def lower_rows(
     else:
         result = builder.follow("filter", FilterProject(condition, items, schema), source)
     return _projected(result, items)
+
+
+def lower_filtered_by_keys(
+    builder: Builder, scan: Scan, held: Fragment, keys: Sequence[tuple[int, int]]
+) -> tuple[Fragment, Fragment]:
+    """The scan's rows without those that have no partner among ``held``, and ``held`` for the join itself.
+    ``keys``: pairs of ordinals of the scan and of the held side."""
+    source, condition = lower_scan(builder, scan)
+    processor = KeyFilter(
+        condition,
+        scan.row(),
+        tuple(other for _, other in keys),
+        tuple(mine for mine, _ in keys),
+        scan.schema,
+    )
+    vertex = builder.vertex("filter", processor, parallel=source.parallel)
+    if source.parallel:
+        builder.broadcast(held, vertex, 0)
+    else:
+        builder.to_one(held, vertex, 0)
+    builder.keep(source, vertex, 1)
+    result = _projected(Fragment(vertex, source.parallel, source.partitioned), scan.row())
+    return result, replace(held, output=held.output + 1)
 
 
 def _projected(fragment: Fragment, items: tuple[Expr, ...]) -> Fragment:
