@@ -11,18 +11,17 @@ from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.types import TIMESTAMP, TIMESTAMP_NTZ
-
-Micros = npt.NDArray[np.int64]
+from sqlfront_engine.zone_changes import CYCLE, Micros, changes_for
 
 _UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "UCT", "Zulu", "Etc/GMT"})
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
+#: The years 2 to 9998 in microseconds since 1970, which Python's datetime and all zones' offsets can do.
+_PYTHON_YEARS: Final = (-62_104_060_800_000_000, 253_339_228_800_000_000)
 _OFFSET: Final = re.compile(
     r"(?:(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))?)?)|(?:UTC|GMT|UT|Z)"
 )
@@ -120,8 +119,8 @@ def wall_clock(instants: Micros, zone: str) -> Micros:
     offset = fixed_offset(zone)
     if offset is not None:
         return instants + offset if offset else instants
-    zoned = from_numpy(instants, pa.timestamp("us", tz=_SHORT_NAMES.get(zone, zone)))
-    return _micros(pc.call_function("local_timestamp", [zoned]))
+    changes, near = changes_for(instants, zone_of(zone))
+    return instants + changes.at_instants(near)
 
 
 def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Micros:
@@ -132,23 +131,12 @@ def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Mi
     offset = fixed_offset(zone)
     if offset is not None:
         return clock - offset if offset else clock
-    naive = from_numpy(clock, TIMESTAMP_NTZ)
-    instants = _assume(naive, zone, "earliest").copy()
-    skipped = wall_clock(instants, zone) != clock
-    if skipped.any():
-        # Arrow's "earliest" is the last instant before the gap, whose offset still counts.
-        before = instants[skipped]
-        instants[skipped] = clock[skipped] - (wall_clock(before, zone) - before)
+    changes, near = changes_for(clock, zone_of(zone))
+    offsets = changes.at_clock(near)
     if preferred is not None:
-        later = _assume(naive, zone, "latest")
-        keep = (clock - later == preferred) & ~skipped
-        instants[keep] = later[keep]
-    return instants
-
-
-def _assume(naive: pa.Array, zone: str, which: str) -> Micros:
-    options = pc.AssumeTimezoneOptions(_SHORT_NAMES.get(zone, zone), ambiguous=which, nonexistent=which)
-    return _micros(pc.call_function("assume_timezone", [naive], options))
+        later = changes.at_repeated_clock(near, offsets)
+        offsets = np.where(later == preferred, later, offsets)
+    return clock - offsets
 
 
 def _micros(array: pa.Array) -> Micros:
@@ -157,9 +145,10 @@ def _micros(array: pa.Array) -> Micros:
 
 def offset_micros(clock: int, zone: datetime.tzinfo) -> int:
     """The zone's offset, in microseconds, when its wall clock shows ``clock`` (microseconds since 1970)."""
-    try:
-        moment = _EPOCH + datetime.timedelta(microseconds=clock)
-    except OverflowError:
-        moment = _EPOCH
-    offset = zone.utcoffset(moment)
+    # Years beyond Python's look like those some cycles of the calendar nearer.
+    if clock < _PYTHON_YEARS[0]:
+        clock = _PYTHON_YEARS[0] + (clock - _PYTHON_YEARS[0]) % CYCLE
+    elif clock >= _PYTHON_YEARS[1]:
+        clock = clock % CYCLE + 4 * CYCLE
+    offset = zone.utcoffset(_EPOCH + datetime.timedelta(microseconds=clock))
     return 0 if offset is None else offset // _MICROSECOND

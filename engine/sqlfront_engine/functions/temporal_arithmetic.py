@@ -134,7 +134,7 @@ def _interval_after_instant(micros: Integers, interval: Integers, zone: str) -> 
     """Whole days are days of the calendar, the rest is time."""
     if fixed_offset(zone) is not None:
         return _checked_sum(micros, interval)
-    days = np.trunc(interval / MICROS_PER_DAY).astype(np.int64)
+    days = (interval - np.fmod(interval, MICROS_PER_DAY)) // MICROS_PER_DAY
     local = wall_clock(micros, zone)
     moved = instants_of(local + days * MICROS_PER_DAY, zone, preferred=local - micros)
     return _checked_sum(np.where(days == 0, micros, moved), interval - days * MICROS_PER_DAY)
