@@ -12,7 +12,6 @@ from sqlfront_planner.binder.calls import SPECIAL
 from sqlfront_planner.testing import bound
 from tests.planner.bound_queries import failure
 
-
 #: Written like calls, though `SHOW FUNCTIONS` lacks them.
 IN_THE_GRAMMAR = {"timestampadd", "timestampdiff", "timediff", "try_cast"}
 
