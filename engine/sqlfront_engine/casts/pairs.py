@@ -245,6 +245,8 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
 def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
     """Whether CAST may refuse a value of ``source``."""
     match family_of(source), family_of(target):
+        case (_F.BINARY, _F.STRING):
+            return True
         case (_F.VOID, _) | (_, _F.STRING) | (_, _F.BOOLEAN | _F.BINARY) if source.id != pa.string().id:
             return False
         case (_F.STRING, _F.STRING | _F.BINARY):

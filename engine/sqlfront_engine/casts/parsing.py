@@ -16,7 +16,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.casts.decimals import decimal_digits, fitted
 from sqlfront_engine.casts.numbers import Convert
-from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_engine.failures import invalid_input
 from sqlfront_engine.floats import round_to_single
 from sqlfront_engine.forms import from_unscaled
@@ -200,5 +200,15 @@ def string_to_binary(values: pa.Array) -> pa.Array:
 
 
 def binary_to_string(values: pa.Array) -> pa.Array:
-    """The bytes as text, whether or not they are UTF-8."""
-    return values.view(pa.string())
+    """The bytes as text.
+
+    NotSupportedError if they aren't UTF-8: Spark's strings hold any bytes, Arrow's (and Python's) don't.
+    """
+    texts = values.view(pa.string())
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        raise NotSupportedError(
+            "A string of bytes that are not UTF-8 is not supported.", sqlstate="0A000"
+        ) from None
+    return texts

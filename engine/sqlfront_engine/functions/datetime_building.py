@@ -342,6 +342,7 @@ register(
             (TIMESTAMP,),
             BIGINT,
             _floored(divisor),
+            exact=(0,),
             example=(f"unix_{unit}(timestamp'1970-01-01 00:00:01Z')", str(MICROS_PER_SECOND // divisor)),
         )
         for unit, divisor in (("seconds", MICROS_PER_SECOND), ("millis", 1000), ("micros", 1))

@@ -285,6 +285,7 @@ def _reader(
     example: tuple[str, str],
     *,
     can_fail: bool = True,
+    exact: tuple[int, ...] = (),
 ) -> ScalarFunction:
     return ScalarFunction(
         name,
@@ -293,6 +294,7 @@ def _reader(
         prepare=prepare,
         optional=1,
         can_fail=can_fail,
+        exact=exact,
         example=example,
     )
 
@@ -359,7 +361,14 @@ register(
         can_fail=False,
     ),
     *(
-        _reader(name, BIGINT, _ANY, _unix_timestamp, (f"{name}('2020-02-29', 'yyyy-MM-dd')", "1582934400"))
+        _reader(
+            name,
+            BIGINT,
+            _ANY,
+            _unix_timestamp,
+            (f"{name}('2020-02-29', 'yyyy-MM-dd')", "1582934400"),
+            exact=(1,),
+        )
         for name in ("unix_timestamp", "to_unix_timestamp")
     ),
 )

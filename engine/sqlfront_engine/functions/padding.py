@@ -1,15 +1,19 @@
 """Texts cut at their ends or made longer: trim, lpad, rpad, repeat, space."""
 
 from collections.abc import Callable
+from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
+from sqlfront_engine.errors import DataError
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, constants, row_kernel
 from sqlfront_engine.functions.strings import slice_column
 from sqlfront_engine.types import INT, STRING
+
+_MOST_BYTES: Final = 2**31 - 1
 
 Trim = Callable[[str, str], str]
 
@@ -59,12 +63,20 @@ def _padding(kernel: str, *, left: bool) -> Kernel:
     return pad
 
 
+def _repeated(text: str, times: int) -> str:
+    """Strings have fewer than 2 ** 31 bytes; Spark's error for longer ones has no condition."""
+    if len(text) * times > _MOST_BYTES:
+        raise DataError("integer overflow")
+    return text * max(times, 0)
+
+
 @columnar
 def _repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column, count = arguments
-    if isinstance(column, pa.Array) and (given := constants((count,))) is not None:
+    given = constants((count,))
+    if isinstance(column, pa.Array) and given is not None and given[0] * column.nbytes <= _MOST_BYTES:
         return pc.call_function("binary_repeat", [column, scalar(max(given[0], 0), INT)])  # type: ignore[call-overload]
-    return by_row(lambda text, times: text * max(times, 0), arguments, invocation)
+    return by_row(_repeated, arguments, invocation)
 
 
 register(
@@ -98,7 +110,9 @@ register(
             ("rpad", _padding("utf8_rpad", left=False), "'hiaba'"),
         )
     ),
-    ScalarFunction("repeat", (STRING, INT), STRING, _repeat, example=("repeat('ab', 3)", "'ababab'")),
+    ScalarFunction(
+        "repeat", (STRING, INT), STRING, _repeat, can_fail=True, example=("repeat('ab', 3)", "'ababab'")
+    ),
     ScalarFunction(
         "space", (INT,), STRING, row_kernel(lambda count: " " * max(count, 0)), example=("space(3)", "'   '")
     ),

@@ -126,7 +126,7 @@ def _suggested(source: pa.DataType, target: pa.DataType) -> str | None:
 def _is_legacy(source: pa.DataType, target: pa.DataType) -> bool:
     """Casts that Spark has with ANSI mode off only."""
     if target == BOOLEAN:
-        return source in _DATETIMES
+        return source in (DATE, TIMESTAMP)
     if target == TIMESTAMP:
         return source == BOOLEAN
     return target == BINARY and is_integral(source)

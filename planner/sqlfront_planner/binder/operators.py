@@ -315,10 +315,10 @@ def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     result = least_common_type(left.type, right.type)
     if is_string(left.type) and is_string(right.type):
         result = STRING
-    if result is None:
-        raise _mismatch(binder, node, left.type, right.type, '"INTEGRAL"')
-    if not is_integral(result):
-        raise _mismatch(binder, node, left.type, right.type, '"INTEGRAL"')
+    if result == VOID:
+        result = INT
+    if result is None or not is_integral(result):
+        raise _mismatch(binder, node, *_beside_string(left.type, right.type), '"INTEGRAL"')
     return Call(result, BITWISE[kind], (cast_to(left, result), cast_to(right, result)))
 
 
@@ -377,10 +377,8 @@ def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr)
     if left.type == right.type == BOOLEAN:
         return left, right
     kind = least_common_type(left.type, right.type)
-    if kind is None:
-        raise _mismatch(binder, node, left.type, right.type, '"BOOLEAN"')
     if kind not in (BOOLEAN, VOID):
-        raise _wrong_type(binder, node, kind, '"BOOLEAN"')
+        raise _mismatch(binder, node, *_beside_string(left.type, right.type), '"BOOLEAN"')
     return cast_to(left, BOOLEAN), cast_to(right, BOOLEAN)
 
 
