@@ -8,10 +8,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.arrow_intervals import imported
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
 from sqlfront_engine.functions.registry import Settings
-from sqlfront_engine.types import BINARY, STRING, is_string, logical
+from sqlfront_engine.types import BINARY, STRING, is_string
 
 #: Characters that take two cells on a terminal (the ranges of Spark's ``Utils.fullWidthRegex``).
 _FULL_WIDTH: Final = re.compile(
@@ -24,29 +25,32 @@ _ESCAPES: Final = str.maketrans(
 _MINIMUM_WIDTH: Final = 3
 
 
-def cells(batch: pa.RecordBatch, settings: Settings) -> list[tuple[str, ...]]:
-    """Every value as Spark shows it: as ``CAST(value AS STRING)``, but ``NULL`` for null, at every depth, and
-    hex for binary."""
+def cells(batch: pa.RecordBatch, schema: pa.Schema, settings: Settings) -> list[tuple[str, ...]]:
+    """Every value of a result's batch, whose logical types ``schema`` has, as Spark shows it: as
+    ``CAST(value AS STRING)``, but ``NULL`` for null, at every depth, and hex for binary."""
     if not batch.num_columns:
         return [()] * batch.num_rows
-    return list(zip(*(_texts(column, settings) for column in batch.columns), strict=True))
+    columns = zip(batch.columns, schema.types, strict=True)
+    return list(zip(*(_texts(column, kind, settings) for column, kind in columns), strict=True))
 
 
-def _texts(array: pa.Array, settings: Settings) -> list[str]:
-    kind = array.type
+def _texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
     if pa.types.is_list(kind):
-        items = _texts(array.values, settings)
+        items = _texts(array.values, kind.value_type, settings)
         shown = [f"[{', '.join(items[start:end])}]" for start, end in _spans(array)]
     elif pa.types.is_map(kind):
-        keys, values = _texts(array.keys, settings), _texts(array.items, settings)
+        keys = _texts(array.keys, kind.key_type, settings)
+        values = _texts(array.items, kind.item_type, settings)
         pairs = [f"{key} -> {value}" for key, value in zip(keys, values, strict=True)]
         shown = [f"{{{', '.join(pairs[start:end])}}}" for start, end in _spans(array)]
     elif pa.types.is_struct(kind):
-        fields = [_texts(field, settings) for field in array.flatten()]
+        fields = [
+            _texts(child, field.type, settings) for child, field in zip(array.flatten(), kind, strict=True)
+        ]
         rows = zip(*fields, strict=True) if fields else [()] * len(array)
         shown = [f"{{{', '.join(row)}}}" for row in rows]
     else:
-        return _leaf_texts(array, settings)
+        return _leaf_texts(array, kind, settings)
     nulls = array.is_null().to_pylist()
     return ["NULL" if null else text for null, text in zip(nulls, shown, strict=True)]
 
@@ -56,13 +60,13 @@ def _spans(array: pa.Array) -> list[tuple[int, int]]:
     return list(itertools.pairwise(array.offsets.to_pylist()))
 
 
-def _leaf_texts(array: pa.Array, settings: Settings) -> list[str]:
-    if array.type == BINARY:
+def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
+    if kind == BINARY:
         values = array.to_pylist()
         return ["NULL" if value is None else f"[{value.hex(' ').upper()}]" for value in values]
-    if not is_string(array.type):
-        batch = pa.RecordBatch.from_arrays([array], names=["value"])
-        array = evaluate(Cast(STRING, Column(logical(array.type), 0)), batch, settings)
+    if not is_string(kind):
+        batch = pa.RecordBatch.from_arrays([imported(array, kind)], names=["value"])
+        array = evaluate(Cast(STRING, Column(kind, 0)), batch, settings)
     return ["NULL" if value is None else str(value) for value in array.to_pylist()]
 
 

@@ -110,7 +110,7 @@ class Cursor:
     def fetch_record_batch(self) -> pa.RecordBatchReader:
         """All rows as a reader that reads as it is read."""
         result = self._check_result()
-        return pa.RecordBatchReader.from_batches(result.schema, result.batches())
+        return pa.RecordBatchReader.from_batches(result.arrow_schema, result.batches())
 
     def fetch_df(self) -> "pandas.DataFrame":
         """All rows as a pandas DataFrame (extra ``pandas``)."""

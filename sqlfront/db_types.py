@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine.types import BINARY as SQL_BINARY
-from sqlfront_engine.types import ddl, is_numeric, is_string
+from sqlfront_engine.types import ddl, is_interval, is_numeric, is_string
 
 Date = datetime.date
 Time = datetime.time
@@ -71,7 +71,7 @@ class SqlType:
             return NUMBER
         if self.arrow == SQL_BINARY:
             return BINARY
-        if pa.types.is_temporal(self.arrow):
+        if pa.types.is_temporal(self.arrow) or is_interval(self.arrow):
             return DATETIME
         return None
 

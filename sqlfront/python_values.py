@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sqlfront.row import Row
 from sqlfront_engine.arrays import to_python
+from sqlfront_engine.errors import DataError
 
 #: Rows that are turned into Python objects at a time.
 SLICE_ROWS: Final = 1024
@@ -23,11 +24,19 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def tuples(batch: pa.RecordBatch, zone: ZoneInfo, *, naive: bool) -> list[tuple[object, ...]]:
     """The rows as tuples of Python values: a struct as a :class:`Row`, a map as a dict, an array as a list.
-    TIMESTAMP comes as a datetime in ``zone``: aware, or naive as PySpark gives it."""
+    TIMESTAMP comes as a datetime in ``zone``: aware, or naive as PySpark gives it. Errors: DataError for a
+    date or timestamp beyond Python's years."""
     if batch.num_columns == 0:
         return [()] * batch.num_rows
     values = _Values(zone, naive)
-    return list(zip(*(values.of(column) for column in batch.columns), strict=True))
+    try:
+        columns = [values.of(column) for column in batch.columns]
+    except OverflowError as error:
+        raise DataError(
+            "The result has a date or timestamp outside of the years 1 to 9999, for which Python has no"
+            " value. Cast it to string, or read the result as Arrow."
+        ) from error
+    return list(zip(*columns, strict=True))
 
 
 class _Values:

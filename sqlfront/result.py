@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from sqlfront.python_values import slices, tuples
 from sqlfront.row import Row
+from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.types import ddl, logical
+from sqlfront_engine.types import ddl, holds_interval, logical
 from sqlfront_planner.explain import explain
 from sqlfront_planner.plan import QueryPlan
 
@@ -67,8 +68,13 @@ class Result:
 
     @property
     def schema(self) -> pa.Schema:
-        """Column names and logical types."""
+        """Column names and logical types; those of intervals know their units."""
         return self._schema
+
+    @property
+    def arrow_schema(self) -> pa.Schema:
+        """The schema of :meth:`toArrow` and :meth:`batches`: intervals have Arrow's own types."""
+        return exported_schema(self._schema)
 
     @property
     def settings(self) -> Settings:
@@ -86,7 +92,7 @@ class Result:
         return [(field.name, ddl(field.type)) for field in self._schema]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All batches in logical types, each handed over once and not kept."""
+        """All batches in logical types (:attr:`arrow_schema`), each handed over once and not kept."""
         self._check_unconsumed()
         self._consumed = True
         try:
@@ -98,7 +104,7 @@ class Result:
 
     def toArrow(self) -> pa.Table:
         """All rows as an Arrow table of logical types."""
-        return pa.Table.from_batches(self._read(None), self._schema)
+        return pa.Table.from_batches(self._read(None), self.arrow_schema)
 
     def toPandas(self) -> "pandas.DataFrame":
         """All rows as a pandas DataFrame (extra ``pandas``)."""
@@ -158,7 +164,7 @@ class Result:
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
         rows: list[tuple[str, ...]] = []
         for batch in self._read(n + 1):
-            rows += boxes.cells(batch.slice(0, n + 1 - len(rows)), self._settings)
+            rows += boxes.cells(batch.slice(0, n + 1 - len(rows)), self._schema, self._settings)
         draw = boxes.vertical if vertical else boxes.box
         text = draw(self.columns, rows[:n], limit)
         if vertical and not rows:
@@ -192,7 +198,8 @@ class Result:
     def _repr_html_(self) -> str:
         from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
 
-        rows = [row for batch in self._read(20) for row in boxes.cells(batch, self._settings)][:20]
+        schema, settings = self._schema, self._settings
+        rows = [row for batch in self._read(20) for row in boxes.cells(batch, schema, settings)][:20]
         return boxes.html(self.columns, rows)
 
     def _read(self, rows: int | None) -> list[pa.RecordBatch]:
@@ -226,16 +233,18 @@ class Result:
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with every column in its logical type."""
+    """The batch with every column in its logical type, intervals in Arrow's own."""
     if batch.num_columns == 0:
         return batch
     columns = [
         column if column.type == field.type else _decode(column, field.type)
         for column, field in zip(batch.columns, schema, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, schema=exported_schema(schema))
 
 
 def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    if holds_interval(data_type):
+        return exported(column, data_type)
     assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
     return column.cast(data_type)

@@ -5,6 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine.arrays import without_validity
+from sqlfront_engine.arrow_intervals import exported_type, imported, imported_type
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import (
     BIGINT,
@@ -17,6 +18,7 @@ from sqlfront_engine.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     decimal,
+    holds_interval,
     physical,
 )
 
@@ -54,8 +56,9 @@ def logical_type(data_type: pa.DataType, column: str = "") -> pa.DataType:
         return TIMESTAMP_NTZ if data_type.tz is None else TIMESTAMP
     if kinds.is_date(data_type):
         return pa.date32()
-    if kinds.is_duration(data_type):
-        return pa.duration("us")
+    interval = imported_type(data_type)
+    if interval is not None:
+        return interval
     if (
         kinds.is_decimal(data_type)
         and data_type.precision <= 38
@@ -88,6 +91,8 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
     """
     form = physical(logical)
     array = without_validity(array)
+    if holds_interval(logical):
+        return imported(_in_micros(array, logical), logical)
     if array.type == form:
         return array
     if form == STRING and pa.types.is_dictionary(array.type):
@@ -97,3 +102,9 @@ def to_physical(array: pa.Array, logical: pa.DataType) -> pa.Array:
     if pa.types.is_timestamp(array.type) or pa.types.is_duration(array.type):
         return array.cast(form, safe=False)
     return array.cast(form)
+
+
+def _in_micros(array: pa.Array, logical: pa.DataType) -> pa.Array:
+    """The array with durations of other units in microseconds."""
+    wanted = exported_type(logical)
+    return array if array.type == wanted else array.cast(wanted, safe=False)

@@ -36,8 +36,15 @@ def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> Da
     return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
 
 
-def interval_overflow(advice: str) -> DatabaseError:
-    """INTERVAL_ARITHMETIC_OVERFLOW: of ``+`` and ``-`` over intervals."""
+def interval_overflow(advice: str = "") -> DatabaseError:
+    """INTERVAL_ARITHMETIC_OVERFLOW: of ``+`` and ``-`` over intervals; ``advice`` is the function that
+    tolerates it."""
+    if not advice:
+        return spark_error(
+            "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
+            "Integer overflow while operating with intervals. Try devising appropriate values for the"
+            " interval parameters.",
+        )
     return spark_error(
         "INTERVAL_ARITHMETIC_OVERFLOW.WITH_SUGGESTION",
         f"Integer overflow while operating with intervals. Use `{advice}` to tolerate overflow and return"

@@ -14,14 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import bitmap, from_numpy, from_values, numpy_view, scalar, valid_mask
-from sqlfront_engine.types import (
-    DICTIONARY_STRING,
-    MAX_SHORT_PRECISION,
-    STRING,
-    YEAR_MONTH_INTERVAL,
-    physical,
-)
+from sqlfront_engine.arrays import bitmap, from_values, scalar, valid_mask
+from sqlfront_engine.types import DICTIONARY_STRING, MAX_SHORT_PRECISION, STRING, physical
 
 #: A column of values, or one value that stands for all rows.
 Datum: TypeAlias = pa.Array | pa.Scalar
@@ -254,22 +248,3 @@ def python_values(array: pa.Array) -> list[object]:
 def from_python(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
     """Python values as a plain array of the logical type's physical form."""
     return from_values(values, physical(data_type))
-
-
-def months(datum: Datum) -> Datum:
-    """A year-month interval as int32 months."""
-    if isinstance(datum, pa.Scalar):
-        return months(pa.repeat(datum, 1))[0]
-    if len(datum) == 0:
-        return pa.nulls(0, pa.int32())
-    words = np.frombuffer(datum.buffers()[1], np.int32, 4 * len(datum), 16 * datum.offset)
-    return from_numpy(words[::4], pa.int32(), valid_mask(datum))
-
-
-def from_months(datum: Datum) -> Datum:
-    """Int32 months as a year-month interval."""
-    if isinstance(datum, pa.Scalar):
-        return from_months(pa.repeat(datum, 1))[0]
-    words = np.zeros((len(datum), 4), np.int32)
-    words[:, 0] = numpy_view(datum)
-    return pa.Array.from_buffers(YEAR_MONTH_INTERVAL, len(datum), [_validity(datum), pa.py_buffer(words)])

@@ -96,9 +96,6 @@ def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
 def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
     """The int or long that stands for each value of a fixed-width column."""
     data_type = column.type
-    if pa.types.is_interval(data_type):  # year-month intervals: the months of (months, days, nanoseconds)
-        buffer = column.buffers()[1]
-        return np.frombuffer(buffer, np.int32)[4 * column.offset :: 4][: len(column)].copy()
     values = numpy_view(column)
     if pa.types.is_floating(data_type):
         return _canonical_bits(values)

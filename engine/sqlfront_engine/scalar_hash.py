@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.types import MAX_SHORT_PRECISION, ddl, logical
+from sqlfront_engine.types import MAX_SHORT_PRECISION, ddl, is_interval, logical, physical
 
 #: The seed of Spark's hash partitioning.
 SEED: Final = 42
@@ -61,7 +61,7 @@ def _lone_hasher(hasher: ValueHasher) -> KeyHasher:
 
 def value_hasher(data_type: pa.DataType) -> ValueHasher:
     """The function that chains one non-null value of the type to a seed."""
-    data_type = logical(data_type)
+    data_type = physical(data_type) if is_interval(data_type) else logical(data_type)
     simple = _HASHERS.get(data_type)
     if simple is not None:
         return simple
@@ -160,10 +160,6 @@ def _hash_duration(value: dt.timedelta, seed: int = SEED) -> int:
     return hash_long(value // _MICROSECOND, seed)
 
 
-def _hash_months(value: pa.MonthDayNano, seed: int = SEED) -> int:
-    return hash_int(value.months, seed)
-
-
 _HASHERS: Final[Mapping[pa.DataType, ValueHasher]] = {
     pa.null(): hash_int,
     pa.bool_(): hash_int,
@@ -179,7 +175,6 @@ _HASHERS: Final[Mapping[pa.DataType, ValueHasher]] = {
     pa.timestamp("us", tz="UTC"): _hash_timestamp,
     pa.timestamp("us"): _hash_timestamp_ntz,
     pa.duration("us"): _hash_duration,
-    pa.month_day_nano_interval(): _hash_months,
 }
 
 

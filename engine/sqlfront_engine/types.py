@@ -6,11 +6,14 @@ form of a logical type, the one Arrow's kernels are quick at:
 
 * ``decimal128(p <= 18, s)`` always travels as ``decimal64(p, s)``, whose int64 view is free;
 * a string column may be ``string`` or ``dictionary(int32, string)``, batch by batch;
+* a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, inside of
+  arrays, maps and structs too (decimals and strings in there have their logical form);
 * all else travels as it is.
 
-The result converts back, so that a user never sees a physical form.
+The result converts back, so that a user never sees a physical form (:mod:`sqlfront_engine.arrow_intervals`).
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -30,9 +33,58 @@ BINARY: Final = pa.binary()
 DATE: Final = pa.date32()
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 TIMESTAMP_NTZ: Final = pa.timestamp("us")
-DAY_TIME_INTERVAL: Final = pa.duration("us")
-YEAR_MONTH_INTERVAL: Final = pa.month_day_nano_interval()
 DICTIONARY_STRING: Final = pa.dictionary(pa.int32(), pa.string())
+
+#: The units that intervals are made of, with how many months or microseconds they have, largest first.
+MONTHS_OF: Final = {"YEAR": 12, "MONTH": 1}
+MICROS_OF: Final = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+
+
+class IntervalType(pa.ExtensionType):  # type: ignore[misc]
+    """Spark's ``INTERVAL first TO last`` (or ``INTERVAL first``, if both are one): a number of months, or of
+    microseconds, seen in the units from ``first``, the largest, to ``last``.
+
+    The units are part of the type, of its name, and of the text of its values; they don't bound the values.
+    There is one instance for each type, which :func:`interval` gives.
+    """
+
+    def __init__(self, first: str, last: str) -> None:
+        self.first = first
+        self.last = last
+        super().__init__(pa.int32() if first in MONTHS_OF else pa.duration("us"), "sqlfront.interval")
+
+    @property
+    def units(self) -> str:
+        """``DAY TO SECOND``, or just ``DAY``."""
+        return self.first if self.first == self.last else f"{self.first} TO {self.last}"
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return f"{self.first} {self.last}".encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, _storage: pa.DataType, serialized: bytes) -> "IntervalType":
+        first, last = serialized.decode().split()
+        return INTERVALS[first, last]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntervalType) and (other.first, other.last) == (self.first, self.last)
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.last))
+
+
+#: Spark's interval types by their first and last unit.
+INTERVALS: Final[dict[tuple[str, str], IntervalType]] = {
+    (first, last): IntervalType(first, last)
+    for units in (tuple(MONTHS_OF), tuple(MICROS_OF))
+    for place, first in enumerate(units)
+    for last in units[place:]
+}
+DAY_TIME_INTERVAL: Final = INTERVALS["DAY", "SECOND"]
+YEAR_MONTH_INTERVAL: Final = INTERVALS["YEAR", "MONTH"]
+#: What the difference of two dates is.
+DAY_INTERVAL: Final = INTERVALS["DAY", "DAY"]
+pa.register_extension_type(DAY_TIME_INTERVAL)
 
 #: DDL name of every logical type without parameters.
 PRIMITIVES: Final[dict[pa.DataType, str]] = {
@@ -49,8 +101,7 @@ PRIMITIVES: Final[dict[pa.DataType, str]] = {
     DATE: "date",
     TIMESTAMP: "timestamp",
     TIMESTAMP_NTZ: "timestamp_ntz",
-    DAY_TIME_INTERVAL: "interval day to second",
-    YEAR_MONTH_INTERVAL: "interval year to month",
+    **{kind: f"interval {kind.units.lower()}" for kind in INTERVALS.values()},
 }
 INTEGRALS: Final = (TINYINT, SMALLINT, INT, BIGINT)
 MAX_PRECISION: Final = 38
@@ -89,7 +140,58 @@ def is_string(data_type: pa.DataType) -> bool:
 
 def is_interval(data_type: pa.DataType) -> bool:
     """True for both kinds of interval."""
-    return data_type in (DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL)
+    return isinstance(data_type, IntervalType)
+
+
+def is_year_month(data_type: pa.DataType) -> bool:
+    """True for intervals of years and months."""
+    return isinstance(data_type, IntervalType) and data_type.first in MONTHS_OF
+
+
+def is_day_time(data_type: pa.DataType) -> bool:
+    """True for intervals of days, hours, minutes and seconds."""
+    return isinstance(data_type, IntervalType) and data_type.first in MICROS_OF
+
+
+def units_of(kind: IntervalType) -> tuple[str, ...]:
+    """The units from the type's first to its last.
+
+    >>> units_of(INTERVALS["DAY", "MINUTE"])
+    ('DAY', 'HOUR', 'MINUTE')
+    """
+    units = tuple(MONTHS_OF if kind.first in MONTHS_OF else MICROS_OF)
+    return units[units.index(kind.first) : units.index(kind.last) + 1]
+
+
+def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | None:
+    """The type that has the units of both and those between; None if one is of months, the other of time.
+
+    >>> common_interval(INTERVALS["DAY", "DAY"], INTERVALS["MINUTE", "MINUTE"]).units
+    'DAY TO MINUTE'
+    """
+    units = tuple(MONTHS_OF if left.first in MONTHS_OF else MICROS_OF)
+    if right.first not in units:
+        return None
+    first = min(left.first, right.first, key=units.index)
+    return INTERVALS[first, max(left.last, right.last, key=units.index)]
+
+
+def holds_interval(data_type: pa.DataType) -> bool:
+    """True for intervals, and for nested types that have one somewhere inside."""
+    if pa.types.is_nested(data_type):
+        return any(holds_interval(data_type.field(index).type) for index in range(data_type.num_fields))
+    return isinstance(data_type, IntervalType)
+
+
+def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The same nesting over other types: ``leaf`` gives the one for each type that isn't nested."""
+    if pa.types.is_list(data_type):
+        return pa.list_(data_type.value_field.with_type(with_leaves(data_type.value_type, leaf)))
+    if pa.types.is_map(data_type):
+        return pa.map_(with_leaves(data_type.key_type, leaf), with_leaves(data_type.item_type, leaf))
+    if pa.types.is_struct(data_type):
+        return pa.struct([field.with_type(with_leaves(field.type, leaf)) for field in data_type])
+    return leaf(data_type)
 
 
 def physical(data_type: pa.DataType) -> pa.DataType:
@@ -100,11 +202,19 @@ def physical(data_type: pa.DataType) -> pa.DataType:
     """
     if pa.types.is_decimal128(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
         return pa.decimal64(data_type.precision, data_type.scale)
+    if isinstance(data_type, IntervalType):
+        return data_type.storage_type
+    if pa.types.is_nested(data_type) and holds_interval(data_type):
+        return with_leaves(data_type, _storage)
     return data_type
 
 
+def _storage(data_type: pa.DataType) -> pa.DataType:
+    return data_type.storage_type if isinstance(data_type, IntervalType) else data_type
+
+
 def logical(data_type: pa.DataType) -> pa.DataType:
-    """The logical type of a physical one.
+    """The logical type of a physical one, but for intervals: what stores them doesn't tell their units.
 
     >>> logical(pa.decimal64(12, 2)), logical(DICTIONARY_STRING)
     (Decimal128Type(decimal128(12, 2)), DataType(string))

@@ -169,7 +169,6 @@ _TYPES: Final = {
     "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
     "VOID": types.VOID,
 }
-_MONTH_UNITS: Final = frozenset({"YEAR", "MONTH"})
 
 Part = tuple[str, object]
 Parts = list[object]
@@ -256,8 +255,11 @@ class _Builder(lark.Transformer[lark.Token, object]):
         return pa.field(parts[0], parts[1])
 
     def interval_type(self, parts: Parts) -> pa.DataType:
-        months = str(parts[0]).upper() in _MONTH_UNITS
-        return types.YEAR_MONTH_INTERVAL if months else types.DAY_TIME_INTERVAL
+        first, last = str(parts[0]).upper(), str(parts[-1]).upper()
+        kind = types.INTERVALS.get((first, last))
+        if kind is None:
+            raise spark_error("PARSE_SYNTAX_ERROR", f"There is no interval type {first} TO {last}.")
+        return kind
 
     # ---- clauses
 

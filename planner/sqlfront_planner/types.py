@@ -26,12 +26,15 @@ from sqlfront_engine.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    IntervalType,
+    common_interval,
     is_decimal,
     is_fractional,
     is_integral,
     is_interval,
     is_numeric,
     is_string,
+    is_year_month,
 )
 
 _DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
@@ -53,6 +56,8 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
         return _with_string(right)
     if is_string(right):
         return _with_string(left)
+    if isinstance(left, IntervalType) and isinstance(right, IntervalType):
+        return common_interval(left, right)
     if left in _DATETIMES and right in _DATETIMES:
         return max(left, right, key=_DATETIMES.index)
     return _common_nested(left, right)
@@ -192,6 +197,8 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
         return not pa.types.is_nested(source)
     if is_numeric(source):
         return is_numeric(target)
+    if is_interval(source):
+        return is_interval(target) and is_year_month(source) == is_year_month(target)
     if source in _DATETIMES:
         return target in _DATETIMES
     if pa.types.is_nested(source):
@@ -219,6 +226,10 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             return source
         case Kind.NUMERIC:
             return _number_or(source, DOUBLE, is_numeric(source))
+        case Kind.NUMERIC_OR_INTERVAL:
+            return _number_or(source, DOUBLE, is_numeric(source) or is_interval(source))
+        case Kind.DOUBLE_OR_INTERVAL:
+            return source if is_interval(source) else implicit_cast(source, DOUBLE)
         case Kind.INTEGRAL:
             return _number_or(source, BIGINT, is_integral(source))
         case Kind.INT_OR_BIGINT:
@@ -287,6 +298,7 @@ def argument_name(wanted: ArgumentType) -> str:
 
 
 _KIND_NAMES: Final = {
+    Kind.NUMERIC_OR_INTERVAL: '("NUMERIC" or "ANSI INTERVAL")',
     Kind.INT_OR_STRING: '("INT" or "STRING")',
     Kind.ANY_TIMESTAMP: '("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")',
     Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',

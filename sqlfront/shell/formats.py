@@ -66,7 +66,7 @@ def _vertical(result: Result, out: TextIO) -> int:
 
 
 def _all_cells(result: Result) -> list[tuple[str, ...]]:
-    return [row for batch in result.batches() for row in boxes.cells(batch, result.settings)]
+    return [row for batch in result.batches() for row in boxes.cells(batch, result.schema, result.settings)]
 
 
 def _csv(result: Result, out: TextIO) -> int:
@@ -76,7 +76,7 @@ def _csv(result: Result, out: TextIO) -> int:
     count = 0
     for batch in result.batches():
         nulls = [column.is_null().to_pylist() for column in batch.columns]
-        for index, row in enumerate(boxes.cells(batch, result.settings)):
+        for index, row in enumerate(boxes.cells(batch, result.schema, result.settings)):
             writer.writerow(["" if nulls[position][index] else cell for position, cell in enumerate(row)])
         count += batch.num_rows
     return count
@@ -120,7 +120,7 @@ def _json_value(value: object) -> object:
 def _arrow(result: Result, out: TextIO) -> int:
     """An Arrow IPC stream of logical types."""
     count = 0
-    with pa.ipc.new_stream(out.buffer, result.schema) as writer:
+    with pa.ipc.new_stream(out.buffer, result.arrow_schema) as writer:
         for batch in result.batches():
             writer.write_batch(batch)
             count += batch.num_rows

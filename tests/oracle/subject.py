@@ -6,7 +6,6 @@ from types import TracebackType
 from typing import Self
 
 import sqlfront
-from sqlfront_engine.types import ddl
 from tests.oracle.answers import Answer, Column, Failure, Outcome
 from tests.oracle.values import rows_of
 
@@ -47,6 +46,5 @@ class Subject:
 def _answer(cursor: sqlfront.Cursor) -> Answer:
     if cursor.description is None:
         return Answer((), ())
-    table = cursor.fetch_arrow_table()
-    columns = tuple(Column(field.name, ddl(field.type)) for field in table.schema)
-    return Answer(columns, tuple(rows_of(table)))
+    columns = tuple(Column(name, kind.ddl) for name, kind, *_ in cursor.description)
+    return Answer(columns, tuple(rows_of(cursor.fetch_arrow_table())))

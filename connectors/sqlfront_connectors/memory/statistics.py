@@ -65,7 +65,7 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
     data_type = chunks[0].type
     if pa.types.is_nested(data_type) or pa.types.is_boolean(data_type) or pa.types.is_floating(data_type):
         return None, None
-    if pa.types.is_string(data_type) or pa.types.is_binary(data_type) or pa.types.is_interval(data_type):
+    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         return None, None
     comparable = [chunk.view(pa.int64()) if pa.types.is_decimal64(data_type) else chunk for chunk in chunks]
     results = [pc.min_max(chunk) for chunk in comparable if chunk.null_count < len(chunk)]

@@ -11,7 +11,7 @@ from sqlfront_engine.arrays import from_values, numpy_view
 from sqlfront_engine.casts.numbers import Convert
 from sqlfront_engine.civil import civil_from_days, days_from_civil, year_text
 from sqlfront_engine.floats import float_text
-from sqlfront_engine.forms import INT64, decimal_text, months, unscaled, widened
+from sqlfront_engine.forms import INT64, decimal_text, unscaled, widened
 from sqlfront_engine.types import STRING
 from sqlfront_engine.zones import to_wall_clock
 
@@ -111,32 +111,3 @@ def _clock_text(micros: int) -> str:
 def timestamp_to_string(zone: str) -> Convert:
     """As the session's wall clock shows it."""
     return lambda values: timestamp_ntz_to_string(to_wall_clock(values, zone))
-
-
-def day_time_to_string(values: pa.Array) -> pa.Array:
-    """``INTERVAL '1 02:03:04.5' DAY TO SECOND``."""
-    return _by_row(values.view(INT64).to_pylist(), day_time_text)
-
-
-def day_time_text(micros: int) -> str:
-    """One day-time interval as text.
-
-    >>> day_time_text(-90_000_000)
-    "INTERVAL '-0 00:01:30' DAY TO SECOND"
-    """
-    days, rest = divmod(abs(micros), _MICROS_PER_DAY)
-    return f"INTERVAL '{'-' if micros < 0 else ''}{days} {_clock_text(rest)}' DAY TO SECOND"
-
-
-def year_month_to_string(values: pa.Array) -> pa.Array:
-    """``INTERVAL '1-2' YEAR TO MONTH``."""
-    return _by_row(months(values).to_pylist(), year_month_text)
-
-
-def year_month_text(count: int) -> str:
-    """One year-month interval as text.
-
-    >>> year_month_text(14), year_month_text(-1)
-    ("INTERVAL '1-2' YEAR TO MONTH", "INTERVAL '-0-1' YEAR TO MONTH")
-    """
-    return f"INTERVAL '{'-' if count < 0 else ''}{abs(count) // 12}-{abs(count) % 12}' YEAR TO MONTH"

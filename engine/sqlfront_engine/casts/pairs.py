@@ -6,12 +6,22 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.casts import datetimes, decimals, formatting, intervals, nested, numbers, parsing
+from sqlfront_engine.casts import (
+    datetimes,
+    decimals,
+    formatting,
+    interval_texts,
+    intervals,
+    nested,
+    numbers,
+    parsing,
+)
 from sqlfront_engine.casts.numbers import Convert
 from sqlfront_engine.dictionaries import spread
 from sqlfront_engine.errors import DataError, InternalError
 from sqlfront_engine.forms import Datum, nulls
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import is_interval, is_year_month
 
 
 class Family(Enum):
@@ -49,8 +59,6 @@ _FAMILIES: Final[dict[int, Family]] = {
     pa.string().id: _F.STRING,
     pa.binary().id: _F.BINARY,
     pa.date32().id: _F.DATE,
-    pa.duration("us").id: _F.DAY_TIME,
-    pa.month_day_nano_interval().id: _F.YEAR_MONTH,
     pa.list_(pa.null()).id: _F.ARRAY,
     pa.map_(pa.string(), pa.null()).id: _F.MAP,
     pa.struct([]).id: _F.STRUCT,
@@ -64,6 +72,8 @@ def family_of(data_type: pa.DataType) -> Family:
         return family
     if pa.types.is_timestamp(data_type):
         return _F.TIMESTAMP_NTZ if data_type.tz is None else _F.TIMESTAMP
+    if is_interval(data_type):
+        return _F.YEAR_MONTH if is_year_month(data_type) else _F.DAY_TIME
     raise InternalError(f"{data_type} is not a type of Spark SQL")
 
 
@@ -92,8 +102,8 @@ _TO_STRING: Final[dict[Family, _Rule]] = {
     _F.DATE: _formats(formatting.date_to_string),
     _F.TIMESTAMP: lambda source, target, safe, settings: formatting.timestamp_to_string(settings.time_zone),
     _F.TIMESTAMP_NTZ: _formats(formatting.timestamp_ntz_to_string),
-    _F.DAY_TIME: _formats(formatting.day_time_to_string),
-    _F.YEAR_MONTH: _formats(formatting.year_month_to_string),
+    _F.DAY_TIME: lambda source, target, safe, settings: interval_texts.interval_to_string(source),
+    _F.YEAR_MONTH: lambda source, target, safe, settings: interval_texts.interval_to_string(source),
     **{
         family: lambda source, target, safe, settings: nested.nested_to_string(source, _maker(safe, settings))
         for family in (_F.ARRAY, _F.MAP, _F.STRUCT)
@@ -111,8 +121,10 @@ _FROM_STRING: Final[dict[Family, _Rule]] = {
         settings.time_zone, safe=safe
     ),
     _F.TIMESTAMP_NTZ: lambda source, target, safe, settings: datetimes.string_to_timestamp_ntz(safe=safe),
-    _F.DAY_TIME: lambda source, target, safe, settings: intervals.string_to_day_time(safe=safe),
-    _F.YEAR_MONTH: lambda source, target, safe, settings: intervals.string_to_year_month(safe=safe),
+    _F.DAY_TIME: lambda source, target, safe, settings: interval_texts.string_to_interval(target, safe=safe),
+    _F.YEAR_MONTH: lambda source, target, safe, settings: interval_texts.string_to_interval(
+        target, safe=safe
+    ),
 }
 
 _NUMERIC: Final[dict[tuple[Family, Family], _Rule]] = {
@@ -175,30 +187,28 @@ _TEMPORAL: Final[dict[tuple[Family, Family], _Rule]] = {
 }
 
 _INTERVALS: Final[dict[tuple[Family, Family], _Rule]] = {
-    (_F.DAY_TIME, _F.INTEGRAL): lambda source, target, safe, settings: intervals.day_time_to_integral(
-        target, safe=safe
-    ),
-    (_F.YEAR_MONTH, _F.INTEGRAL): lambda source, target, safe, settings: intervals.year_month_to_integral(
-        target, safe=safe
-    ),
-    (_F.DAY_TIME, _F.DECIMAL): lambda source, target, safe, settings: intervals.day_time_to_decimal(
-        target, safe=safe
-    ),
-    (_F.YEAR_MONTH, _F.DECIMAL): lambda source, target, safe, settings: intervals.year_month_to_decimal(
-        target, safe=safe
-    ),
-    **{
-        (number, _F.DAY_TIME): lambda source, target, safe, settings: intervals.number_to_day_time(
-            source, safe=safe
-        )
-        for number in (_F.INTEGRAL, _F.DECIMAL)
-    },
-    **{
-        (number, _F.YEAR_MONTH): lambda source, target, safe, settings: intervals.number_to_year_month(
-            source, safe=safe
-        )
-        for number in (_F.INTEGRAL, _F.DECIMAL)
-    },
+    pair: rule
+    for kind in (_F.DAY_TIME, _F.YEAR_MONTH)
+    for pair, rule in (
+        ((kind, kind), lambda source, target, safe, settings: intervals.interval_to_interval(target)),
+        (
+            (kind, _F.INTEGRAL),
+            lambda source, target, safe, settings: intervals.interval_to_integral(source, target, safe=safe),
+        ),
+        (
+            (kind, _F.DECIMAL),
+            lambda source, target, safe, settings: intervals.interval_to_decimal(source, target, safe=safe),
+        ),
+        *(
+            (
+                (number, kind),
+                lambda source, target, safe, settings: intervals.number_to_interval(
+                    source, target, safe=safe
+                ),
+            )
+            for number in (_F.INTEGRAL, _F.DECIMAL)
+        ),
+    )
 }
 
 _NESTED: Final[dict[Family, _Rule]] = {
@@ -219,7 +229,7 @@ _RULES: Final[dict[tuple[Family, Family], _Rule]] = {
     **_INTERVALS,
     **{(family, family): rule for family, rule in _NESTED.items()},
     **{(family, family): _same for family in (_F.STRING, _F.BINARY, _F.BOOLEAN, _F.DATE)},
-    **{(family, family): _same for family in (_F.TIMESTAMP, _F.TIMESTAMP_NTZ, _F.DAY_TIME, _F.YEAR_MONTH)},
+    **{(family, family): _same for family in (_F.TIMESTAMP, _F.TIMESTAMP_NTZ)},
 }
 
 
@@ -274,6 +284,8 @@ def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
                 cast_can_fail(source.field(index).type, target.field(index).type)
                 for index in range(source.num_fields)
             )
+        case (_F.DAY_TIME, _F.DAY_TIME) | (_F.YEAR_MONTH, _F.YEAR_MONTH):
+            return False
         case (_F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ, _F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ):
             return False
         case _:

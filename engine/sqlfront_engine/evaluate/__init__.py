@@ -31,6 +31,7 @@ __all__ = [
     "compile_filter",
     "compile_projection",
     "evaluate",
+    "check_constant",
     "evaluate_scalar",
     "filter_batch",
     "is_deterministic",
@@ -125,9 +126,18 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
 
 
 def evaluate_scalar(expression: Expr, settings: Settings) -> object:
-    """The Python value of an expression without columns; raises as at run time."""
-    value = Compiler(settings).node(expression)(Rows(_ONE_ROW))
-    return to_python(plain(full_array(value, 1)))[0]
+    """The Python value of an expression without columns; raises as at run time, and OverflowError for a date
+    or timestamp outside of the years 1 to 9999, which no Python value stands for."""
+    return to_python(_one_value(expression, settings))[0]
+
+
+def check_constant(expression: Expr, settings: Settings) -> None:
+    """Evaluate an expression without columns for its error alone."""
+    _one_value(expression, settings)
+
+
+def _one_value(expression: Expr, settings: Settings) -> pa.Array:
+    return plain(full_array(Compiler(settings).node(expression)(Rows(_ONE_ROW)), 1))
 
 
 def _make_room(kept: dict[tuple[int, Settings], tuple[Expr, Evaluate]]) -> None:

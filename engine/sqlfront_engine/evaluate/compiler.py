@@ -14,7 +14,7 @@ from sqlfront_engine.evaluate.sharing import Sharing
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
 from sqlfront_engine.forms import constant, plain
 from sqlfront_engine.functions.comparison import KERNELS
-from sqlfront_engine.functions.registry import PreparedKernel, Settings, Signature
+from sqlfront_engine.functions.registry import PreparedKernel, Settings, Signature, kernel_type
 from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
@@ -103,7 +103,7 @@ class Compiler:
         entry = entry_of(call)
         types = tuple([argument.type for argument in arguments])
         constants = _constants(arguments)
-        kernel = entry.prepared(Signature(call.type, types, constants, self._settings))
+        kernel = entry.prepared(Signature(kernel_type(call.type), types, constants, self._settings))
         operands = tuple(
             [
                 self.node(argument) if known is None else _always(known)

@@ -32,16 +32,21 @@ from sqlfront_engine.functions.accumulators.sums import (
     SumDecimals,
     SumDoubles,
     SumIntegers,
+    SumIntervals,
 )
 from sqlfront_engine.functions.registry import ArgumentType, Kind, ResultType
 from sqlfront_engine.types import (
     BIGINT,
     BOOLEAN,
+    DAY_TIME_INTERVAL,
     DOUBLE,
     MAX_PRECISION,
+    YEAR_MONTH_INTERVAL,
     decimal,
     is_decimal,
     is_integral,
+    is_interval,
+    is_year_month,
 )
 
 
@@ -130,8 +135,11 @@ def _array_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``sum``: bigint of whole numbers, ten more digits of decimals, else double."""
+    """The type of ``sum``: bigint of whole numbers, ten more digits of decimals, that of intervals, else
+    double."""
     argument = types[0]
+    if is_interval(argument):
+        return argument
     if is_integral(argument):
         return BIGINT
     if is_decimal(argument):
@@ -140,8 +148,11 @@ def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``avg``: four more digits after the point of decimals, else double."""
+    """The type of ``avg``: four more digits after the point of decimals, all units of intervals, else
+    double."""
     argument = types[0]
+    if is_interval(argument):
+        return YEAR_MONTH_INTERVAL if is_year_month(argument) else DAY_TIME_INTERVAL
     if is_decimal(argument):
         return decimal(min(argument.precision + 4, MAX_PRECISION), min(argument.scale + 4, MAX_PRECISION))
     return DOUBLE
@@ -156,6 +167,8 @@ def _sum(signature: AggregateSignature, *, tolerant: bool = False) -> Accumulato
         return SumIntegers(tolerant)
     if is_decimal(argument):
         return SumDecimals(signature.type, tolerant)
+    if is_interval(argument):
+        return SumIntervals(signature.type, tolerant=tolerant)
     return SumDoubles()
 
 
@@ -163,6 +176,8 @@ def _average(signature: AggregateSignature, *, tolerant: bool = False) -> Accumu
     argument = signature.argument_types[0]
     if is_decimal(argument):
         return AverageDecimals(signature.type, sum_type((argument,)), tolerant)
+    if is_interval(argument):
+        return SumIntervals(signature.type, average=True, tolerant=tolerant)
     return AverageDoubles()
 
 
@@ -188,13 +203,17 @@ _register(
 )
 _register(
     AggregateFunction(
-        "sum", (Kind.NUMERIC,), sum_type, _sum, example=("SELECT sum(x) FROM VALUES (1), (2) AS t(x)", "3")
+        "sum",
+        (Kind.NUMERIC_OR_INTERVAL,),
+        sum_type,
+        _sum,
+        example=("SELECT sum(x) FROM VALUES (1), (2) AS t(x)", "3"),
     )
 )
 _register(
     AggregateFunction(
         "try_sum",
-        (Kind.NUMERIC,),
+        (Kind.NUMERIC_OR_INTERVAL,),
         sum_type,
         lambda signature: _sum(signature, tolerant=True),
         example=("SELECT try_sum(x) FROM VALUES (9223372036854775807), (1) AS t(x)", "None"),
@@ -203,7 +222,7 @@ _register(
 _register(
     AggregateFunction(
         "avg",
-        (Kind.NUMERIC,),
+        (Kind.NUMERIC_OR_INTERVAL,),
         average_type,
         _average,
         example=("SELECT avg(x) FROM VALUES (1), (2) AS t(x)", "1.5"),
@@ -213,7 +232,7 @@ _register(
 _register(
     AggregateFunction(
         "try_avg",
-        (Kind.NUMERIC,),
+        (Kind.NUMERIC_OR_INTERVAL,),
         average_type,
         lambda signature: _average(signature, tolerant=True),
         example=("SELECT try_avg(x) FROM VALUES (1), (2) AS t(x)", "1.5"),

@@ -25,10 +25,8 @@ from sqlfront_engine.forms import (
     INT64,
     Datum,
     constant,
-    from_months,
     full_array,
     is_scalar,
-    months,
     nulls,
     select,
 )
@@ -48,7 +46,6 @@ from sqlfront_engine.types import (
     MAX_PRECISION,
     SMALLINT,
     TINYINT,
-    YEAR_MONTH_INTERVAL,
     is_decimal,
     is_fractional,
     is_integral,
@@ -112,7 +109,7 @@ def _addition(operation: str, *, safe: bool = False) -> Prepare:
             except pa.ArrowInvalid:
                 return _overflow(operation, arguments, length, data_type, safe=safe)
 
-        return _in_months(run) if data_type.equals(YEAR_MONTH_INTERVAL) else run
+        return run
 
     return prepare
 
@@ -146,11 +143,6 @@ def _leaves_its_type(signature: Signature) -> bool:
     return is_temporal(left) and not (is_interval(left) and left.equals(right))
 
 
-def _in_months(kernel: PreparedKernel) -> PreparedKernel:
-    """A kernel of int32 months for year-month intervals."""
-    return lambda arguments, length: from_months(kernel(tuple(map(months, arguments)), length))
-
-
 def _addition_fails(call: Call) -> bool:
     left, right = (argument.type for argument in call.arguments)
     if is_decimal(left) and is_decimal(right):
@@ -171,6 +163,10 @@ def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, s
             if signature.type.equals(BIGINT):
                 return prepare_integral_divide(signature, safe=safe)
             return prepare_decimal("divide" if kernel is _DIVIDE else "remainder", signature, safe=safe)
+        if is_interval(data_type) and signature.type.equals(BIGINT):
+            bigints = Signature(BIGINT, (BIGINT, BIGINT), (None, None), signature.settings)
+            divide = prepare(bigints)
+            return lambda arguments, length: divide(tuple([item.cast(BIGINT) for item in arguments]), length)
         if is_temporal(data_type):
             return _interval_division(signature, safe=safe)
         zero, null = scalar(0, data_type), nulls(data_type)
@@ -294,9 +290,9 @@ def _negative(signature: Signature) -> PreparedKernel:
         try:
             return _NEGATE_CHECKED.call(arguments)
         except pa.ArrowInvalid:
-            raise arithmetic_overflow() from None
+            raise interval_overflow() if is_interval(data_type) else arithmetic_overflow() from None
 
-    return _in_months(run) if data_type.equals(YEAR_MONTH_INTERVAL) else run
+    return run
 
 
 def sign_fails(call: Call) -> bool:

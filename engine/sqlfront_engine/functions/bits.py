@@ -12,14 +12,14 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.failures import arithmetic_overflow
-from sqlfront_engine.forms import Datum, full_array, is_scalar
+from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls
 from sqlfront_engine.functions.registry import (
     Invocation,
     Kind,
     ScalarFunction,
     register,
 )
-from sqlfront_engine.types import BIGINT, BINARY, INT, STRING, TINYINT
+from sqlfront_engine.types import BIGINT, BINARY, INT, STRING, TINYINT, VOID
 
 Integers = npt.NDArray[np.generic]
 Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
@@ -69,6 +69,8 @@ def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
 def _bit_count(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     """The bits of the value as a long; a boolean has one or none."""
     datum = arguments[0]
+    if invocation.argument_types[0] == VOID:
+        return nulls(INT)
     if is_scalar(datum):
         return _bit_count((pa.repeat(datum, 1),), invocation)[0]
     words = numpy_view(datum).astype(np.int64).view(np.uint64)

@@ -12,9 +12,16 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.forms import Datum, full_array, is_scalar, months, nulls, scaled, widened
+from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls, scaled, widened
 from sqlfront_engine.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register
-from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, YEAR_MONTH_INTERVAL, is_decimal, is_fractional
+from sqlfront_engine.types import (
+    BOOLEAN,
+    MAX_SHORT_PRECISION,
+    is_decimal,
+    is_fractional,
+    is_interval,
+    physical,
+)
 
 _INVERT: Final = pc.get_function("invert")
 _IS_NAN: Final = pc.get_function("is_nan")
@@ -69,7 +76,7 @@ def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
     """The kernel of a comparison for operands of one type."""
     data_type = signature.argument_types[0]
     kernel = KERNELS[operation]
-    if data_type.id in _COMPARED_BY_ARROW:
+    if data_type.id in _COMPARED_BY_ARROW or is_interval(data_type):
         return lambda arguments, length: kernel.call(arguments)
     if is_decimal(data_type):
         return _decimals(kernel, signature)
@@ -77,8 +84,6 @@ def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
         return _floats(operation, signature.constants)
     if pa.types.is_null(data_type):
         return lambda arguments, length: nulls(BOOLEAN)
-    if data_type.equals(YEAR_MONTH_INTERVAL):
-        return lambda arguments, length: kernel.call([months(argument) for argument in arguments])
     return _nested(operation)
 
 
@@ -208,7 +213,7 @@ def _in(signature: Signature) -> PreparedKernel:
     constants = signature.constants[1:]
     present = [known for known in constants if known is not None and known.is_valid]
     has_null = len(present) < len(constants)
-    if len(present) > _MANY and data_type.id in _COMPARED_BY_ARROW:
+    if len(present) > _MANY and physical(data_type).id in _COMPARED_BY_ARROW:
         found = _by_set(pa.concat_arrays([pa.repeat(known, 1) for known in present]))
     elif len(present) > _MANY and is_decimal(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
         among = _by_set(pa.concat_arrays([pa.repeat(scaled(known), 1) for known in present]))

@@ -10,7 +10,8 @@ from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_ma
 from sqlfront_engine.civil import checked_days, days_in_month
 from sqlfront_engine.errors import DatabaseError, DataError, spark_error
 from sqlfront_engine.expressions import Call
-from sqlfront_engine.forms import from_months, months, unscaled
+from sqlfront_engine.failures import interval_overflow
+from sqlfront_engine.forms import unscaled
 from sqlfront_engine.functions.calendar_dates import (
     MICROS_PER_DAY,
     MICROS_PER_HOUR,
@@ -110,25 +111,17 @@ def _make_timestamp(*, safe: bool, local: bool = False) -> Kernel:
     return kernel
 
 
-def _interval_overflow() -> DatabaseError:
-    return spark_error(
-        "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
-        "Integer overflow while operating with intervals. Try devising appropriate values for the interval"
-        " parameters.",
-    )
-
-
 @columnar
 def _make_dt_interval(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     def make(days: int = 0, hours: int = 0, minutes: int = 0, seconds: Decimal = Decimal(0)) -> int:
         whole = days * MICROS_PER_DAY + hours * MICROS_PER_HOUR + minutes * MICROS_PER_MINUTE
         micros = whole + int(seconds * MICROS_PER_SECOND)
         if not -_MAX_LONG - 1 <= micros <= _MAX_LONG:
-            raise _interval_overflow()
+            raise interval_overflow()
         return micros
 
     numbers = Invocation(BIGINT, invocation.argument_types, invocation.length, invocation.settings)
-    return by_row(make, arguments, numbers).view(DAY_TIME_INTERVAL)
+    return by_row(make, arguments, numbers).view(physical(DAY_TIME_INTERVAL))
 
 
 @columnar
@@ -136,11 +129,11 @@ def _make_ym_interval(arguments: tuple[Datum, ...], invocation: Invocation) -> D
     def make(years: int = 0, added: int = 0) -> int:
         total = years * 12 + added
         if not -_MAX_INT - 1 <= total <= _MAX_INT:
-            raise _interval_overflow()
+            raise interval_overflow()
         return total
 
     numbers = Invocation(INT, invocation.argument_types, invocation.length, invocation.settings)
-    return from_months(by_row(make, arguments, numbers))
+    return by_row(make, arguments, numbers)
 
 
 # ---- from and to counts since 1970
@@ -226,9 +219,7 @@ def _interval_field(unit: int, count: int | None) -> Kernel:
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         column = arguments[0]
-        amounts = numpy_view(months(column) if column.type == YEAR_MONTH_INTERVAL else column).astype(
-            np.int64
-        )
+        amounts = numpy_view(column).astype(np.int64)
         parts = np.abs(amounts) // unit
         parts = np.sign(amounts) * (parts if count is None else parts % count)
         return from_numpy(parts, physical(invocation.type), valid_mask(column))
@@ -300,7 +291,7 @@ register(
         _make_ym_interval,
         optional=2,
         can_fail=True,
-        example=("make_ym_interval(1, 2)", "MonthDayNano(months=14, days=0, nanoseconds=0)"),
+        example=("make_ym_interval(1, 2)", "14"),
     ),
     ScalarFunction(
         "timestamp_seconds",

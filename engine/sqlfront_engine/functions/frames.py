@@ -38,6 +38,8 @@ from sqlfront_engine.functions.accumulators.sums import (
     SumDecimals,
     SumDoubles,
     SumIntegers,
+    SumIntervals,
+    amounts,
 )
 from sqlfront_engine.functions.accumulators.wide import WideSums, combine_limbs, split_limbs, unscaled
 from sqlfront_engine.functions.windows import frame_edge
@@ -65,7 +67,7 @@ def aggregate_frames(
             true = numpy_view(arguments[0]).astype(np.bool_)
             valid = valid_mask(arguments[0])
             return from_numpy(_count(true if valid is None else true & valid, frame), BIGINT)
-        case SumIntegers() | SumDecimals() | AverageDecimals():
+        case SumIntegers() | SumIntervals() | SumDecimals() | AverageDecimals():
             return _sum_exact(accumulator, frame, arguments[0])
         case SumDoubles() | AverageDoubles():
             return _sum_doubles(accumulator, rows, frame, arguments[0])
@@ -100,9 +102,9 @@ def _count(counted: npt.NDArray[np.bool_] | None, frame: Bounds) -> Integers:
 
 
 def _sum_exact(
-    accumulator: SumIntegers | SumDecimals | AverageDecimals, frame: Bounds, column: pa.Array
+    accumulator: SumIntegers | SumIntervals | SumDecimals | AverageDecimals, frame: Bounds, column: pa.Array
 ) -> pa.Array:
-    values, valid = unscaled(column), valid_mask(column)
+    values, valid = unscaled(amounts(column)), valid_mask(column)
     counts = _count(valid, frame)
     if valid is not None:
         values = np.where(valid if values.ndim == 1 else valid[:, None], values, 0)

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.errors import NotSupportedError, spark_error
 from sqlfront_engine.floats import float_text
 from sqlfront_engine.functions.datetime_formatting import Moment, formatter
@@ -25,7 +26,7 @@ from sqlfront_engine.functions.json_values import (
 )
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, row_kernel
-from sqlfront_engine.types import FLOAT, INT, STRING, TIMESTAMP, ddl, sql_name
+from sqlfront_engine.types import FLOAT, INT, STRING, TIMESTAMP, IntervalType, ddl, sql_name
 from sqlfront_engine.zones import wall_clock
 
 _STRINGS: Final = pa.list_(STRING)
@@ -185,10 +186,16 @@ def writer(data_type: pa.DataType, zone: str) -> Writer:
         return lambda items: f"[{','.join(map(element, items))}]"  # type: ignore[call-overload]
     if data_type == TIMESTAMP:
         return lambda value: write_string(_instant_text(value, zone))
-    if pa.types.is_interval(data_type) or pa.types.is_duration(data_type):
-        raise NotSupportedError(f"to_json of {ddl(data_type)}")
+    if isinstance(data_type, IntervalType):
+        return lambda value: write_string(interval_text(_amount(value), data_type))
     single = data_type == FLOAT
     return lambda value: _plain(value, single=single)
+
+
+def _amount(value: object) -> int:
+    """The months or microseconds of an interval."""
+    assert isinstance(value, timedelta | int)
+    return value // _TICK if isinstance(value, timedelta) else value
 
 
 def _struct_writer(data_type: pa.StructType, zone: str) -> Writer:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.failures import arithmetic_overflow
-from sqlfront_engine.forms import Datum, from_months, full_array, is_scalar, months, nulls
+from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls
 from sqlfront_engine.functions.arithmetic import sign_fails
 from sqlfront_engine.functions.decimals import prepare_decimal_abs
 from sqlfront_engine.functions.registry import (
@@ -31,9 +31,9 @@ from sqlfront_engine.types import (
     BOOLEAN,
     DOUBLE,
     INT,
-    YEAR_MONTH_INTERVAL,
     is_decimal,
     is_fractional,
+    physical,
 )
 
 Doubles = npt.NDArray[np.float64]
@@ -129,19 +129,18 @@ def _abs(signature: Signature) -> PreparedKernel:
         plain = pc.get_function("abs")
         return lambda arguments, length: plain.call(arguments)
     checked = pc.get_function("abs_checked")
-    in_months = data_type.equals(YEAR_MONTH_INTERVAL)
-    storage = INT if in_months else BIGINT if pa.types.is_duration(data_type) else data_type
+    form = physical(data_type)
+    storage = BIGINT if pa.types.is_duration(form) else form
 
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
         datum = arguments[0]
         if is_scalar(datum):
             return run((pa.repeat(datum, 1),), 1)[0]
-        values = months(datum) if in_months else datum.view(storage)
         try:
-            result = checked.call([values])
+            result = checked.call([datum.view(storage)])
         except pa.ArrowInvalid:
             raise arithmetic_overflow() from None
-        return from_months(result) if in_months else result.view(data_type)
+        return result.view(form)
 
     return run
 
@@ -243,13 +242,17 @@ register(
     _entry("csc", _numpy(lambda values: 1 / np.sin(values)), "csc(1) = 1.1883951057781212"),
     _entry("degrees", _numpy(lambda values: values * _DEGREES), "degrees(0) = 0.0"),
     _entry("radians", _numpy(lambda values: values * _RADIANS), "radians(180) = 3.141592653589793"),
-    _entry("sign", _numpy(_sign), "sign(-40) = -1.0"),
-    _entry("signum", _numpy(_sign), "signum(-40) = -1.0"),
+    *(
+        ScalarFunction(
+            name, (Kind.DOUBLE_OR_INTERVAL,), DOUBLE, _numpy(_sign), example=(f"{name}(-40)", "-1.0")
+        )
+        for name in ("sign", "signum")
+    ),
     _entry("rint", _numpy(np.rint), "rint(12.3456) = 12.0"),
     _entry("e", _constant(math.e), "e() = 2.718281828459045"),
     _entry("pi", _constant(math.pi), "pi() = 3.141592653589793"),
     ScalarFunction(
-        "abs", (Kind.NUMERIC,), _same, prepare=_abs, can_fail=sign_fails, example=("abs(-1)", "1")
+        "abs", (Kind.NUMERIC_OR_INTERVAL,), _same, prepare=_abs, can_fail=sign_fails, example=("abs(-1)", "1")
     ),
     ScalarFunction("factorial", (INT,), BIGINT, _factorial, example=("factorial(5)", "120")),
     ScalarFunction(

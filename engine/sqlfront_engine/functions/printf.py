@@ -18,7 +18,7 @@ from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.floats import float_text
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, nulls
-from sqlfront_engine.types import DATE, FLOAT, STRING, ddl, is_integral
+from sqlfront_engine.types import DATE, FLOAT, STRING, ddl, is_integral, is_interval, is_year_month
 
 _SPECIFIER: Final = re.compile(r"%(\d+\$|<)?([-#+ 0,(]*)(\d+)?(?:\.(\d+))?([a-zA-Z%])")
 _CONVERSIONS: Final = frozenset("sSdxXofeEgGbBcC%n")
@@ -256,9 +256,9 @@ def _format_string(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 def _inner(datum: Datum, data_type: pa.DataType) -> Datum:
     """Dates and times as the integers that Spark holds."""
-    if not (pa.types.is_temporal(data_type) and not pa.types.is_interval(data_type)):
+    if not (pa.types.is_temporal(data_type) or is_interval(data_type)):
         return datum
-    storage = pa.int32() if data_type == DATE else pa.int64()
+    storage = pa.int32() if data_type == DATE or is_year_month(data_type) else pa.int64()
     return pa.repeat(datum, 1).view(storage)[0] if isinstance(datum, pa.Scalar) else datum.view(storage)
 
 

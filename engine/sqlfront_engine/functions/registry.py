@@ -18,6 +18,7 @@ from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Call
 from sqlfront_engine.forms import Datum
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import physical
 
 __all__ = [
     "OPERATORS",
@@ -30,6 +31,7 @@ __all__ = [
     "ScalarFunction",
     "Settings",
     "Signature",
+    "kernel_type",
     "lookup",
     "names",
     "register",
@@ -45,6 +47,8 @@ class Kind(Enum):
     """All COMMON arguments of a call get one type, Spark's least common type of them."""
     NUMERIC = "numeric"
     """Any number; strings become double."""
+    NUMERIC_OR_INTERVAL = "numeric or interval"
+    """Any number or interval; strings become double."""
     INTEGRAL = "integral"
     """tinyint to bigint; strings become bigint."""
     INT_OR_BIGINT = "int or bigint"
@@ -53,6 +57,8 @@ class Kind(Enum):
     """Strings stay; numbers become int."""
     BIGINT_OR_BYTES = "bigint or bytes"
     """Strings and binaries stay; numbers become bigint."""
+    DOUBLE_OR_INTERVAL = "double or interval"
+    """Intervals stay; numbers and strings become double."""
     DECIMAL_OR_DOUBLE = "decimal or double"
     """Decimals stay; other numbers and strings become double."""
     STRING_OR_BINARY = "string or binary"
@@ -100,9 +106,15 @@ class Invocation(msgspec.Struct, frozen=True):
     settings: Settings
 
 
+def kernel_type(data_type: pa.DataType) -> pa.DataType:
+    """A call's type as its kernel is told it: the logical one, but physical if it is nested, since an array
+    with intervals inside is made of what stores them."""
+    return physical(data_type) if pa.types.is_nested(data_type) else data_type
+
+
 class Signature(msgspec.Struct, frozen=True):
-    """What is known of a call before it sees rows: logical types, the values of its constant arguments
-    (None where an argument is not a literal) and the settings."""
+    """What is known of a call before it sees rows: logical types (``type``: see :func:`kernel_type`), the
+    values of its constant arguments (None where an argument is not a literal) and the settings."""
 
     type: pa.DataType
     argument_types: tuple[pa.DataType, ...]

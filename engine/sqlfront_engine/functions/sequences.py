@@ -11,13 +11,13 @@ from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.columns.batches import Integers, Mask
 from sqlfront_engine.columns.lists import both_valid, put_together
 from sqlfront_engine.errors import DatabaseError, DataError, spark_error
-from sqlfront_engine.forms import full_array, months
+from sqlfront_engine.forms import full_array
 from sqlfront_engine.functions import calendar_dates
 from sqlfront_engine.functions.array_shapes import MAX_SIZE
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import columnar
 from sqlfront_engine.functions.temporal_arithmetic import move_instants
-from sqlfront_engine.types import DATE, TIMESTAMP, YEAR_MONTH_INTERVAL, is_integral
+from sqlfront_engine.types import DATE, TIMESTAMP, is_integral, is_year_month
 
 MICROS_PER_DAY: Final = 86_400_000_000
 #: No month is shorter; the length of a sequence in months is first bounded with it.
@@ -27,8 +27,6 @@ _LEAST_MONTH: Final = 28
 def _numbers(datum: Datum, length: int) -> tuple[Integers, Mask | None]:
     column = full_array(datum, length)
     valid = valid_mask(column)
-    if column.type == YEAR_MONTH_INTERVAL:
-        column = months(column)
     return numpy_view(column).astype(np.int64), valid
 
 
@@ -43,7 +41,7 @@ def _sequence(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     else:
         one = 1 if is_integral(kind) or kind == DATE else MICROS_PER_DAY
         step = np.where(start <= stop, one, -one)
-    in_months = len(arguments) > 2 and invocation.argument_types[2] == YEAR_MONTH_INTERVAL
+    in_months = len(arguments) > 2 and is_year_month(invocation.argument_types[2])
     if kind == DATE and not in_months and len(arguments) > 2:
         step = _whole_days(step, valid)
     if valid is not None:

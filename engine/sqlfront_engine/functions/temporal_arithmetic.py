@@ -23,17 +23,16 @@ import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_engine.errors import DataError, InternalError, spark_error
-from sqlfront_engine.forms import from_months, full_array, months
+from sqlfront_engine.forms import full_array
 from sqlfront_engine.functions import calendar_dates
 from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY
 from sqlfront_engine.functions.registry import Datum, PreparedKernel, Signature
 from sqlfront_engine.types import (
     DATE,
-    DAY_TIME_INTERVAL,
-    INT,
     TIMESTAMP,
-    YEAR_MONTH_INTERVAL,
     is_interval,
+    is_year_month,
+    physical,
 )
 from sqlfront_engine.zones import fixed_offset, instants_of, wall_clock
 
@@ -48,7 +47,7 @@ _DECIMAL: Final = Context(prec=38, rounding=ROUND_HALF_UP)
 
 def is_temporal(data_type: pa.DataType) -> bool:
     """True for dates, both timestamps and both intervals."""
-    return pa.types.is_temporal(data_type)
+    return bool(pa.types.is_temporal(data_type)) or is_interval(data_type)
 
 
 def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
@@ -60,11 +59,11 @@ def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
     if operation in ("multiply", "divide"):
         return lambda arguments, length: _scale_interval(operation, arguments, signature, length)
     if is_interval(right) and left == DATE:
-        rule = _months_after_date if right == YEAR_MONTH_INTERVAL else _interval_after_date
+        rule = _months_after_date if is_year_month(right) else _interval_after_date
         return _vectorised(lambda days, interval: rule(days, sign * interval), signature)
     if is_interval(right):
         zone = signature.settings.time_zone if left == TIMESTAMP else "UTC"
-        after = _months_after_instant if right == YEAR_MONTH_INTERVAL else _interval_after_instant
+        after = _months_after_instant if is_year_month(right) else _interval_after_instant
         return _vectorised(lambda micros, interval: after(micros, sign * interval, zone), signature)
     if left == right and left == DATE:
         return _vectorised(_days_between, signature)
@@ -77,15 +76,17 @@ def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
 def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
     """A kernel from a rule over int64 arrays; constants come as arrays of one value."""
 
+    form = physical(signature.type)
+
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
         columns = [pa.repeat(datum, 1) if isinstance(datum, pa.Scalar) else datum for datum in arguments]
         constant = all(isinstance(datum, pa.Scalar) for datum in arguments)
         if any(isinstance(datum, pa.Scalar) and not datum.is_valid for datum in arguments):
-            result = pa.nulls(1 if constant else length, signature.type)
+            result = pa.nulls(1 if constant else length, form)
         else:
             valid = _both_valid(columns)
             values = [_integers(column, valid) for column in columns]
-            result = from_numpy(rule(values[0], values[1]), signature.type, valid)
+            result = from_numpy(rule(values[0], values[1]), form, valid)
         return result[0] if constant else result
 
     return run
@@ -93,7 +94,7 @@ def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
 
 def _integers(column: pa.Array, valid: npt.NDArray[np.bool_] | None) -> Integers:
     """The values as int64; zero where the result is null, so that nothing there can overflow."""
-    values = numpy_view(months(column) if column.type == YEAR_MONTH_INTERVAL else column).astype(np.int64)
+    values = numpy_view(column).astype(np.int64)
     if valid is not None:
         values = np.where(valid, values, 0)
     return values
@@ -182,15 +183,15 @@ def _scale_interval(operation: str, arguments: tuple[Datum, ...], signature: Sig
     constant = all(isinstance(datum, pa.Scalar) for datum in arguments)
     rows = 1 if constant else length
     interval, number = (full_array(datum, rows) for datum in arguments)
-    in_months = signature.argument_types[0] == YEAR_MONTH_INTERVAL
-    amounts = (months(interval) if in_months else interval.view(pa.int64())).to_pylist()
+    in_months = is_year_month(signature.argument_types[0])
+    storage = pa.int32() if in_months else pa.int64()
+    amounts = interval.view(storage).to_pylist()
     bound = _MAX_INT if in_months else _MAX_LONG
     scaled = [
         None if amount is None or factor is None else scale_amount(operation, amount, factor, bound)
         for amount, factor in zip(amounts, number.to_pylist(), strict=True)
     ]
-    values = from_values(scaled, INT if in_months else pa.int64())
-    result = from_months(values) if in_months else values.view(DAY_TIME_INTERVAL)
+    result = from_values(scaled, storage).view(physical(signature.type))
     return result[0] if constant else result
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from sqlfront_engine.arrays import numpy_view, valid_mask
 from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.forms import months, unscaled
-from sqlfront_engine.types import YEAR_MONTH_INTERVAL, ddl
+from sqlfront_engine.forms import unscaled
+from sqlfront_engine.types import ddl
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -52,8 +52,6 @@ def _hash_values(column: pa.Array, seeds: Hashes) -> Hashes:
         for index in range(data_type.num_fields):
             seeds = xxhash64(column.field(index), seeds)
         return seeds
-    if data_type.equals(YEAR_MONTH_INTERVAL):
-        return _of_words(_word_bits(months(column)), seeds)
     bits = _word_bits(column)
     return _of_longs(bits, seeds) if bits.itemsize == 8 else _of_words(bits, seeds)
 

@@ -6,7 +6,7 @@ from sqlfront_engine.arrays import from_values
 from sqlfront_engine.columns.batches import make_batch, slices
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.types import is_decimal, physical
+from sqlfront_engine.types import physical
 
 
 class Values(Processor, frozen=True, tag_field="processor", tag=True):
@@ -25,9 +25,7 @@ class Values(Processor, frozen=True, tag_field="processor", tag=True):
     def _column(self, ordinal: int) -> pa.Array:
         data_type = self.schema.field(ordinal).type
         values = [row[ordinal].value for row in self.rows]
-        if is_decimal(data_type):
-            return from_values(values, physical(data_type))
-        return from_values(values, data_type)
+        return from_values(values, physical(data_type))
 
     def describe(self) -> str:
         return f"Values: {len(self.rows)} rows"

@@ -18,10 +18,12 @@ from sqlfront_engine.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    is_decimal,
     is_integral,
     is_interval,
     is_numeric,
     is_string,
+    is_year_month,
 )
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
@@ -56,9 +58,12 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
     text = str(node.this.this)
     value: object = _date(text) if kind == DATE else None
     if value is None:
-        value = evaluate_scalar(
-            Cast(kind, Literal(STRING, text), safe=True), binder.context.settings.evaluation
-        )
+        constant = Cast(kind, Literal(STRING, text), safe=True)
+        try:
+            value = evaluate_scalar(constant, binder.context.settings.evaluation)
+        except OverflowError:
+            # A year that Python's dates don't have.
+            return constant
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
     if value is None:
@@ -145,13 +150,15 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
     if is_string(source):
         return not pa.types.is_nested(target)
     if is_numeric(source):
-        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP) or is_interval(target)
+        exact = is_integral(source) or is_decimal(source)
+        return is_numeric(target) or target in (BOOLEAN, TIMESTAMP) or (exact and is_interval(target))
     if source == BOOLEAN:
         return is_numeric(target)
     if source in _DATETIMES:
         return target in _DATETIMES or (source == TIMESTAMP and is_numeric(target))
     if is_interval(source):
-        return is_numeric(target)
+        same_kind = is_interval(target) and is_year_month(source) == is_year_month(target)
+        return same_kind or is_integral(target) or is_decimal(target)
     return _can_cast_nested(source, target)
 
 

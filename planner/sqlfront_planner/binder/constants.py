@@ -11,13 +11,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.expressions import Literal
-from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT
+from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
 from sqlfront_planner.binder.syntax import failure, syntax_failure
 from sqlfront_planner.types import decimal_type_of
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
+_TICK: Final = timedelta(microseconds=1)
 _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
@@ -97,8 +98,8 @@ def constant_text(value: object, kind: pa.DataType) -> str:
             return f"DATE '{value.isoformat()}'"
         case float():
             return _float_text(value, kind)
-        case timedelta():
-            raise NotSupportedError("An interval parameter as the name of a result column is not supported.")
+        case timedelta() | int() if isinstance(kind, IntervalType):
+            return interval_text(value // _TICK if isinstance(value, timedelta) else value, kind)
         case _:
             return str(value)
 

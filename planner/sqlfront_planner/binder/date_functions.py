@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Cast, Expr, Literal
-from sqlfront_engine.types import BIGINT, INT, STRING, is_integral
+from sqlfront_engine.types import BIGINT, INT, STRING, is_integral, units_of
 from sqlfront_planner.binder.arguments import call_function, unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure
@@ -30,15 +30,14 @@ _FIELDS: Final = {
     "YEAROFWEEK": "year_of_week",
 }
 
-#: What fields of intervals are computed by, by the function for dates and timestamps.
+#: The units of intervals, by the function that takes them out of dates and timestamps.
 _INTERVAL_FIELDS: Final = {
-    types.YEAR_MONTH_INTERVAL: {"year": "interval_year", "month": "interval_month"},
-    types.DAY_TIME_INTERVAL: {
-        "dayofmonth": "interval_day",
-        "hour": "interval_hour",
-        "minute": "interval_minute",
-        "second_with_fraction": "interval_second",
-    },
+    "year": "YEAR",
+    "month": "MONTH",
+    "dayofmonth": "DAY",
+    "hour": "HOUR",
+    "minute": "MINUTE",
+    "second_with_fraction": "SECOND",
 }
 
 
@@ -59,8 +58,9 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 def extract(binder: ExpressionBinder, field: str, source: Expr, node: exp.Expr) -> Expr:
     """A field of a date or timestamp."""
     function = _FIELDS.get(field.upper())
-    if types.is_interval(source.type):
-        function = _INTERVAL_FIELDS[source.type].get(function or "")
+    if isinstance(source.type, types.IntervalType):
+        unit = _INTERVAL_FIELDS.get(function or "", "")
+        function = f"interval_{unit.lower()}" if unit in units_of(source.type) else None
     if function is None:
         raise failure(
             "INVALID_EXTRACT_FIELD",

@@ -1,7 +1,7 @@
 """Interval literals in all of Spark's spellings, their values and their text.
 
 Source: the pages "Interval literals" of Spark's SQL reference. A literal is a number of months or of
-microseconds, and the range of units in which it is shown.
+microseconds, of the type that its units say.
 """
 
 import re
@@ -10,25 +10,22 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 import msgspec
-import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Literal
-from sqlfront_engine.types import DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL
+from sqlfront_engine.types import (
+    INTERVALS,
+    MICROS_OF,
+    MONTHS_OF,
+    IntervalType,
+    is_year_month,
+)
 from sqlfront_planner.binder.syntax import failure, unsupported
 
-_MICROS: Final = {
-    "WEEK": 604_800_000_000,
-    "DAY": 86_400_000_000,
-    "HOUR": 3_600_000_000,
-    "MINUTE": 60_000_000,
-    "SECOND": 1_000_000,
-    "MILLISECOND": 1_000,
-    "MICROSECOND": 1,
-}
-_MONTHS: Final = {"YEAR": 12, "MONTH": 1}
-_FIELDS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
+_MICROS: Final = {"WEEK": 604_800_000_000, **MICROS_OF, "MILLISECOND": 1_000, "MICROSECOND": 1}
+_FIELDS: Final = tuple(MICROS_OF)
 _SHOWN_AS: Final = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
 _PAIR: Final = re.compile(r"\s*([+-]?\s*\d*\.?\d+)\s*([a-zA-Z]+)\s*")
 #: The text of ``INTERVAL '...' DAY TO SECOND`` by its first unit, as far as it goes.
@@ -41,42 +38,27 @@ _SPAN: Final = {
 
 
 class IntervalLiteral(msgspec.Struct, frozen=True):
-    """``amount`` months (``first`` is YEAR or MONTH) or microseconds, shown in the units ``first`` to
-    ``last``."""
+    """``amount`` months or microseconds of an interval type."""
 
     amount: int
-    first: str
-    last: str
-
-    @property
-    def type(self) -> pa.DataType:
-        """The logical type; the units aren't part of it."""
-        return YEAR_MONTH_INTERVAL if self.first in _MONTHS else DAY_TIME_INTERVAL
-
-    @property
-    def days_only(self) -> bool:
-        """Whether it is an INTERVAL DAY, which a date stays a date with."""
-        return self.last == "DAY"
+    type: IntervalType
 
     def negated(self) -> "IntervalLiteral":
         """The opposite interval."""
-        return IntervalLiteral(-self.amount, self.first, self.last)
+        return IntervalLiteral(-self.amount, self.type)
 
     def literal(self) -> Literal:
         """The bound expression."""
-        if self.first in _MONTHS:
-            return Literal(YEAR_MONTH_INTERVAL, pa.MonthDayNano([self.amount, 0, 0]))
-        return Literal(DAY_TIME_INTERVAL, timedelta(microseconds=self.amount))
+        in_months = is_year_month(self.type)
+        return Literal(self.type, self.amount if in_months else timedelta(microseconds=self.amount))
 
     def text(self) -> str:
         """``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
 
-        >>> IntervalLiteral(93_784_000_000, "DAY", "SECOND").text()
+        >>> IntervalLiteral(93_784_000_000, DAY_TIME_INTERVAL).text()
         "INTERVAL '1 02:03:04' DAY TO SECOND"
         """
-        units = self.first if self.first == self.last else f"{self.first} TO {self.last}"
-        body = _months_text(self) if self.first in _MONTHS else _time_text(self)
-        return f"INTERVAL '{'-' if self.amount < 0 else ''}{body}' {units}"
+        return interval_text(self.amount, self.type)
 
 
 def interval_literal(node: exp.Interval) -> IntervalLiteral:
@@ -117,16 +99,16 @@ def _pairs(text: str, node: exp.Expr) -> IntervalLiteral:
 
 
 def _of_units(pairs: list[tuple[Decimal, str]], node: exp.Expr) -> IntervalLiteral:
-    months = [unit for _, unit in pairs if unit in _MONTHS]
+    months = [unit for _, unit in pairs if unit in MONTHS_OF]
     if months and len(months) < len(pairs):
         raise unsupported("An interval of months and days together", node)
-    scale = _MONTHS if months else _MICROS
+    scale = MONTHS_OF if months else _MICROS
     amount = sum(quantity * scale[unit] for quantity, unit in pairs)
     if any(quantity % 1 and unit != "SECOND" for quantity, unit in pairs):
         raise _bad_format(" ".join(f"{quantity} {unit}" for quantity, unit in pairs), node)
-    order = tuple(_MONTHS) if months else _FIELDS
+    order = tuple(MONTHS_OF) if months else _FIELDS
     units = sorted((_SHOWN_AS.get(unit, unit) for _, unit in pairs), key=order.index)
-    return IntervalLiteral(int(amount), units[0], units[-1])
+    return IntervalLiteral(int(amount), INTERVALS[units[0], units[-1]])
 
 
 def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
@@ -147,7 +129,7 @@ def _span(text: str, first: str, last: str, node: exp.Expr) -> IntervalLiteral:
         amount = sum(
             (Decimal(part) * _MICROS[unit] for part, unit in zip(given, fields, strict=True)), Decimal()
         )
-    return IntervalLiteral(-int(amount) if sign == "-" else int(amount), first, last)
+    return IntervalLiteral(-int(amount) if sign == "-" else int(amount), INTERVALS[first, last])
 
 
 def _unit(node: exp.Expr, whole: exp.Expr) -> str:
@@ -157,7 +139,7 @@ def _unit(node: exp.Expr, whole: exp.Expr) -> str:
 def _known_unit(word: str, node: exp.Expr) -> str:
     unit = word.upper()
     unit = unit[:-1] if unit.endswith("S") else unit
-    if unit not in _MONTHS and unit not in _MICROS:
+    if unit not in MONTHS_OF and unit not in _MICROS:
         raise _bad_format(word, node)
     return unit
 
@@ -185,23 +167,3 @@ def _bad_span(text: str, first: str, last: str, node: exp.Expr) -> Error:
         f"Error parsing '{text}' to interval: it does not have the form of {first} TO {last}.",
         node,
     )
-
-
-def _months_text(interval: IntervalLiteral) -> str:
-    months = abs(interval.amount)
-    if interval.first == "MONTH":
-        return str(months)
-    return f"{months // 12}-{months % 12}" if interval.last == "MONTH" else str(months // 12)
-
-
-def _time_text(interval: IntervalLiteral) -> str:
-    """The fields from first to last; the first takes what the larger ones would have held."""
-    rest, parts = abs(interval.amount), []
-    for unit in _FIELDS[_FIELDS.index(interval.first) : _FIELDS.index(interval.last) + 1]:
-        count, rest = divmod(rest, _MICROS[unit])
-        parts.append(str(count) if unit == "DAY" else f"{count:02d}")
-    if interval.last == "SECOND" and rest:
-        parts[-1] += f".{rest:06d}".rstrip("0")
-    if interval.first == "DAY" and len(parts) > 1:
-        return f"{parts[0]} {':'.join(parts[1:])}"
-    return ":".join(parts)

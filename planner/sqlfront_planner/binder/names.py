@@ -14,7 +14,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.expressions import Literal
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Cast, Literal
 from sqlfront_planner.binder.call_names import call_text
 from sqlfront_planner.binder.constants import constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
@@ -144,6 +145,9 @@ def _value_text(literal: Literal) -> str:
 def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     """The text of a literal that needs its value: typed ones and parameters."""
     bound = binder.context.known_value(binder.bind(node))
+    if isinstance(bound, Cast):
+        text = evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
+        return f"{types.sql_name(bound.type)} '{text}'"
     return _value_text(bound) if isinstance(bound, Literal) else node.sql("spark")
 
 
@@ -178,11 +182,6 @@ def _cast(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 def _type_text(node: exp.Expr) -> str:
     assert isinstance(node, exp.DataType)
-    if isinstance(node.this, exp.Interval):
-        unit = node.this.args.get("unit")
-        if isinstance(unit, exp.IntervalSpan):
-            return f"INTERVAL {unit.this.name} TO {unit.expression.name}".upper()
-        return f"INTERVAL {unit.name}".upper() if unit is not None else "INTERVAL"
     return types.sql_name(data_type_of(node))
 
 

@@ -15,6 +15,7 @@ from sqlfront_engine.types import (
     BIGINT,
     BOOLEAN,
     DATE,
+    DAY_INTERVAL,
     DAY_TIME_INTERVAL,
     DOUBLE,
     INT,
@@ -22,18 +23,20 @@ from sqlfront_engine.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
+    YEAR_MONTH_INTERVAL,
+    is_day_time,
     is_decimal,
     is_fractional,
     is_integral,
     is_interval,
     is_numeric,
     is_string,
+    is_year_month,
 )
 from sqlfront_planner.binder.constants import negative_literal
 from sqlfront_planner.binder.context import Moved, MovedBy
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
-from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
 from sqlfront_planner.types import as_decimal, decimal_of_value, implicit_cast, least_common_type
 
@@ -174,9 +177,9 @@ def _time_arithmetic(
     if not _is_time(left.type):
         return None
     if is_interval(right.type):
-        days = left.type == DATE and right.type == DAY_TIME_INTERVAL and is_day_interval(right, node)
+        days = left.type == DATE and right.type == DAY_INTERVAL
         binder.context.moved[id(node)] = Moved(node, MovedBy.DAYS if days else MovedBy.INTERVAL, swapped)
-        if left.type == DATE and right.type == DAY_TIME_INTERVAL and not days:
+        if left.type == DATE and is_day_time(right.type) and not days:
             left = cast_to(left, TIMESTAMP)
         return Call(left.type, operator, (left, right))
     if left.type == DATE and (is_numeric(right.type) or is_string(right.type)):
@@ -187,7 +190,8 @@ def _time_arithmetic(
     if operator == "subtract" and _is_time(right.type):
         kind = least_common_type(left.type, right.type)
         assert kind is not None
-        return Call(DAY_TIME_INTERVAL, operator, (cast_to(left, kind), cast_to(right, kind)))
+        result = DAY_INTERVAL if kind == DATE else DAY_TIME_INTERVAL
+        return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
     return None
 
 
@@ -220,42 +224,26 @@ def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
     return Call(DATE, function, (left, cast_to(right, INT)))
 
 
-def is_day_interval(bound: Expr, node: exp.Expr) -> bool:
-    """Whether the interval operand of ``node`` is of whole days: a literal in days, or the difference of two
-    dates."""
-    if isinstance(bound, Call) and bound.function == "subtract":
-        return all(argument.type == DATE for argument in bound.arguments)
-    return any(
-        interval_literal(side).days_only
-        for side in (_unsigned(node.this), _unsigned(node.args.get("expression")))
-        if isinstance(side, exp.Interval)
-    )
-
-
-def _unsigned(node: exp.Expr | None) -> exp.Expr | None:
-    while isinstance(node, exp.Paren | exp.Neg):
-        node = node.this
-    return node
-
-
 def _interval_arithmetic(
     binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
 ) -> Expr | None:
     """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such
     operator."""
     if operator in ("add", "subtract"):
-        kind = left.type if is_interval(left.type) else right.type
-        if is_interval(left.type) and is_interval(right.type) and left.type != right.type:
+        kind = None if STRING in (left.type, right.type) else least_common_type(left.type, right.type)
+        if kind is None and is_interval(left.type) and is_interval(right.type):
             raise _wrong_second(binder, node, right.type)
-        if left.type in (kind, VOID) and right.type in (kind, VOID):
-            return Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
-        return None
+        return None if kind is None else Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
+    if operator == "div" and is_interval(left.type) and is_interval(right.type):
+        kind = least_common_type(left.type, right.type)
+        return None if kind is None else Call(BIGINT, "div", (cast_to(left, kind), cast_to(right, kind)))
     if operator == "multiply" and is_interval(right.type):
         binder.context.moved[id(node)] = Moved(node, MovedBy.FACTOR, swapped=True)
         left, right = right, left
     if operator in ("multiply", "divide") and (is_numeric(right.type) or right.type in (VOID, STRING)):
         number = right if is_numeric(right.type) else cast_to(right, DOUBLE)
-        return Call(left.type, operator, (left, number))
+        result = YEAR_MONTH_INTERVAL if is_year_month(left.type) else DAY_TIME_INTERVAL
+        return Call(result, operator, (left, number))
     return None
 
 

@@ -12,7 +12,6 @@ from sqlfront_engine.types import (
     BINARY,
     BOOLEAN,
     DATE,
-    DAY_TIME_INTERVAL,
     DOUBLE,
     FLOAT,
     INT,
@@ -23,9 +22,8 @@ from sqlfront_engine.types import (
     TIMESTAMP_NTZ,
     TINYINT,
     VOID,
-    YEAR_MONTH_INTERVAL,
 )
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure, unsupported
 
 _DT = exp.DType
 _ATOMS: Final = {
@@ -71,12 +69,16 @@ def data_type_of(node: exp.Expr) -> pa.DataType:
 
 
 def interval_type(node: exp.Interval) -> pa.DataType:
-    """``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ...; the units aren't part of the type."""
+    """``INTERVAL DAY``, ``INTERVAL YEAR TO MONTH``, ...."""
     unit = node.args.get("unit")
-    first = unit.this if isinstance(unit, exp.IntervalSpan) else unit
-    if first is None:
+    if unit is None:
         raise unsupported("INTERVAL as a type, without units,", node)
-    return YEAR_MONTH_INTERVAL if first.name.upper() in ("YEAR", "MONTH") else DAY_TIME_INTERVAL
+    ends = (unit.this, unit.expression) if isinstance(unit, exp.IntervalSpan) else (unit, unit)
+    first, last = (end.name.upper() for end in ends)
+    kind = types.INTERVALS.get((first, last))
+    if kind is None:
+        raise syntax_failure(f"There is no interval type {first} TO {last}.", node)
+    return kind
 
 
 def _decimal(node: exp.DataType) -> pa.DataType:

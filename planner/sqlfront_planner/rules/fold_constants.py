@@ -20,9 +20,9 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Replace every expression over literals by its value; parameters and values of the run
     (``current_date``) are no literals.
 
-    An expression that fails is left as it is: what makes it needless (a CASE, a column that nobody reads) may
-    still come. What is left of it at the end is :func:`~.surface_constant_errors.surface_constant_errors`'
-    matter.
+    A date or timestamp beyond Python's years is left as it is. So is an expression that fails: what makes it
+    needless (a CASE, a column that nobody reads) may still come. What is left of it at the end is
+    :func:`~.surface_constant_errors.surface_constant_errors`' matter.
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(fold_constants, "select a + (1 + 2) as x from t"))
@@ -39,7 +39,7 @@ def fold(expression: Expr, settings: Settings) -> Expr:
     if is_constant(expression):
         try:
             return _literal(expression, settings)
-        except DataError:
+        except (DataError, OverflowError):
             pass
     children = expression.children()
     folded = tuple(fold(child, settings) for child in children)

@@ -1,6 +1,6 @@
 """A constant that can't be computed is an error, even if no row would need it."""
 
-from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.evaluate import check_constant
 from sqlfront_engine.expressions import Call, Case, Expr, Literal
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.logical import Limit, LogicalPlan
@@ -31,7 +31,7 @@ def _surface(expression: Expr, settings: Settings) -> None:
     if isinstance(expression, Literal):
         return
     if is_constant(expression):
-        evaluate_scalar(expression, settings)
+        check_constant(expression, settings)
         return
     for child in _always_evaluated(expression):
         _surface(child, settings)

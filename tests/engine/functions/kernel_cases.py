@@ -22,10 +22,11 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.arrays import from_values, scalar
+from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.functions import registry
 from sqlfront_engine.functions.registry import Datum, ScalarFunction, Settings, Signature
-from sqlfront_engine.types import DAY_TIME_INTERVAL, TIMESTAMP, TIMESTAMP_NTZ, ddl, physical
+from sqlfront_engine.types import DAY_TIME_INTERVAL, TIMESTAMP, TIMESTAMP_NTZ, IntervalType, ddl, physical
 
 LONG = 150
 
@@ -250,6 +251,8 @@ def sql_of(case: Case) -> str:
 def literal(value: object) -> str:
     """A Python value as a SQL literal of its type."""
     match value:
+        case Typed(value=int(), type=IntervalType()):
+            return interval_text(value.value, value.type)
         case Typed():
             return f"CAST({literal(value.value)} AS {ddl(value.type)})"
         case None:
@@ -278,9 +281,6 @@ def literal(value: object) -> str:
             days, seconds = divmod(seconds, 86_400)
             clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:06}"
             return f"INTERVAL '{sign}{days} {clock}' DAY TO SECOND"
-        case pa.MonthDayNano():
-            sign = "-" if value.months < 0 else ""
-            return f"INTERVAL '{sign}{abs(value.months) // 12}-{abs(value.months) % 12}' YEAR TO MONTH"
         case list():
             return f"array({', '.join(map(literal, value))})"
         case _:

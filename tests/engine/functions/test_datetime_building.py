@@ -3,7 +3,6 @@
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 
 from sqlfront_engine.types import BIGINT, FLOAT, TIMESTAMP, YEAR_MONTH_INTERVAL
@@ -21,7 +20,7 @@ def on(*parts: int) -> datetime:
 
 
 def months(count: int) -> Typed:
-    return Typed(pa.MonthDayNano([count, 0, 0]), YEAR_MONTH_INTERVAL)
+    return Typed(count, YEAR_MONTH_INTERVAL)
 
 
 MOMENT = on(*MOMENT_PARTS)

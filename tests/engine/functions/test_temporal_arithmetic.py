@@ -3,7 +3,6 @@
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
-import pyarrow as pa
 import pytest
 
 from sqlfront_engine.functions.temporal_arithmetic import scale_amount
@@ -19,7 +18,7 @@ TICK = timedelta(microseconds=1)
 
 
 def months(count: int) -> Typed:
-    return Typed(pa.MonthDayNano([count, 0, 0]), YEAR_MONTH_INTERVAL)
+    return Typed(count, YEAR_MONTH_INTERVAL)
 
 
 def interval(value: timedelta | None) -> Typed:

@@ -42,7 +42,7 @@ class Values(msgspec.Struct, frozen=True):
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
-        return (pa.list_(self.type),)
+        return (physical(pa.list_(self.type)),)
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (values,) = without_nulls(groups, arguments[:1])
@@ -66,7 +66,7 @@ class Distinct(msgspec.Struct, frozen=True):
 
     @property
     def state_types(self) -> tuple[pa.DataType, ...]:
-        return tuple(pa.list_(data_type) for data_type in self.types)
+        return tuple(physical(pa.list_(data_type)) for data_type in self.types)
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         return to_lists(*distinct_rows(groups, arguments))

@@ -13,7 +13,7 @@ from sqlfront_engine.arrays import from_numpy, numpy_view
 from sqlfront_engine.columns.batches import Integers
 from sqlfront_engine.columns.encoding import as_integers
 from sqlfront_engine.errors import DatabaseError
-from sqlfront_engine.failures import arithmetic_overflow, out_of_range
+from sqlfront_engine.failures import arithmetic_overflow, interval_overflow, out_of_range
 from sqlfront_engine.functions.accumulators.base import (
     Doubles,
     Groups,
@@ -122,6 +122,54 @@ class SumIntegers(msgspec.Struct, frozen=True):
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
         return states[0]
+
+
+class SumIntervals(msgspec.Struct, frozen=True):
+    """The sum of intervals, or with ``average`` the sum divided by the number of values, halves rounded away
+    from zero, as the interval ``type`` (logical); null without values. A sum that doesn't fit:
+    INTERVAL_ARITHMETIC_OVERFLOW, or null with ``tolerant`` (try_sum, try_avg)."""
+
+    type: pa.DataType
+    average: bool = False
+    tolerant: bool = False
+
+    state_types = (BIGINT, BIGINT)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments)
+        return self.from_sums(exact_sums(groups, amounts(values)), groups.counts())
+
+    def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
+        """The states of exact sums over so many values: what doesn't fit a bigint is null."""
+        return SumIntegers(tolerant=True).from_sums(sums, counts)
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return SumIntegers(tolerant=True).merge(groups, states)
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        sums, counts = integers(states[0]), integers(states[1])
+        form, known = physical(self.type), all_valid([states[0]])
+        bound = 2 ** (form.bit_width - 1)
+        fits = (sums >= -bound) & (sums <= bound - 1)
+        if known is not None:
+            fits &= known
+        if not self.tolerant and (~fits & (counts > 0)).any():
+            raise interval_overflow("try_add")
+        results = _divided(sums, np.maximum(counts, 1)) if self.average else sums
+        return from_numpy(results, form, fits & (counts > 0))
+
+
+def amounts(intervals: pa.Array) -> pa.Array:
+    """The numbers of months or microseconds of physical intervals."""
+    return intervals.view(BIGINT) if pa.types.is_duration(intervals.type) else intervals
+
+
+def _divided(sums: Integers, counts: Integers) -> Integers:
+    """Quotients with halves rounded away from zero."""
+    sizes, divisors = np.abs(sums).view(np.uint64), counts.astype(np.uint64)
+    quotients, rests = np.divmod(sizes, divisors)
+    quotients += rests >= divisors - rests
+    return np.sign(sums) * quotients.view(np.int64)
 
 
 class SumDecimals(msgspec.Struct, frozen=True):
