@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.config import Config
 from sqlfront.frames import replace_frames
@@ -26,10 +27,12 @@ from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.errors import Error, InterfaceError
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_query
+from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, parse
 
 
@@ -57,6 +60,11 @@ class Session:
     def bind_settings(self) -> BindSettings:
         """What binding needs to know, as SET left it."""
         return BindSettings(self.options.settings.time_zone)
+
+    @property
+    def workers(self) -> int:
+        """The number of threads that operators run on."""
+        return self._engine.workers
 
     @property
     def closed(self) -> bool:
@@ -93,7 +101,7 @@ class Session:
             statement = parse(text)
             arguments = Arguments.of(parameters)
             if isinstance(statement, Query):
-                plan = plan_query(statement, self.catalog, self.bind_settings, arguments)
+                plan = self.plan(statement, arguments)
                 return self.run(plan, arguments, timeout=timeout)
             from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
 
@@ -101,6 +109,10 @@ class Session:
         except Error as error:
             error.locate(text)
             raise
+
+    def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
+        """The plan of a query for this session's engine."""
+        return plan_query(query, self.catalog, self.bind_settings, arguments, self.workers)
 
     def run(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> Result:
         """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an
@@ -114,16 +126,24 @@ class Session:
         return Result(plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan)
 
     def submit(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> LightJob:
-        """The light job of a plan, with the arguments bound and its tables' versions pinned."""
-        dag, resources = plan.bind(arguments.values, self.settings)
+        """The light job of a plan, with the arguments bound and its tables' versions pinned. What the query
+        shares is computed first, here, within the same timeout and memory."""
+        values = RunValues(self.settings)
         config = JobConfig(
             settings=self.settings,
-            resources=resources,
             memory_limit=self.config.query_memory_limit,
             timeout=timeout if timeout is not None else self.options.timeout,
             inline=plan.inline,
         )
-        return self._engine.run(dag, config)
+        held: dict[str, HeldBatches] = {}
+        if plan.shared:
+            config = replace(config, query=self._engine.begin_query(config.memory_limit))
+        for part in plan.shared:
+            dag, resources = part.template.bind(arguments.values, values)
+            job = replace(config, resources={**resources, **held})
+            held[part.key] = self._engine.hold(f"shared rows {part.name}", dag, job)
+        dag, resources = plan.bind(arguments.values, values)
+        return self._engine.run(dag, replace(config, resources={**resources, **held}))
 
     def register(self, name: str, frame: ArrowStream) -> None:
         """Make Arrow data a temporary view, in place of one of the same name."""

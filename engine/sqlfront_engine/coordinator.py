@@ -16,6 +16,7 @@
 
 import itertools
 import os
+import weakref
 from collections.abc import Callable, Mapping
 from threading import RLock
 from types import TracebackType
@@ -29,10 +30,11 @@ from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, ExecutionPlan, Member, plan_execution
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.memory import MemoryBudget, MemoryStatistics
+from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.scheduler import (
     Clock,
     CooperativeWorkers,
@@ -49,6 +51,14 @@ from sqlfront_engine.settings import Settings
 MEMORY_SHARE: Final = 0.6
 
 
+class QueryRun(msgspec.Struct, frozen=True):
+    """What the jobs of one query share: the memory that they may hold together, and the moment (by the
+    engine's clock) from which their timeout counts. Made by :meth:`Engine.begin_query`."""
+
+    budget: MemoryBudget
+    began: float
+
+
 class JobConfig(msgspec.Struct, frozen=True):
     """How to run a job.
 
@@ -57,6 +67,8 @@ class JobConfig(msgspec.Struct, frozen=True):
     thread that reads the result or joins, also non-cooperative processors; one instance per vertex unless
     the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None = as many as
     there are workers (one for inline jobs). ``order_seed``: run an inline job's tasklets in a random order.
+    ``query``: what the job shares with others of its query (``memory_limit`` is the query's then), None = it
+    is the only one.
 
     In a cluster: ``required_partitions`` are those that the job reads (None = all, and no member is pruned),
     ``required_members`` those that it needs besides, ``statistics`` whether the other members report their
@@ -74,6 +86,7 @@ class JobConfig(msgspec.Struct, frozen=True):
     required_partitions: frozenset[int] | None = None
     required_members: tuple[str, ...] = ()
     statistics: bool = False
+    query: QueryRun | None = None
 
 
 DEFAULT_CONFIG: Final = JobConfig()
@@ -125,6 +138,12 @@ class Engine:
         self._workers.start()
         self._workers.call(function)
 
+    def begin_query(self, memory_limit: int | None = None) -> QueryRun:
+        """What several jobs of one query are to share; its time begins now. ``memory_limit``: bytes, None =
+        the member's limit."""
+        limit = self.memory.limit if memory_limit is None else memory_limit
+        return QueryRun(MemoryBudget("the query", limit, self.memory), self.clock.now())
+
     def run(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
         read."""
@@ -132,14 +151,34 @@ class Engine:
         self.start(execution, self.plan(dag, execution, config), config)
         return LightJob(execution)
 
+    def hold(self, name: str, dag: DAG, config: JobConfig) -> HeldBatches:
+        """Run the DAG to its end and keep its result for later jobs of the same query (``config.query``).
+
+        The rows are charged to the query under ``name`` until the object is forgotten. Raises what the job
+        failed with, and OperationalError if there is no memory for the rows.
+        """
+        assert config.query is not None
+        account = OperatorAccount(config.query.budget, name)
+        batches = []
+        try:
+            with self.run(dag, config).batches() as reader:
+                for batch in reader:
+                    account.charge(batch.nbytes)
+                    batches.append(batch)
+        except BaseException:
+            account.close()
+            raise
+        held = HeldBatches(tuple(batches))
+        weakref.finalize(held, account.close).atexit = False
+        return held
+
     # ---- the same in steps, for jobs on several members
 
     def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> Execution:
         """A run under the engine's memory budget that has neither a plan nor begun."""
         self._check_open()
-        limit = self.memory.limit if config.memory_limit is None else config.memory_limit
-        budget = MemoryBudget("the query", limit, self.memory)
-        return Execution(number, budget, self.clock, config.timeout, member)
+        query = config.query or self.begin_query(config.memory_limit)
+        return Execution(number, query.budget, self.clock, config.timeout, member, query.began)
 
     def plan(
         self, dag: DAG, execution: Execution, config: JobConfig, member: Member | None = None

@@ -38,7 +38,9 @@ class Execution:
         clock: Clock,
         timeout: float | None,
         member: str = EMBEDDED,
+        began: float | None = None,
     ) -> None:
+        """``timeout``: seconds after ``began``, a time of the clock (None = now)."""
         self.id = number
         self.member = member
         self.budget = budget
@@ -46,7 +48,7 @@ class Execution:
         self.error: Error | None = None
         self._clock = clock
         self._timeout = timeout
-        self._started = clock.now()
+        self._started = clock.now() if began is None else began
         self._elapsed: float | None = None
         self._deadline = None if timeout is None else self._started + timeout
         self._forget_deadline: Callable[[], None] | None = None

@@ -1,21 +1,23 @@
 """What EXPLAIN prints: the lane and its reason first, then plans as trees."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
 from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_text import plan_text
+from sqlfront_planner.shared_rows import shared_rows
 
 
 def explain(plan: QueryPlan, *, extended: bool = False) -> str:
     """Lane, reason and physical plan; ``extended``: the bound and the optimized logical plan before it."""
     parts = [_head(plan)]
     if extended:
-        parts += ["", "== Bound Plan ==", plan_text(plan.bound)]
-        parts += ["", "== Optimized Plan ==", plan_text(plan.optimized)]
+        parts += ["", "== Bound Plan ==", *_with_shared(plan_text(plan.bound), _bound_shared(plan))]
+        optimized = [(part.name, plan_text(part.optimized)) for part in plan.shared]
+        parts += ["", "== Optimized Plan ==", *_with_shared(plan_text(plan.optimized), optimized)]
         parts += ["", "== Physical Plan =="]
-    return "\n".join([*parts, dag_text(plan.dag)])
+    return "\n".join([*parts, *_with_shared(dag_text(plan.dag), _physical_shared(plan))])
 
 
 def explain_analyzed(plan: QueryPlan, statistics: JobStatistics) -> str:
@@ -27,7 +29,24 @@ def explain_analyzed(plan: QueryPlan, statistics: JobStatistics) -> str:
         return "" if known is None else f"  [{_measures(known)}]"
 
     total = f"time: {_time(statistics.elapsed)}, memory at most {_bytes(statistics.memory.peak)}"
-    return "\n".join([_head(plan), total, dag_text(plan.dag, measured)])
+    texts = _with_shared(dag_text(plan.dag, measured), _physical_shared(plan))
+    return "\n".join([_head(plan), total, *texts])
+
+
+def _bound_shared(plan: QueryPlan) -> list[tuple[str, str]]:
+    return [(table.name, plan_text(table.plan)) for table in shared_rows(plan.bound)]
+
+
+def _physical_shared(plan: QueryPlan) -> list[tuple[str, str]]:
+    return [(part.name, dag_text(part.template.dag)) for part in plan.shared]
+
+
+def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A plan, and below it by name those of the rows that are computed once, before it."""
+    yield text
+    for name, below in shared:
+        yield f"Shared rows {name}:"
+        yield from (f"  {line}" for line in below.splitlines())
 
 
 def dag_text(dag: DAG, note: Callable[[Vertex], str] = lambda vertex: "") -> str:

@@ -1,11 +1,13 @@
 """Which way a query goes, and why."""
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import Final
 
 import msgspec
 
 from sqlfront_planner.logical import LogicalPlan, Scan, walk_plan
+from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
 
 #: Up to that many rows of input a query runs on the caller's thread.
@@ -54,10 +56,16 @@ class Choice(msgspec.Struct, frozen=True):
     reason: str
 
 
-def input_size(plan: LogicalPlan, cardinality: Cardinality) -> InputSize:
-    """What the plan's scans read: a scan by key reads what it finds, any other the whole table."""
+def input_size(plans: Iterable[LogicalPlan], cardinality: Cardinality) -> InputSize:
+    """What the scans of a query's plans read: a scan by key reads what it finds, any other the whole
+    table."""
     rows = size = 0.0
-    scans = [node for node in walk_plan(plan) if isinstance(node, Scan)]
+    scans = [
+        node
+        for plan in plans
+        for node in walk_plan(plan)
+        if isinstance(node, Scan) and not isinstance(node.table, SharedRows)
+    ]
     for scan in scans:
         by_key = bool(scan.filters) and bool(scan.snapshot.exact_filters(scan.filters))
         read = cardinality.rows(scan) if by_key else table_rows(scan)

@@ -41,17 +41,17 @@ class Template(msgspec.Struct, frozen=True):
     fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
 
     def bind(
-        self, arguments: Sequence[object] = (), settings: Settings | None = None
+        self, arguments: Sequence[object] = (), values: RunValues | None = None
     ) -> tuple[DAG, Mapping[str, object]]:
         """The DAG of one run, without parameters, and what its sources need; the template's own if nothing
         differs.
 
-        ``arguments``: a value for each Parameter by index, as a Literal holds it. Values of the run
-        (``current_date``) are those of this moment in the settings' time zone.
+        ``arguments``: a value for each Parameter by index, as a Literal holds it. ``values``: those of the
+        run (``current_date``), None = of this moment in UTC.
         """
         if not self.scans and not self.fields:
             return self.dag, self.resources
-        literal = _literals(arguments, RunValues(settings or Settings()))
+        literal = _literals(arguments, values or RunValues(Settings()))
         processors: dict[str, Processor] = {
             vertex: structs.replace(
                 processor, **{name: _map_expressions(getattr(processor, name), literal) for name in names}
@@ -67,12 +67,23 @@ class Template(msgspec.Struct, frozen=True):
         return self.dag.with_processors(processors), resources
 
 
+class SharedPlan(msgspec.Struct, frozen=True):
+    """A subplan that a job of its own computes once per run; later jobs of the query find the rows as their
+    resource ``key``. ``name`` is for display."""
+
+    key: str
+    name: str
+    template: Template
+    optimized: LogicalPlan
+
+
 class QueryPlan(msgspec.Struct, frozen=True):
     """A query after planning; immutable, valid as long as the versions of the tables that it reads are
     wanted.
 
     ``schema`` is the result's, in logical types. ``reason`` says why the query goes that way. ``bound`` and
-    ``optimized`` are the plans that the DAG was made from, for EXPLAIN.
+    ``optimized`` are the plans that the DAG was made from, for EXPLAIN. ``shared`` are the subplans to be
+    computed before, in that order.
     """
 
     template: Template
@@ -84,6 +95,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
     input_size: float
     bound: LogicalPlan
     optimized: LogicalPlan
+    shared: tuple[SharedPlan, ...] = ()
 
     @property
     def dag(self) -> DAG:
@@ -96,10 +108,10 @@ class QueryPlan(msgspec.Struct, frozen=True):
         return self.regime is Regime.INLINE
 
     def bind(
-        self, arguments: Sequence[object] = (), settings: Settings | None = None
+        self, arguments: Sequence[object] = (), values: RunValues | None = None
     ) -> tuple[DAG, Mapping[str, object]]:
-        """The DAG of one run and what its sources need, see :meth:`Template.bind`."""
-        return self.template.bind(arguments, settings)
+        """The DAG of one run and what its sources need beside the shared rows, see :meth:`Template.bind`."""
+        return self.template.bind(arguments, values)
 
 
 def template_of(lowered: Lowered) -> Template:

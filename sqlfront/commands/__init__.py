@@ -11,7 +11,6 @@ from sqlfront.commands import inspection, tables
 from sqlfront.commands.run import Made, Run
 from sqlfront.result import Result, Statistics
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.planning import plan_query
 from sqlfront_planner.statement import (
     CacheTable,
     CreateTable,
@@ -49,7 +48,7 @@ def run(session: "Session", statement: Statement, arguments: Arguments, timeout:
 def _dispatch(run: Run, statement: Statement) -> Made | Result:
     match statement:
         case Query():
-            plan = plan_query(statement, run.session.catalog, run.session.bind_settings, run.arguments)
+            plan = run.session.plan(statement, run.arguments)
             return run.session.run(plan, run.arguments, timeout=run.timeout)
         case Explain():
             return inspection.explain(run, statement)

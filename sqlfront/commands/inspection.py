@@ -13,7 +13,6 @@ from sqlfront_engine.types import BOOLEAN, STRING, ddl
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry, is_default
 from sqlfront_planner.explain import explain as explain_plan
 from sqlfront_planner.explain import explain_analyzed
-from sqlfront_planner.planning import plan_query
 from sqlfront_planner.statement import (
     DescribeTable,
     Explain,
@@ -35,7 +34,7 @@ def explain(run: Run, statement: Explain) -> Made:
     if not isinstance(statement.statement, Query):
         raise NotSupportedError(f"EXPLAIN of {type(statement.statement).__name__}; EXPLAIN takes a query")
     session = run.session
-    plan = plan_query(statement.statement, session.catalog, session.bind_settings, run.arguments)
+    plan = session.plan(statement.statement, run.arguments)
     if statement.mode is ExplainMode.ANALYZE:
         job = session.submit(plan, run.arguments, timeout=run.timeout)
         for _ in job.batches():

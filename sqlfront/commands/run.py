@@ -10,11 +10,12 @@ from sqlfront.cache import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
-from sqlfront_engine.expressions import Column, walk
+from sqlfront_engine.expressions import Column
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
-from sqlfront_planner.logical import LogicalPlan, Project, Scan, Subquery, walk_plan
+from sqlfront_planner.logical import LogicalPlan, Project, Scan
 from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.shared_rows import SharedRows, nodes, shared_rows
 from sqlfront_planner.statement import Query, parse_query
 
 if TYPE_CHECKING:
@@ -43,10 +44,9 @@ class Run(msgspec.Struct, frozen=True):
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """The rows of a logical plan, in physical form."""
-        job = self.session.submit(
-            plan_logical(plan, self.session.settings), self.arguments, timeout=self.timeout
-        )
-        return job.batches()
+        session = self.session
+        planned = plan_logical(plan, session.settings, session.workers)
+        return session.submit(planned, self.arguments, timeout=self.timeout).batches()
 
     def entry(self, name: str) -> Entry:
         """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""
@@ -106,11 +106,8 @@ def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Reco
 
 
 def tables_of(plan: LogicalPlan) -> Iterator[Table]:
-    """The tables that a bound plan reads, subqueries included."""
-    for node in walk_plan(plan):
-        if isinstance(node, Scan):
-            yield node.table
-        for operand in node.operands():
-            for part in walk(operand):
-                if isinstance(part, Subquery):
-                    yield from tables_of(part.plan)
+    """The tables that a bound plan reads, subqueries and shared rows included."""
+    for part in (plan, *(table.plan for table in shared_rows(plan))):
+        for node in nodes(part):
+            if isinstance(node, Scan) and not isinstance(node.table, SharedRows):
+                yield node.table

@@ -36,7 +36,7 @@ def planned(sql: str, *arguments: object) -> QueryPlan:
 
 
 def rows(engine: Engine, plan: QueryPlan, *arguments: object) -> list[tuple[object, ...]]:
-    dag, resources = plan.bind(arguments, Settings())
+    dag, resources = plan.bind(arguments)
     job = engine.run(dag, JobConfig(resources=resources, inline=plan.inline))
     return [
         row

@@ -15,7 +15,10 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import ProgrammingError, spark_error
 from sqlfront_engine.expressions import Expr, Literal, Parameter
 from sqlfront_engine.functions.registry import Settings
+from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.shared_rows import shared_scan
 from sqlfront_planner.types import common_type, decimal_type_of
 
 _INT_BOUND: Final = 2**31
@@ -153,7 +156,7 @@ class StatementContext(msgspec.Struct):
     ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so
     that a plan may only be used again with the same ones. ``relations`` collects the names of the tables and
     views that were read, ``snapshots`` the one version of each table that the query reads, ``moved`` the date
-    arithmetic by the identity of its node.
+    arithmetic by the identity of its node, ``views`` the bound queries of views whose uses share one plan.
     """
 
     catalog: Catalog
@@ -163,7 +166,8 @@ class StatementContext(msgspec.Struct):
     relations: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
     moved: dict[int, Moved] = msgspec.field(default_factory=dict)
-    common_uses: dict[int, object] = msgspec.field(default_factory=dict)
+    views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
+    _shared: dict[int, tuple[LogicalPlan, Scan]] = msgspec.field(default_factory=dict)
     _snapshots: dict[int, tuple[Table, Snapshot]] = msgspec.field(default_factory=dict)
 
     def snapshot(self, table: Table) -> Snapshot:
@@ -171,6 +175,13 @@ class StatementContext(msgspec.Struct):
         entry = self._snapshots.get(id(table))
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
+        return entry[1]
+
+    def shared(self, plan: LogicalPlan, name: str) -> Scan:
+        """The rows of the plan, computed once for all that ask for them here."""
+        entry = self._shared.get(id(plan))
+        if entry is None:
+            entry = self._shared[id(plan)] = (plan, shared_scan(name, plan))
         return entry[1]
 
     def parameter(self, name: str) -> Expr:

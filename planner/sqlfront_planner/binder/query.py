@@ -33,7 +33,7 @@ from sqlfront_planner.logical import (
     SetOperation,
     walk_plan,
 )
-from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_planner.shared_rows import is_repeatable
 from sqlfront_planner.types import least_common_type
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
@@ -63,20 +63,12 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return QueryBinder(self.context)
 
     def common_table(self, name: str) -> BoundQuery | None:
-        """The common table expression of that name.
-
-        It is computed once per use, so a second use is refused if that could give other rows.
-        """
+        """The common table expression of that name; as shared rows if computing it for each use could give
+        other rows."""
         found = self.common.get(name.lower())
-        if found is None:
-            return None
-        used = self.context.common_uses
-        if id(found) in used and not _is_repeatable(found.plan):
-            raise unsupported(
-                f"A second use of the WITH query {name}, which calls a nondeterministic function,"
-            )
-        used[id(found)] = found
-        return found
+        if found is None or is_repeatable(found.plan):
+            return found
+        return replace(found, plan=self.context.shared(found.plan, name))
 
     def common_names(self) -> tuple[str, ...]:
         """The names of the common table expressions in sight."""
@@ -274,8 +266,3 @@ def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr) -> Excepti
         f'The limit like expression "{node.sql("spark")}" is invalid. The {what} expression {detail}.',
         node,
     )
-
-
-def _is_repeatable(plan: LogicalPlan) -> bool:
-    """Whether computing the plan twice gives the same rows."""
-    return all(is_deterministic(operand) for item in walk_plan(plan) for operand in item.operands())

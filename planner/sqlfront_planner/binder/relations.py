@@ -14,13 +14,14 @@ from sqlfront_engine.expressions import Call, Column, Expr, transform
 from sqlfront_engine.types import BOOLEAN, VOID, is_string
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.predicates import comparable
-from sqlfront_planner.binder.scope import Scope, ScopeColumn, relation
+from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, relation
 from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 from sqlfront_planner.binder.table_functions import table_function
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, Scan, Values
 from sqlfront_planner.query_parser import parse_query
+from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.tokens import EXPLICIT_CROSS
 from sqlfront_planner.types import common_type
 
@@ -139,19 +140,34 @@ def _scan(queries: "QueryBinder", table: Table, name: str, qualifier: tuple[str,
 
 
 def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation:
+    bound = _view_query(queries, entry, node)
+    names = entry.columns or bound.names
+    if len(names) != bound.plan.width:
+        raise _arity(bound.plan.width, len(names), node)
+    plan = bound.plan
+    if entry.name.lower() in queries.context.views:
+        plan = queries.context.shared(plan, entry.name)
+    return Relation(plan, relation(names, plan.row(), entry.qualifier))
+
+
+def _view_query(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> BoundQuery:
+    """The view's query, bound anew for each use: two uses draw other random numbers, as in Spark. Where they
+    might differ for other reasons (the order in which floats are added) both are the same plan."""
     context = queries.context
-    if entry.name.lower() in context.views_open:
+    name = entry.name.lower()
+    if name in context.views:
+        return context.views[name]
+    if name in context.views_open:
         raise failure("RECURSIVE_VIEW", f"Recursive view {quoted((entry.name,))} detected.", node)
     before = context.views_open
-    context.views_open = (*before, entry.name.lower())
+    context.views_open = (*before, name)
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
     finally:
         context.views_open = before
-    names = entry.columns or bound.names
-    if len(names) != bound.plan.width:
-        raise _arity(bound.plan.width, len(names), node)
-    return Relation(bound.plan, relation(names, bound.plan.row(), entry.qualifier))
+    if varies_by_order_only(bound.plan):
+        context.views[name] = bound
+    return bound
 
 
 def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -> Exception:

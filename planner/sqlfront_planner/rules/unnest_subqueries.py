@@ -49,6 +49,7 @@ from sqlfront_planner.rewriting import (
     shift,
     strict_columns,
 )
+from sqlfront_planner.shared_rows import is_repeatable, shared_scan
 
 
 def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
@@ -242,6 +243,8 @@ class _Attaching:
         if pulled.empty is not None:
             function = "not_equal" if negated else "equal"
             return Call(BOOLEAN, function, (operand, self.scalar(pulled)))
+        if negated and not is_repeatable(pulled.plan):  # it is read twice
+            pulled = replace(pulled, plan=shared_scan("subquery", pulled.plan))
         what = "IN below OR or in an expression"
         same = Call(BOOLEAN, "equal", (columns_to_outer(operand), pulled.values[0]))
         values = replace(pulled, predicates=(same, *pulled.predicates))

@@ -1,0 +1,35 @@
+"""HELD ROWS: rows that an earlier job of the same query has computed."""
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+
+
+class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
+    """Batches in physical form, charged to their query's memory for as long as anybody has this object; see
+    :meth:`sqlfront_engine.coordinator.Engine.hold`."""
+
+    batches: tuple[pa.RecordBatch, ...]
+
+
+class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):
+    """A source of the columns ``columns`` of the job's resource ``key``, which is a :class:`HeldBatches`.
+    Parallel instances take every n-th batch. ``name`` is for display."""
+
+    key: str
+    name: str
+    columns: tuple[int, ...]
+
+    def run(self, context: ProcessorContext) -> Steps:
+        held = context.resources.get(self.key)
+        if not isinstance(held, HeldBatches):
+            raise InternalError(f"the rows of {self.name} have not been computed")
+        for batch in held.batches[context.global_index :: context.total_parallelism]:
+            columns = [batch.column(place) for place in self.columns]
+            yield make_batch(columns, [batch.schema.names[place] for place in self.columns], batch.num_rows)
+
+    def describe(self) -> str:
+        return f"HeldRows: {self.name}"

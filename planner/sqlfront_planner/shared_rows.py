@@ -1,0 +1,210 @@
+"""Subplans that a query computes once although it reads them in several places.
+
+A DAG is a tree: what is read twice is computed twice, which is right only if both times give the same rows.
+Where they may differ (:func:`is_repeatable` says no), the subplan stands in the plan as a scan of a
+:class:`SharedRows`, which a job of its own computes before the query's job. Spark agrees about WITH queries
+that call nondeterministic functions; a view is bound anew for each use, with other random numbers.
+"""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pyarrow as pa
+from msgspec import structs
+from msgspec.structs import replace
+
+from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableStatistics
+from sqlfront_engine.expressions import AggregateCall, Expr, transform, walk
+from sqlfront_engine.processors.held_rows import HeldRows
+from sqlfront_planner.logical import (
+    Aggregate,
+    Limit,
+    LogicalPlan,
+    Scan,
+    Sort,
+    Subquery,
+    Window,
+    transform_plan,
+    walk_plan,
+)
+from sqlfront_planner.rewriting import is_deterministic, map_operands
+from sqlfront_planner.statistics.cardinality import Cardinality
+
+#: Aggregates that give the same value in whatever order the rows come, unless they add floats.
+_ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
+_COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})
+_CHOOSING: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any"})
+_COMBINING: Final = frozenset({"bit_and", "bit_or", "bit_xor"})
+_ORDERLESS: Final = _ADDING | _COUNTING | _CHOOSING | _COMBINING
+
+_numbers = itertools.count(1)
+
+
+class SharedRows:
+    """The rows of ``plan`` as a table, which is its own only snapshot. Each object is computed once per run,
+    whoever scans it; ``name`` is for display."""
+
+    def __init__(self, name: str, plan: LogicalPlan) -> None:
+        self.name = name
+        self.plan = plan
+        #: The job's resource that holds the rows.
+        self.key = f"shared-{next(_numbers)}"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The plan's."""
+        return self.plan.schema
+
+    @property
+    def format(self) -> str:
+        """``shared``."""
+        return "shared"
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """None."""
+        return None
+
+    @property
+    def version(self) -> int:
+        """Always 0."""
+        return 0
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """The estimated number of rows."""
+        return TableStatistics(rows=int(Cardinality().rows(self.plan)))
+
+    def snapshot(self) -> "SharedRows":
+        """The table itself."""
+        return self
+
+    def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """None."""
+        return ()
+
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """A source that reads the rows from the job's resources."""
+        return ScanPlan(HeldRows(self.key, self.name, request.columns))
+
+    def drop(self) -> None:
+        """Nothing to free."""
+
+
+def scan_of(table: SharedRows) -> Scan:
+    """All columns of the shared rows."""
+    return Scan(table.name, table, table, tuple(range(table.plan.width)))
+
+
+def shared_scan(name: str, plan: LogicalPlan) -> Scan:
+    """All rows of the plan, computed once however often this scan stands in a query."""
+    return scan_of(SharedRows(name, plan))
+
+
+def is_repeatable(plan: LogicalPlan) -> bool:
+    """Whether computing the plan twice gives the same rows, in whatever order the rows below come."""
+    return all(_is_repeatable_node(node) for node in nodes(plan))
+
+
+def varies_by_order_only(plan: LogicalPlan) -> bool:
+    """Whether binding and computing the query anew may give other rows, although all its functions are
+    deterministic."""
+    parts = (plan, *(table.plan for table in shared_rows(plan)))
+    if len(parts) == 1 and is_repeatable(plan):
+        return False
+    return all(
+        is_deterministic(operand) for part in parts for node in nodes(part) for operand in node.operands()
+    )
+
+
+def _is_repeatable_node(node: LogicalPlan) -> bool:
+    match node:
+        case Window():
+            return False
+        case Limit(count=count, offset=offset) | Sort(limit=count, offset=offset) if (
+            count is not None or offset
+        ):
+            return False
+        case Aggregate() if not all(map(_is_orderless, node.calls)):
+            return False
+        case _:
+            return all(map(is_deterministic, node.operands()))
+
+
+def _is_orderless(call: AggregateCall) -> bool:
+    return call.function in _ORDERLESS and not (
+        call.function in _ADDING and any(pa.types.is_floating(item.type) for item in call.arguments)
+    )
+
+
+def nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
+    """The plan's nodes, those of its subquery expressions included."""
+    for node in walk_plan(plan):
+        yield node
+        for operand in node.operands():
+            for item in walk(operand):
+                if isinstance(item, Subquery):
+                    yield from nodes(item.plan)
+
+
+def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
+    """The shared rows that the plan reads, directly or through others; each once, after those that it
+    reads."""
+    found: dict[str, SharedRows] = {}
+
+    def collect(plan: LogicalPlan) -> None:
+        for node in nodes(plan):
+            if isinstance(node, Scan) and isinstance(node.table, SharedRows) and node.table.key not in found:
+                collect(node.table.plan)
+                found[node.table.key] = node.table
+
+    collect(plan)
+    return tuple(found.values())
+
+
+def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
+    """The plan with those shared rows that only one scan reads computed in that place."""
+    tables = shared_rows(plan)
+    if not tables:
+        return plan
+    uses = Counter(
+        node.table.key
+        for part in (plan, *(table.plan for table in tables))
+        for node in nodes(part)
+        if isinstance(node, Scan) and isinstance(node.table, SharedRows)
+    )
+
+    def place(table: SharedRows, rewritten: LogicalPlan) -> LogicalPlan:
+        return rewritten if uses[table.key] == 1 else shared_scan(table.name, rewritten)
+
+    return rewrite_shared(plan, place)
+
+
+def rewrite_shared(plan: LogicalPlan, place: Callable[[SharedRows, LogicalPlan], LogicalPlan]) -> LogicalPlan:
+    """The plan with the scans of each shared table over ``place(table, its plan rewritten likewise)``, which
+    is asked for once; a scan of some columns stays a scan."""
+    if not shared_rows(plan):
+        return plan
+    known: dict[str, LogicalPlan] = {}
+
+    def node(item: LogicalPlan) -> LogicalPlan:
+        item = map_operands(item, lambda operand: transform(operand, expression))
+        if not (isinstance(item, Scan) and isinstance(item.table, SharedRows)):
+            return item
+        table = item.table
+        if table.key not in known:
+            known[table.key] = place(table, transform_plan(table.plan, node))
+        placed = known[table.key]
+        if isinstance(placed, Scan) and isinstance(placed.table, SharedRows):
+            return replace(item, table=placed.table, snapshot=placed.snapshot)
+        return placed
+
+    def expression(item: Expr) -> Expr:
+        if not isinstance(item, Subquery):
+            return item
+        inner = transform_plan(item.plan, node)
+        return item if inner is item.plan else structs.replace(item, plan=inner)
+
+    return transform_plan(plan, node)
