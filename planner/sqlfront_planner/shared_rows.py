@@ -32,11 +32,11 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.rewriting import is_deterministic, map_operands
 from sqlfront_planner.statistics.cardinality import Cardinality
 
-#: Aggregates that give the same value in whatever order the rows come, unless they add floats.
 _ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 _COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})
 _CHOOSING: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any"})
 _COMBINING: Final = frozenset({"bit_and", "bit_or", "bit_xor"})
+#: Aggregates that give the same value in whatever order the rows come, unless they add floats.
 _ORDERLESS: Final = _ADDING | _COUNTING | _CHOOSING | _COMBINING
 
 _numbers = itertools.count(1)
