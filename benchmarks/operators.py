@@ -84,6 +84,9 @@ def make_tables() -> dict[str, pa.Table]:
         "thousand": pa.table({"key": pa.array(np.arange(1000)), "payload": pa.array(random.random(1000))}),
         "wide": pa.table({"key": pa.array(wide), "payload": pa.array(random.random(430_000))}),
         "names": pa.table({"key": names, "payload": pa.array(random.random(100_000))}),
+        "rare": pa.table(
+            {"key": pa.array(random.permutation(430_000)[:4300]), "payload": pa.array(random.random(4300))}
+        ),
         "repeated": pa.table(
             {
                 "key": pa.array(random.integers(0, 100_000, 400_000)),
@@ -222,6 +225,8 @@ CASES = [
     join_case("join to 100k strings", "name", "names"),
     join_case("join to 400k, 4 rows a key, 23% met", "many", "repeated"),
     join_case("semi join to 400k", "many", "repeated", "semi"),
+    join_case("join to 4300, 1% met", "many", "rare"),
+    join_case("semi join to 4300, 1% met", "many", "rare", "semi"),
     group_case("group by 25 strings x 2, 4 aggregates", ["color", "flag"],
                [("sum", "price"), ("avg", "price"), ("sum", "value"), ("count", "")]),
     group_case("group by 1000 ints, sum", ["few"], [("sum", "value")]),
