@@ -10,7 +10,6 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.casts import compile_cast
 from sqlfront_engine.errors import spark_error
-from sqlfront_engine.forms import FALSE, TRUE
 from sqlfront_engine.functions.calendar_dates import (
     MICROS_PER_SECOND,
     Days,
@@ -228,18 +227,8 @@ def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature]
 
 
 def _casting(cast: Callable[[Datum], Datum]) -> PreparedKernel:
-    """The cast of the first argument, null where the pattern is."""
-
-    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
-        value, *pattern = (cast(arguments[0]), *arguments[1:])
-        if not pattern:
-            return value
-        null = scalar(None, value.type)
-        if isinstance(pattern[0], pa.Scalar):
-            return pc.call_function("if_else", [TRUE if pattern[0].is_valid else FALSE, value, null])
-        return pc.call_function("if_else", [pattern[0].is_valid(), value, null])
-
-    return run
+    """The cast of the first argument. The pattern, even a null one, is for strings only."""
+    return lambda arguments, length: cast(arguments[0])
 
 
 def _parse_by_row(
@@ -293,6 +282,7 @@ def _reader(
         target,
         prepare=prepare,
         optional=1,
+        null_propagating=False,
         can_fail=can_fail,
         exact=exact,
         example=example,

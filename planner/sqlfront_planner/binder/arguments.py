@@ -31,6 +31,8 @@ from sqlfront_planner.types import (
 _COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
 _BYTES: Final = Kind.STRING_OR_BINARY
 _MIXED: Final = {types.STRING, types.BINARY}
+#: Functions whose third argument is one character.
+_PATTERNS: Final = frozenset({"like", "ilike"})
 #: Functions whose second argument, the scale, is a whole number as it stands.
 _TO_SCALE: Final = frozenset({"ceil", "ceiling", "floor"})
 _ORDINALS: Final = (
@@ -64,6 +66,8 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
     check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
     if name in _TO_SCALE and len(operands) == 2:
         _check_scale(binder, name, operands[1], node)
+    if name in _PATTERNS and len(operands) == 3:
+        _check_escape(binder, operands[2], node)
     if entry.exact:
         _check_exact(binder, entry, kinds, operands, node)
     coerced = coerce(binder, name, kinds, operands, node)
@@ -75,11 +79,27 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
 
 
 def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Expr) -> None:
-    if scale.type != types.INT or any(isinstance(item, Column | OuterColumn) for item in walk(scale)):
+    known = transform(scale, binder.context.known_value)
+    if (
+        known.type != types.INT
+        or any(isinstance(item, Column | OuterColumn) for item in walk(known))
+        or evaluate_scalar(known, binder.context.settings.evaluation) is None
+    ):
         raise failure(
             "NON_FOLDABLE_ARGUMENT",
             f"The function {quoted((name,))} requires the parameter `scale` to be a foldable expression of"
             ' the type "INT", but the actual argument is not.',
+            node,
+        )
+
+
+def _check_escape(binder: ExpressionBinder, escape: Expr, node: exp.Expr) -> None:
+    known = binder.context.known_value(escape)
+    if not (isinstance(known, Literal) and isinstance(known.value, str) and len(known.value) == 1):
+        raise failure(
+            "INVALID_ESCAPE_CHAR",
+            "`EscapeChar` should be a string literal of length one, but got"
+            f' "{binder.name(node.expressions[2])}".',
             node,
         )
 

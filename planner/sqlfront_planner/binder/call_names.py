@@ -221,6 +221,7 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "not": ((1,), lambda arguments: f"(NOT {arguments[0]})"),
     "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
     "like": ((2, 3), _like_call),
+    "ilike": ((3,), lambda arguments: f"ilike({arguments[0]}, {arguments[1]})"),
     "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
     "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
     "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),

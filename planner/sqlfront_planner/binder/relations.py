@@ -1,6 +1,6 @@
 """FROM: tables, views, files by path, derived tables, VALUES, CTEs, and their joins."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -306,7 +306,7 @@ def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
 def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
     """One column's values in their common type; a string beside something else has none here."""
     kinds = {value.type for value in values if value.type != VOID}
-    kind = common_type(kinds)
+    kind = _tightest_type(kinds)
     if kind is None or (not is_string(kind) and any(is_string(other) for other in kinds)):
         raise failure(
             "INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE",
@@ -314,6 +314,15 @@ def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:
             node,
         )
     return [cast_to(value, kind) for value in values]
+
+
+def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
+    """The common type of a column of VALUES: as everywhere, but that whole numbers beside FLOAT
+    become FLOAT."""
+    if kinds and all(pa.types.is_list(kind) for kind in kinds):
+        element = _tightest_type({kind.value_type for kind in kinds})
+        return None if element is None else pa.list_(element)
+    return common_type({kind for kind in kinds if types.FLOAT not in kinds or not types.is_integral(kind)})
 
 
 # ---- joins
