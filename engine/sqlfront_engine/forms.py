@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import bitmap, from_values, scalar, valid_mask
-from sqlfront_engine.types import DICTIONARY_STRING, MAX_SHORT_PRECISION, STRING, physical
+from sqlfront_engine.types import MAX_SHORT_PRECISION, STRING, physical
 
 #: A column of values, or one value that stands for all rows.
 Datum: TypeAlias = pa.Array | pa.Scalar
@@ -26,9 +26,7 @@ BOOL: Final = pa.bool_()
 INT64_MAX: Final = 2**63 - 1
 _DECIMAL64_ID: Final = pa.decimal64(1, 0).id
 _DECIMAL128_ID: Final = pa.decimal128(1, 0).id
-_DICTIONARY_ID: Final = DICTIONARY_STRING.id
 _LOW_64: Final = 2**64 - 1
-_NULL_BOOLEAN: Final = scalar(None, BOOL)
 TRUE: Final = scalar(True, BOOL)
 FALSE: Final = scalar(False, BOOL)
 

@@ -226,11 +226,6 @@ def logical(data_type: pa.DataType) -> pa.DataType:
     return data_type
 
 
-def physical_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with every field's type in its (plain) physical form."""
-    return pa.schema([field.with_type(physical(field.type)) for field in schema])
-
-
 def ddl(data_type: pa.DataType) -> str:
     """Spark's name of a type, as ``DataType.simpleString()`` gives it.
 

@@ -213,3 +213,13 @@ def test_an_empty_table_reads_as_empty() -> None:
 def test_definitions_that_make_no_sense_are_refused(definition: TableDefinition, message: str) -> None:
     with pytest.raises(ProgrammingError, match=message):
         MemoryConnector().create(definition)
+
+
+def test_dates_beyond_pythons_have_no_bounds() -> None:
+    made = MemoryTable("t", pa.schema([("d", DATE)]))
+    insert_all(
+        made, [pa.RecordBatch.from_arrays([pa.array([0, 5_000_000], pa.int32()).view(DATE)], names=["d"])]
+    )
+    known = made.snapshot().statistics.columns["d"]
+
+    assert (known.nulls, known.minimum, known.maximum) == (0, None, None)

@@ -72,7 +72,10 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
     ends = [pa.concat_arrays([pa.repeat(item["min"], 1), pa.repeat(item["max"], 1)]) for item in results]
     if is_decimal(data_type) and pa.types.is_decimal64(data_type):
         ends = [end.view(data_type) for end in ends]
-    values = [value for end in ends for value in to_python(end)]
+    try:
+        values = [value for end in ends for value in to_python(end)]
+    except OverflowError:  # dates and timestamps beyond Python's
+        return None, None
     return min(values), max(values)  # type: ignore[type-var]
 
 

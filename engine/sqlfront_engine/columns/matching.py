@@ -295,11 +295,10 @@ def _narrow_or(column: pa.Array, otherwise: int) -> Integers:
 
 def _same_buffers(left: pa.Array, right: pa.Array) -> bool:
     """Whether two dictionaries are the same piece of memory."""
-    mine, other = left.buffers()[-1], right.buffers()[-1]
-    return (
-        len(left) == len(right)
-        and left.offset == right.offset
-        and mine is not None
-        and other is not None
-        and mine.address == other.address
-    )
+    if len(left) != len(right) or left.offset != right.offset:
+        return False
+    return [_address(buffer) for buffer in left.buffers()] == [_address(buffer) for buffer in right.buffers()]
+
+
+def _address(buffer: pa.Buffer | None) -> int | None:
+    return None if buffer is None else int(buffer.address)

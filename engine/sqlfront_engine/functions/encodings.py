@@ -4,7 +4,6 @@ import base64
 import hashlib
 import re
 import zlib
-from collections.abc import Callable
 from typing import Final
 
 from sqlfront_engine.errors import DatabaseError, DataError, ProgrammingError, spark_error
@@ -157,10 +156,6 @@ def _try_to_binary(text: str, notation: str = "hex") -> bytes | None:
 
 
 # ---- digests
-
-
-def _digest(algorithm: Callable[[bytes], "hashlib._Hash"]) -> Callable[[bytes], str]:
-    return lambda data: algorithm(data).hexdigest()
 
 
 _SHA2: Final = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}

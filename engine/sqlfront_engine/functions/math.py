@@ -43,7 +43,6 @@ _LESS_EQUAL: Final = pc.get_function("less_equal")
 _DIVIDE: Final = pc.get_function("divide")
 _OR: Final = pc.get_function("or_kleene")
 _NULL: Final = nulls(DOUBLE)
-_ZERO: Final = scalar(0.0, DOUBLE)
 _DEGREES: Final = 57.29577951308232
 _RADIANS: Final = 0.017453292519943295
 

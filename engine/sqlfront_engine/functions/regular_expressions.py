@@ -76,13 +76,6 @@ def _substr(text: str, pattern: str) -> str | None:
 # ---- groups
 
 
-def _checked_group(function: str, pattern: str, group: int) -> re.Pattern[str]:
-    java = pattern_of(function, pattern)
-    if not 0 <= group <= java.groups:
-        raise _invalid_group(function, java.groups, group)
-    return java.compiled
-
-
 def _invalid_group(function: str, groups: int, group: int) -> DatabaseError:
     return spark_error(
         "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",

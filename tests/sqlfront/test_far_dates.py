@@ -1,0 +1,16 @@
+"""Dates and timestamps beyond Python's are values like others as long as they don't become Python's."""
+
+from sqlfront import Session
+
+
+def test_far_dates_are_compared_joined_and_shown_as_text() -> None:
+    with Session() as session:
+        session.sql("CREATE TABLE far (k INT, t TIMESTAMP, d DATE) USING memory")
+        session.sql("INSERT INTO far VALUES (1, TIMESTAMP'+12000-01-01 00:00:00', DATE'+12000-01-01')")
+        rows = session.sql(
+            "SELECT a.k, year(a.d), CAST(a.t AS STRING) FROM far AS a JOIN far AS b"
+            " ON a.d = b.d AND a.t = b.t WHERE a.d > DATE'2020-01-01'"
+            " AND a.t < TIMESTAMP'+12000-01-02 00:00:00'"
+        ).collect()
+
+    assert [tuple(row) for row in rows] == [(1, 12000, "+12000-01-01 00:00:00")]
