@@ -1,14 +1,20 @@
 """The two functions at the front door."""
 
 import threading
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from sqlfront.config import Config
-from sqlfront.connection import Connection
 from sqlfront.result import Parameters, Result
 from sqlfront.session import Session
-from sqlfront_connectors.arrow import ArrowStream
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront import connection
+    from sqlfront_connectors.arrow import ArrowStream
+else:
+    connection = lazy_module("sqlfront.connection")
 
 _lock = threading.Lock()
 _default: list[Session] = []
@@ -21,7 +27,7 @@ def connect(
     memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
-) -> Connection:
+) -> "connection.Connection":
     """A connection to a new session, whose tables live as long as it does. Keywords override ``config``
     (:class:`~sqlfront.config.Config` explains them).
 
@@ -31,10 +37,10 @@ def connect(
     """
     given = {"workers": workers, "memory_limit": memory_limit, "timeout": timeout, "time_zone": time_zone}
     changes = {name: value for name, value in given.items() if value is not None}
-    return Connection(Session(replace(config or Config(), **changes)))
+    return connection.Connection(Session(replace(config or Config(), **changes)))
 
 
-def sql(text: str, args: Parameters | None = None, **frames: ArrowStream) -> Result:
+def sql(text: str, args: Parameters | None = None, **frames: "ArrowStream") -> Result:
     """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` or ``?`` take
     ``args``, and ``{name}`` in the text stands for the Arrow data given as keyword ``name``.
 

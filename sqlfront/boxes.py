@@ -11,7 +11,7 @@ import pyarrow as pa
 from sqlfront_engine.arrow_intervals import imported
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BINARY, STRING, is_string
 
 #: Characters that take two cells on a terminal (the ranges of Spark's ``Utils.fullWidthRegex``).

@@ -1,13 +1,16 @@
 """PEP 249's connection."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqlfront.cursor import Cursor
 from sqlfront.result import Parameters
 from sqlfront.session import Session
-from sqlfront_connectors.arrow import ArrowStream
 from sqlfront_engine import errors
 from sqlfront_engine.errors import InterfaceError, NotSupportedError
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.arrow import ArrowStream
 
 
 class Connection:
@@ -54,7 +57,7 @@ class Connection:
         """Run a statement once per set of parameters on a new cursor."""
         return self.cursor().executemany(operation, seq_of_parameters)
 
-    def register(self, name: str, frame: ArrowStream) -> None:
+    def register(self, name: str, frame: "ArrowStream") -> None:
         """Make Arrow data (a pyarrow table or reader, a pandas, polars or DuckDB frame) a temporary view
         ``name``."""
         self.session.register(name, frame)

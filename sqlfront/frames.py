@@ -3,10 +3,12 @@
 import itertools
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sqlfront_connectors.arrow import ArrowStream
 from sqlfront_engine.errors import ProgrammingError
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.arrow import ArrowStream
 
 _numbers: Final = itertools.count(1)
 #: A name in braces, or what must be passed over: strings, quoted names and comments.
@@ -15,7 +17,7 @@ _BRACES: Final = re.compile(
 )
 
 
-def replace_frames(text: str, frames: Mapping[str, ArrowStream]) -> tuple[str, dict[str, ArrowStream]]:
+def replace_frames(text: str, frames: "Mapping[str, ArrowStream]") -> "tuple[str, dict[str, ArrowStream]]":
     """The text with each ``{name}`` replaced by a fresh view name, and the data by view name.
 
     Raises ProgrammingError for a name that wasn't given.

@@ -8,7 +8,7 @@ import msgspec
 
 from sqlfront.config import Config, check_time_zone
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 
 
 class _Option(msgspec.Struct, frozen=True):

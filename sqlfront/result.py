@@ -11,15 +11,19 @@ from sqlfront.python_values import slices, tuples
 from sqlfront.row import Row
 from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import ddl, holds_interval, logical
-from sqlfront_planner.explain import explain
 from sqlfront_planner.plan import QueryPlan
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+    from sqlfront_planner import explain as explanation
+else:
+    explanation = lazy_module("sqlfront_planner.explain")
 
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
@@ -178,7 +182,7 @@ class Result:
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
-            print(explain(self._plan, extended=extended))
+            print(explanation.explain(self._plan, extended=extended))
 
     def close(self) -> None:
         """Cancel what is still running; what was kept can still be read."""

@@ -12,6 +12,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -20,20 +21,26 @@ from sqlfront.config import Config
 from sqlfront.frames import replace_frames
 from sqlfront.options import Options
 from sqlfront.result import Parameters, Result, Statistics
-from sqlfront_connectors import registry
-from sqlfront_connectors.arrow import ArrowStream, ArrowTable
-from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.errors import Error, InterfaceError
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processors.held_rows import HeldBatches
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, parse
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import arrow, registry
+    from sqlfront_connectors import base as tables
+else:
+    registry = lazy_module("sqlfront_connectors.registry")
+    arrow = lazy_module("sqlfront_connectors.arrow")
+    tables = lazy_module("sqlfront_connectors.base")
 
 
 class Session:
@@ -76,7 +83,7 @@ class Session:
         """The directory for tables without LOCATION; made when it is first asked for."""
         return self._home.path()
 
-    def sql(self, text: str, args: Parameters | None = None, **frames: ArrowStream) -> Result:
+    def sql(self, text: str, args: Parameters | None = None, **frames: "arrow.ArrowStream") -> Result:
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
         replaced, views = replace_frames(text, frames)
         for name, frame in views.items():
@@ -145,9 +152,9 @@ class Session:
         dag, resources = plan.bind(arguments.values, values)
         return self._engine.run(dag, replace(config, resources={**resources, **held}))
 
-    def register(self, name: str, frame: ArrowStream) -> None:
+    def register(self, name: str, frame: "arrow.ArrowStream") -> None:
         """Make Arrow data a temporary view, in place of one of the same name."""
-        self.catalog.add(TableEntry(name, ArrowTable(name, frame), temporary=True), replace=True)
+        self.catalog.add(TableEntry(name, arrow.ArrowTable(name, frame), temporary=True), replace=True)
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view; no error if there is none."""
@@ -197,8 +204,8 @@ def _free(engine: Engine, home: _Home) -> None:
     home.remove()
 
 
-def _path_table(format_name: str, path: str) -> Table | None:
+def _path_table(format_name: str, path: str) -> "tables.Table | None":
     """The table of ``format.`path```; None if no connector has that format."""
     if format_name == "memory" or format_name not in registry.formats():
         return None
-    return registry.create(format_name, TableDefinition(f"{format_name}.`{path}`", location=path))
+    return registry.create(format_name, tables.TableDefinition(f"{format_name}.`{path}`", location=path))

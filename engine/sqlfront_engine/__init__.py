@@ -25,8 +25,8 @@ To be read in this order:
   batches for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file,
   :mod:`.columns` what they share. :mod:`.partitions` is Spark's hash partitioning.
 * **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
-  :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another, :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what
-  a job did.
+  :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another,
+  :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what a job did.
 * **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still.
 
 What holds everywhere:

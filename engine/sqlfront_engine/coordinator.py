@@ -31,7 +31,6 @@ from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, ExecutionPlan, Memb
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.processors.held_rows import HeldBatches
@@ -45,7 +44,7 @@ from sqlfront_engine.scheduler import (
     Workers,
     available_cores,
 )
-from sqlfront_engine.settings import Settings
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 
 #: The part of the machine's memory that operators may hold unless the engine is told otherwise.
 MEMORY_SHARE: Final = 0.6

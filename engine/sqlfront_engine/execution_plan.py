@@ -6,23 +6,27 @@ the locked DAG and its rebound copies. Planning an execution then only makes the
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
 from sqlfront_engine.blueprint import Blueprint, InputWiring, OutputWiring, draw
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
 from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream, Wire
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
-from sqlfront_engine.merging import MergingInput
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 from sqlfront_engine.placement import EMBEDDED, Placement, only
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Nowhere, Partitioned, RoundRobin
-from sqlfront_engine.settings import Settings
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 from sqlfront_engine.tasklet import UNLINKED, Listener, Tasklet
+
+if TYPE_CHECKING:
+    from sqlfront_engine import merging
+else:
+    merging = lazy_module("sqlfront_engine.merging")
 
 #: All queues of a job together may hold this part of its memory limit (each at least one batch, whatever
 #: its size).
@@ -141,7 +145,7 @@ def _input(wiring: InputWiring, queues: Sequence[BatchQueue]) -> Input:
     if len(wiring.queues) == 1:
         return queues[wiring.queues[0]]
     chosen = [queues[index] for index in wiring.queues]
-    return MergingInput(chosen, wiring.sort_keys) if wiring.sort_keys else AnyOf(chosen)
+    return merging.MergingInput(chosen, wiring.sort_keys) if wiring.sort_keys else AnyOf(chosen)
 
 
 def _any_input(inputs: Sequence[Input], wirings: Sequence[InputWiring]) -> Input:

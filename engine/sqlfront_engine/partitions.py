@@ -19,12 +19,10 @@ import pyarrow as pa
 
 from sqlfront_engine.arrays import numpy_view, valid_mask
 from sqlfront_engine.scalar_hash import SEED, KeyHasher, key_hasher, value_hasher
+from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_engine.types import MAX_SHORT_PRECISION
 
 __all__ = ["DEFAULT_PARTITIONS", "SEED", "KeyHasher", "hash_columns", "key_hasher", "partition_ids"]
-
-#: How many partitions a table has unless it says otherwise.
-DEFAULT_PARTITIONS: Final = 271
 
 #: Rows hashed at a time, so that the intermediate arrays stay in the processor's cache.
 _CHUNK: Final = 16_384

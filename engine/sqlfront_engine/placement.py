@@ -12,7 +12,7 @@ import msgspec
 
 from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, Routing, Vertex
 from sqlfront_engine.errors import InterfaceError, OperationalError
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS
+from sqlfront_engine.settings import DEFAULT_PARTITIONS
 
 #: The name of the only member of an engine without a cluster.
 EMBEDDED: Final = "embedded"

@@ -5,6 +5,7 @@ remembers which of its queues took their part of it already.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +13,13 @@ import pyarrow as pa
 
 from sqlfront_engine.columns.batches import gather_batch
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.queues import NOTHING, BatchQueue, Input, Output, Polled
+
+if TYPE_CHECKING:
+    from sqlfront_engine import partitions
+else:
+    partitions = lazy_module("sqlfront_engine.partitions")
 
 #: The instance that handles each partition, by partition id.
 Owners = npt.NDArray[np.intp]
@@ -137,7 +143,7 @@ class Partitioned:
 
     def _split(self, batch: pa.RecordBatch) -> dict[int, pa.RecordBatch]:
         keys = [batch.column(ordinal) for ordinal in self._key_columns]
-        owners = self._owners[partition_ids(keys, batch.num_rows, len(self._owners))]
+        owners = self._owners[partitions.partition_ids(keys, batch.num_rows, len(self._owners))]
         if (owners == owners[0]).all():
             return {int(owners[0]): batch}
         if len(self._queues) == 2:

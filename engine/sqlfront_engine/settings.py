@@ -1,6 +1,11 @@
-"""What a session contributes to evaluation."""
+"""What a session contributes to evaluation, and what holds unless somebody says otherwise."""
+
+from typing import Final
 
 import msgspec
+
+#: How many partitions a table has.
+DEFAULT_PARTITIONS: Final = 271
 
 
 class Settings(msgspec.Struct, frozen=True):

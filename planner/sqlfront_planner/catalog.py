@@ -7,12 +7,14 @@ methods may be called from several threads; a change makes a new version, and re
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_connectors.base import Table
 from sqlfront_engine.errors import spark_error
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import Table
 
 DEFAULT_DATABASE: Final = "default"
 DEFAULT_CATALOG: Final = "spark_catalog"
@@ -22,7 +24,7 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
     """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database."""
 
     name: str
-    table: Table
+    table: "Table"
     temporary: bool = False
 
     @property
@@ -51,7 +53,7 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
 
 
 Entry = TableEntry | ViewEntry
-PathTables = Callable[[str, str], Table | None]
+PathTables = Callable[[str, str], "Table | None"]
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -86,7 +88,7 @@ class Catalog:
             return state.temporary.get(name) or state.relations.get(name)
         return state.relations.get(name) if is_default(parts[:-1]) else None
 
-    def path_table(self, parts: tuple[str, ...]) -> Table | None:
+    def path_table(self, parts: tuple[str, ...]) -> "Table | None":
         """The table of ``format.`path```, or None if the name isn't of that form or there is no such
         format."""
         if len(parts) != 2 or self._path_tables is None:

@@ -26,7 +26,7 @@ from sqlfront_engine.expressions import (
     conjuncts,
     transform,
 )
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BOOLEAN, INT
 from sqlfront_planner.logical import (
     FILTERING_JOINS,

@@ -12,16 +12,21 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from itertools import islice
 from operator import is_not
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import Snapshot, Table
-from sqlfront_engine.display import describe
 from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, SortKey, WindowCall, transform
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import Snapshot, Table
+    from sqlfront_engine import display
+else:
+    display = lazy_module("sqlfront_engine.display")
 
 
 class JoinKind(Enum):
@@ -127,7 +132,7 @@ class InSubquery(Subquery, frozen=True, tag_field="kind", tag=True):
         return InSubquery(self.type, self.plan, children)
 
     def describe(self) -> str:
-        return f"({', '.join(describe(operand) for operand in self.operands)}) IN (subquery)"
+        return f"({', '.join(display.describe(operand) for operand in self.operands)}) IN (subquery)"
 
 
 class Scan(LogicalPlan, frozen=True):
@@ -135,8 +140,8 @@ class Scan(LogicalPlan, frozen=True):
     are to be applied; no more than ``limit`` of the rows that pass are needed (None = all)."""
 
     name: str
-    table: Table
-    snapshot: Snapshot
+    table: "Table"
+    snapshot: "Snapshot"
     columns: tuple[int, ...]
     filters: tuple[Expr, ...] = ()
     limit: int | None = None

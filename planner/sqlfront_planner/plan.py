@@ -1,6 +1,7 @@
 """A planned query: made once, bound for each run."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -19,13 +20,18 @@ from sqlfront_engine.expressions import (
     transform,
     walk,
 )
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.lowering import Lowered
 from sqlfront_planner.lowering.builder import ScanVertex
-from sqlfront_planner.run_values import RunValues
+
+if TYPE_CHECKING:
+    from sqlfront_planner import run_values
+else:
+    run_values = lazy_module("sqlfront_planner.run_values")
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -41,7 +47,7 @@ class Template(msgspec.Struct, frozen=True):
     fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
 
     def bind(
-        self, arguments: Sequence[object] = (), values: RunValues | None = None
+        self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
         """The DAG of one run, without parameters, and what its sources need; the template's own if nothing
         differs.
@@ -51,7 +57,7 @@ class Template(msgspec.Struct, frozen=True):
         """
         if not self.scans and not self.fields:
             return self.dag, self.resources
-        literal = _literals(arguments, values or RunValues(Settings()))
+        literal = _literals(arguments, values or run_values.RunValues(Settings()))
         processors: dict[str, Processor] = {
             vertex: structs.replace(
                 processor, **{name: _map_expressions(getattr(processor, name), literal) for name in names}
@@ -108,7 +114,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
         return self.regime is Regime.INLINE
 
     def bind(
-        self, arguments: Sequence[object] = (), values: RunValues | None = None
+        self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
         """The DAG of one run and what its sources need beside the shared rows, see :meth:`Template.bind`."""
         return self.template.bind(arguments, values)
@@ -129,7 +135,7 @@ def template_of(lowered: Lowered) -> Template:
     return Template(lowered.dag, lowered.resources, scans, tuple(fields))
 
 
-def _literals(arguments: Sequence[object], values: RunValues) -> Callable[[Expr], Expr]:
+def _literals(arguments: Sequence[object], values: "run_values.RunValues") -> Callable[[Expr], Expr]:
     def literal(item: Expr) -> Expr:
         if isinstance(item, Parameter):
             if item.index >= len(arguments):

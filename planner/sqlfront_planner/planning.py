@@ -1,7 +1,7 @@
 """The planner's way from a statement to a plan that can run: bind, optimize, lower."""
 
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.scheduler import available_cores
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings, bind
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog

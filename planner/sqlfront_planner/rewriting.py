@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import is_not
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
 from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjunction, transform, walk
-from sqlfront_engine.functions.registry import lookup
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import (
     Filter,
@@ -17,6 +17,11 @@ from sqlfront_planner.logical import (
     Subquery,
     transform_plan,
 )
+
+if TYPE_CHECKING:
+    from sqlfront_engine.functions import registry
+else:
+    registry = lazy_module("sqlfront_engine.functions.registry")
 
 TRUE: Final = Literal(BOOLEAN, True)
 FALSE: Final = Literal(BOOLEAN, False)
@@ -100,7 +105,7 @@ def is_deterministic(expression: Expr) -> bool:
     """True if the value depends on the row only, so that it may be computed elsewhere, again, or not at
     all."""
     return all(
-        (entry := lookup(item.function)) is None or entry.deterministic
+        (entry := registry.lookup(item.function)) is None or entry.deterministic
         for item in walk(expression)
         if isinstance(item, Call)
     )
@@ -110,7 +115,7 @@ def is_null_propagating(call: Call) -> bool:
     """True if the call is null as soon as one of its operands is."""
     if call.function in ("and", "or"):
         return False
-    entry = lookup(call.function)
+    entry = registry.lookup(call.function)
     return entry is not None and entry.null_propagating
 
 

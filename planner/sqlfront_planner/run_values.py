@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Expr, Literal, RunValue
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 
 #: What gives the time of a run.
 Now = Callable[[], datetime]

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sqlfront_connectors.arrow import ArrowTable
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import BindSettings, bind
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.check import check
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.optimizer import Rule
+from sqlfront_planner.optimizer import Rewrite
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.statement import parse_query
 
@@ -33,6 +33,6 @@ def bound(sql: str, catalog: Catalog | None = None) -> LogicalPlan:
     return check(bind(parse_query(sql), catalog or example_catalog(), BindSettings()))
 
 
-def example(rule: Rule, sql: str) -> str:
+def example(rule: Rewrite, sql: str) -> str:
     """The plan of a query over the example tables after one rule, as text."""
     return plan_text(check(rule(bound(sql), Settings())))

@@ -52,7 +52,7 @@ class Pair:
 
 
 def rule_named(name: str) -> Rule:
-    return next(rule for rule in RULES if rule.__name__ == name)
+    return next(rule for rule in RULES if rule.name == name)
 
 
 def plans(sql: str, rule: Rule, catalog: Catalog | None = None) -> tuple[LogicalPlan, LogicalPlan]:

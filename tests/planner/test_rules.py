@@ -51,7 +51,7 @@ def rows_of(engine: Engine, plan: LogicalPlan, *, parallel: bool) -> Counter[tup
 def optimized(sql: str, catalog: Catalog, *, without: str = "") -> LogicalPlan:
     plan = bound(sql, catalog)
     for rule in RULES:
-        if rule.__name__ != without:
+        if rule.name != without:
             plan = check(rule(plan, SETTINGS))
     return plan
 
@@ -95,4 +95,4 @@ def test_rule_keeps_the_rows(
 
 
 def test_every_rule_has_fixtures() -> None:
-    assert {pair.file for pair in pairs()} >= {rule.__name__ for rule in RULES} - {"surface_constant_errors"}
+    assert {pair.file for pair in pairs()} >= {rule.name for rule in RULES} - {"surface_constant_errors"}

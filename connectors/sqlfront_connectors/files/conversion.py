@@ -10,7 +10,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING, ddl
 
 

@@ -20,7 +20,7 @@ from sqlfront_engine.arrays import from_values, scalar
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal, is_decimal
 
 #: What inference tries, narrow to wide: (type, regular expression of the texts that may be of that type).

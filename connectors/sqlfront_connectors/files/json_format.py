@@ -18,7 +18,7 @@ from sqlfront_engine.columns.lists import entries, inner, put_together
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Call, Column
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BIGINT, BINARY, BOOLEAN, DOUBLE, STRING, ddl
 
 Record = dict[str, object]

@@ -25,7 +25,7 @@ from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column, Expr
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING, is_decimal, is_string
 
 _identities: Final = itertools.count(1)

@@ -10,18 +10,23 @@ Read :mod:`.compiler` first (node by node), then :mod:`.lazy` (operands for the 
 """
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
-from sqlfront_engine.evaluate.lazy import Evaluator
-from sqlfront_engine.evaluate.rows import Rows
-from sqlfront_engine.evaluate.selection import compile_selection
+from sqlfront_engine.evaluate.rows import Evaluator, Rows
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.forms import full_array, plain, to_array
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlfront_engine.evaluate import selection
+else:
+    selection = lazy_module("sqlfront_engine.evaluate.selection")
 
 __all__ = [
     "can_fail",
@@ -62,7 +67,7 @@ def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
 def compile_filter(condition: Expr, settings: Settings) -> Filter:
     """A function that gives the rows of a batch for which the condition is true (the batch itself if all
     are)."""
-    select = compile_selection(condition, settings)
+    select = selection.compile_selection(condition, settings)
     return lambda batch: select(Rows(batch)).of_batch(batch)
 
 
@@ -73,7 +78,7 @@ def compile_projection(
     ``Rows(batch)``) for which the condition is true. Columns that no expression reads are never gathered."""
     compiler = Compiler(settings, expressions)
     runs = [compiler.node(expression) for expression in expressions]
-    select = None if condition is None else compile_selection(condition, settings)
+    select = None if condition is None else selection.compile_selection(condition, settings)
 
     def project(rows: Rows) -> tuple[list[pa.Array], int]:
         if select is not None:

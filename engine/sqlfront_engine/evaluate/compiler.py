@@ -1,21 +1,32 @@
 """Expressions become closures over rows: dispatch on node, function and types happens once, not per batch."""
 
 from collections.abc import Sequence
-from typing import Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront_engine.dictionaries import over_dictionary
 from sqlfront_engine.evaluate.fallible import can_fail, entry_of, unknown
-from sqlfront_engine.evaluate.lazy import Evaluator, eager_case, lazy_case, lazy_coalesce, lazy_connective
-from sqlfront_engine.evaluate.rows import Rows
-from sqlfront_engine.evaluate.scaled import ScaledCompiler, TooWideError, is_plannable
-from sqlfront_engine.evaluate.sharing import Sharing
+from sqlfront_engine.evaluate.rows import Evaluator, Rows
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
 from sqlfront_engine.forms import constant, plain
-from sqlfront_engine.functions.comparison import KERNELS
-from sqlfront_engine.functions.registry import PreparedKernel, Settings, Signature, kernel_type
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
+
+if TYPE_CHECKING:
+    from sqlfront_engine import casts, dictionaries
+    from sqlfront_engine.evaluate import lazy as lazy_forms
+    from sqlfront_engine.evaluate import scaled, sharing
+    from sqlfront_engine.functions import comparison, registry
+else:
+    casts = lazy_module("sqlfront_engine.casts")
+    dictionaries = lazy_module("sqlfront_engine.dictionaries")
+    lazy_forms = lazy_module("sqlfront_engine.evaluate.lazy")
+    scaled = lazy_module("sqlfront_engine.evaluate.scaled")
+    sharing = lazy_module("sqlfront_engine.evaluate.sharing")
+    comparison = lazy_module("sqlfront_engine.functions.comparison")
+    registry = lazy_module("sqlfront_engine.functions.registry")
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
 _STRING_ID: Final = STRING.id
@@ -26,8 +37,11 @@ class Compiler:
 
     def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
         self._settings = settings
-        self._sharing = Sharing(expressions) if len(expressions) > 1 else None
-        self._scaled = ScaledCompiler(self.node, self._slot)
+        self._sharing = sharing.Sharing(expressions) if len(expressions) > 1 else None
+
+    @cached_property
+    def _scaled(self) -> "scaled.ScaledCompiler":
+        return scaled.ScaledCompiler(self.node, self._slot)
 
     def node(self, expression: Expr) -> Evaluator:
         """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
@@ -49,7 +63,11 @@ class Compiler:
         """As :meth:`node`, but a decimal of more than 18 digits comes as a decimal64 of 18 digits, where all
         of a batch's unscaled values fit 64 bits (so there may be more than 18 digits)."""
         data_type = expression.type
-        if is_decimal(data_type) and data_type.precision > MAX_SHORT_PRECISION and is_plannable(expression):
+        if (
+            is_decimal(data_type)
+            and data_type.precision > MAX_SHORT_PRECISION
+            and scaled.is_plannable(expression)
+        ):
             return self._scaled.evaluator(expression, lambda: self._plain_node(expression), compact=True)
         return self.node(expression)
 
@@ -57,7 +75,7 @@ class Compiler:
         return None if self._sharing is None else self._sharing.slot(expression)
 
     def _node(self, expression: Expr) -> Evaluator:
-        if not isinstance(expression, Column | Literal) and is_plannable(expression):
+        if not isinstance(expression, Column | Literal) and scaled.is_plannable(expression):
             return self._scaled.evaluator(expression, lambda: self._plain_node(expression))
         return self._plain_node(expression)
 
@@ -70,9 +88,9 @@ class Compiler:
             case Call():
                 return self._call(expression)
             case Cast(operand=operand, safe=safe):
-                from sqlfront_engine.casts import compile_cast  # noqa: PLC0415 - loaded when first needed
-
-                convert = compile_cast(operand.type, expression.type, safe=safe, settings=self._settings)
+                convert = casts.compile_cast(
+                    operand.type, expression.type, safe=safe, settings=self._settings
+                )
                 inner = self.node(operand)
                 return lambda rows: convert(inner(rows))
             case Case():
@@ -82,7 +100,7 @@ class Compiler:
 
     def _case(self, case: Case) -> Evaluator:
         branches = tuple((self.node(condition), self.node(value)) for condition, value in case.branches)
-        form = lazy_case if any(map(can_fail, case.children()[1:])) else eager_case
+        form = lazy_forms.lazy_case if any(map(can_fail, case.children()[1:])) else lazy_forms.eager_case
         return form(branches, self.node(case.otherwise), case.type)
 
     def _call(self, call: Call) -> Evaluator:
@@ -93,7 +111,7 @@ class Compiler:
             lazy = self._lazy_form(call)
             if lazy is not None:
                 return lazy
-        if function in KERNELS and any(map(is_plannable, arguments)):
+        if function in comparison.KERNELS and any(map(scaled.is_plannable, arguments)):
             return self._decimal_comparison(call)
         return self._kernel(call)
 
@@ -103,7 +121,8 @@ class Compiler:
         entry = entry_of(call)
         types = tuple([argument.type for argument in arguments])
         constants = _constants(arguments)
-        kernel = entry.prepared(Signature(kernel_type(call.type), types, constants, self._settings))
+        signature = registry.Signature(registry.kernel_type(call.type), types, constants, self._settings)
+        kernel = entry.prepared(signature)
         operands = tuple(
             [
                 self.node(argument) if known is None else _always(known)
@@ -122,7 +141,7 @@ class Compiler:
         if not left.type.equals(right.type):
             return self._kernel(call)
         wide: Evaluator | None = None
-        kernel = KERNELS[call.function]
+        kernel = comparison.KERNELS[call.function]
         first, second = self._scaled.plan(left).run, self._scaled.plan(right).run
 
         def run(rows: Rows) -> pa.Array | pa.Scalar:
@@ -130,7 +149,7 @@ class Compiler:
             if wide is None:
                 try:
                     return kernel.call([first(rows).values, second(rows).values])
-                except TooWideError:
+                except scaled.TooWideError:
                     wide = self._kernel(call)
             return wide(rows)
 
@@ -142,14 +161,14 @@ class Compiler:
         match function:
             case "and" | "or":
                 left, right = map(self.node, arguments)
-                return lazy_connective(left, right, conjunction=function == "and")
+                return lazy_forms.lazy_connective(left, right, conjunction=function == "and")
             case "if":
                 return self.node(Case(call.type, ((arguments[0], arguments[1]),), arguments[2]))
             case "nvl2":
                 present = Call(BOOLEAN, "is_not_null", (arguments[0],))
                 return self.node(Case(call.type, ((present, arguments[1]),), arguments[2]))
             case _ if function in _COALESCES:
-                return lazy_coalesce(tuple(map(self.node, arguments)), call.type)
+                return lazy_forms.lazy_coalesce(tuple(map(self.node, arguments)), call.type)
             case _:
                 return None
 
@@ -167,7 +186,7 @@ def _constants(arguments: tuple[Expr, ...]) -> tuple[pa.Scalar | None, ...]:
     )
 
 
-def _applied(kernel: PreparedKernel, operands: tuple[Evaluator, ...]) -> Evaluator:
+def _applied(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
     """The kernel over its operands, by arity, since small batches feel each Python step."""
     match operands:
         case (only,):
@@ -178,18 +197,23 @@ def _applied(kernel: PreparedKernel, operands: tuple[Evaluator, ...]) -> Evaluat
             return lambda rows: kernel(tuple([operand(rows) for operand in operands]), rows.length)
 
 
-def _decoded(kernel: PreparedKernel, operands: tuple[Evaluator, ...]) -> Evaluator:
+def _decoded(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
     return lambda rows: kernel(tuple([plain(operand(rows)) for operand in operands]), rows.length)
 
 
 def _over_strings(
-    kernel: PreparedKernel, operands: tuple[Evaluator, ...], data_type: pa.DataType, null_propagating: bool
+    kernel: "registry.PreparedKernel",
+    operands: tuple[Evaluator, ...],
+    data_type: pa.DataType,
+    null_propagating: bool,
 ) -> Evaluator:
     def run(rows: Rows) -> pa.Array | pa.Scalar:
         arguments = tuple([operand(rows) for operand in operands])
         for argument in arguments:
             if isinstance(argument, pa.DictionaryArray):
-                return over_dictionary(kernel, arguments, rows.length, data_type, null_propagating)
+                return dictionaries.over_dictionary(
+                    kernel, arguments, rows.length, data_type, null_propagating
+                )
         return kernel(arguments, rows.length)
 
     return run

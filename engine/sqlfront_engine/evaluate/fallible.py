@@ -1,8 +1,17 @@
 """Which expressions may raise: those must not be evaluated for rows that don't ask for them."""
 
+from typing import TYPE_CHECKING
+
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
-from sqlfront_engine.functions.registry import ScalarFunction, lookup
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_engine import casts
+    from sqlfront_engine.functions import registry
+else:
+    casts = lazy_module("sqlfront_engine.casts")
+    registry = lazy_module("sqlfront_engine.functions.registry")
 
 
 def can_fail(expression: Expr) -> bool:
@@ -13,9 +22,7 @@ def can_fail(expression: Expr) -> bool:
         case Call():
             return entry_of(expression).fails(expression) or any(map(can_fail, expression.arguments))
         case Cast(operand=operand, safe=safe):
-            from sqlfront_engine.casts import cast_can_fail  # noqa: PLC0415 - loaded when first needed
-
-            return can_fail(operand) or (not safe and cast_can_fail(operand.type, expression.type))
+            return can_fail(operand) or (not safe and casts.cast_can_fail(operand.type, expression.type))
         case Case():
             return any(map(can_fail, expression.children()))
         case _:
@@ -29,9 +36,9 @@ def is_deterministic(expression: Expr) -> bool:
     return all(map(is_deterministic, expression.children()))
 
 
-def entry_of(call: Call) -> ScalarFunction:
+def entry_of(call: Call) -> "registry.ScalarFunction":
     """The registry entry of a bound call."""
-    entry = lookup(call.function)
+    entry = registry.lookup(call.function)
     if entry is None:
         raise InternalError(f"the expression calls {call.function}, which is not registered")
     return entry

@@ -4,17 +4,14 @@ Where no later operand can fail, evaluating everything for all rows is quicker t
 scattering, and gives the same values; the compiler chooses (:mod:`sqlfront_engine.evaluate.compiler`).
 """
 
-from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import true_rows
-from sqlfront_engine.evaluate.rows import Rows
+from sqlfront_engine.evaluate.rows import Evaluator, Rows
 from sqlfront_engine.forms import FALSE, INT64, TRUE, Datum, full_array, is_scalar, nulls, plain, select
-
-Evaluator = Callable[[Rows], Datum]
 
 _COALESCE: Final = pc.get_function("coalesce")
 _INVERT: Final = pc.get_function("invert")

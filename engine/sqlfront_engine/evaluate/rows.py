@@ -1,10 +1,12 @@
 """The rows that an expression is evaluated over: a batch, or some rows of it."""
 
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.forms import Datum
 
 _TAKE: Final = pc.get_function("array_take")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
@@ -49,3 +51,7 @@ class _SelectedRows(Rows):
                 [self._parent.column(ordinal), self._indices], _UNCHECKED
             )
         return values
+
+
+#: A compiled expression: its values for rows, or one value that all of them have.
+Evaluator = Callable[[Rows], Datum]

@@ -17,8 +17,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, scalar, valid_mask
 from sqlfront_engine.evaluate.fallible import can_fail
-from sqlfront_engine.evaluate.lazy import Evaluator
-from sqlfront_engine.evaluate.rows import Rows
+from sqlfront_engine.evaluate.rows import Evaluator, Rows
 from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal
 from sqlfront_engine.forms import (
     FALSE,

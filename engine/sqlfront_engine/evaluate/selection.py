@@ -11,11 +11,10 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import true_rows
 from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
-from sqlfront_engine.evaluate.lazy import Evaluator
-from sqlfront_engine.evaluate.rows import Rows
+from sqlfront_engine.evaluate.rows import Evaluator, Rows
 from sqlfront_engine.expressions import Expr, conjuncts, walk
 from sqlfront_engine.forms import is_scalar
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
 _AND: Final = pc.get_function("and_kleene")

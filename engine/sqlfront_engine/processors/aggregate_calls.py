@@ -16,7 +16,7 @@ from sqlfront_engine.evaluate import Rows, compile_expressions, evaluate_scalar
 from sqlfront_engine.expressions import AggregateCall, Expr
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.functions.aggregates import AggregateFunction, AggregateSignature, lookup_aggregate
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import physical
 
 Evaluator = Callable[[Rows], pa.Array]

@@ -1,9 +1,16 @@
 """WHERE and HAVING."""
 
-from sqlfront_engine.display import describe
+from typing import TYPE_CHECKING
+
 from sqlfront_engine.evaluate import compile_filter
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+
+if TYPE_CHECKING:
+    from sqlfront_engine import display
+else:
+    display = lazy_module("sqlfront_engine.display")
 
 
 class Filter(Processor, frozen=True, tag_field="processor", tag=True):
@@ -17,4 +24,4 @@ class Filter(Processor, frozen=True, tag_field="processor", tag=True):
             yield select(batch)
 
     def describe(self) -> str:
-        return f"Filter: {describe(self.condition)}"
+        return f"Filter: {display.describe(self.condition)}"

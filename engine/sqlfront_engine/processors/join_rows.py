@@ -12,9 +12,9 @@ from sqlfront_engine.columns.batches import Mask, Rows, gather, make_batch, row_
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.evaluate import compile_expression
 from sqlfront_engine.expressions import Column, Expr, columns_used, transform
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.processor import BATCH_ROWS
 from sqlfront_engine.processors.aggregate_calls import is_true
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import physical
 
 #: Rows of the probe side (ascending) and of the build side that meet.

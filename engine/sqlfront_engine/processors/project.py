@@ -1,12 +1,19 @@
 """The select list, with or without a filter in front."""
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 
 from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.display import describe
 from sqlfront_engine.evaluate import Rows, compile_projection
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+
+if TYPE_CHECKING:
+    from sqlfront_engine import display
+else:
+    display = lazy_module("sqlfront_engine.display")
 
 
 class Project(Processor, frozen=True, tag_field="processor", tag=True):
@@ -23,7 +30,7 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
             yield make_batch(columns, names, length)
 
     def describe(self) -> str:
-        return f"Project: {', '.join(map(describe, self.expressions))}"
+        return f"Project: {', '.join(map(display.describe, self.expressions))}"
 
 
 class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
@@ -42,4 +49,5 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
             yield make_batch(columns, names, length)
 
     def describe(self) -> str:
-        return f"Filter: {describe(self.condition)}; Project: {', '.join(map(describe, self.expressions))}"
+        expressions = ", ".join(map(display.describe, self.expressions))
+        return f"Filter: {display.describe(self.condition)}; Project: {expressions}"

@@ -13,11 +13,11 @@ from sqlfront_engine.evaluate import compile_expression, evaluate_scalar
 from sqlfront_engine.expressions import SortKey, WindowCall
 from sqlfront_engine.functions.aggregates import AggregateFunction, AggregateSignature, lookup_aggregate
 from sqlfront_engine.functions.frames import aggregate_frames
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 from sqlfront_engine.processors.sort import describe_keys
+from sqlfront_engine.settings import Settings
 
 #: From the input, its rows in window order and their indices to a result per position.
 _Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array]

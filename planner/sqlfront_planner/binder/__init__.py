@@ -16,18 +16,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.errors import Error
-from sqlfront_planner.binder import (
-    calls,
-    casts,
-    columns,
-    conditionals,
-    literals,
-    operators,
-    predicates,
-    special_forms,
-    subqueries,
-    windows,
-)
+from sqlfront_planner.binder import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.query import QueryBinder
 from sqlfront_planner.binder.sorting import projection
@@ -38,20 +27,6 @@ from sqlfront_planner.statements import Query
 _DEFAULT_SETTINGS: Final = BindSettings()
 
 __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
-
-#: The modules whose import fills the table of handlers.
-HANDLER_MODULES = (
-    calls,
-    casts,
-    columns,
-    conditionals,
-    literals,
-    operators,
-    predicates,
-    special_forms,
-    subqueries,
-    windows,
-)
 
 
 class Binding(msgspec.Struct, frozen=True):

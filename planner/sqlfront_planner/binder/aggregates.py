@@ -1,78 +1,31 @@
 """Aggregate calls, and the step from the input's row to the groups' row."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import msgspec
-import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
-from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, BOOLEAN, TINYINT
-from sqlfront_planner.binder.arguments import (
-    argument_kinds,
-    check_count,
-    check_orderable,
-    coerce,
-    function_name,
-)
+from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
+
+if TYPE_CHECKING:
+    from sqlfront_engine.functions import aggregates as functions
+    from sqlfront_planner.binder import arguments as call_arguments
+else:
+    functions = lazy_module("sqlfront_engine.functions.aggregates")
+    call_arguments = lazy_module("sqlfront_planner.binder.arguments")
 
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
 
 
 #: Aggregates that compare the values of their last argument.
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
-
-
-class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of call ``index`` while the select list is being bound; a Column once the keys are known."""
-
-    index: int
-
-
-class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of ``grouping`` call ``index`` while the select list is being bound."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupingCall:
-    """``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
-
-    arguments: tuple[Expr, ...]
-    type: pa.DataType
-    node: exp.Expr = field(compare=False)
-
-
-class Aggregates(msgspec.Struct):
-    """The aggregate calls of one SELECT; equal ones are computed once."""
-
-    calls: list[AggregateCall] = msgspec.field(default_factory=list)
-    groupings: list[GroupingCall] = msgspec.field(default_factory=list)
-
-    @property
-    def used(self) -> bool:
-        """Whether there is any call."""
-        return bool(self.calls or self.groupings)
-
-    def add_grouping(self, call: GroupingCall) -> Expr:
-        """The expression that stands for a ``grouping`` call's value."""
-        if call not in self.groupings:
-            self.groupings.append(call)
-        return GroupingOutput(call.type, self.groupings.index(call))
-
-    def add(self, call: AggregateCall) -> Expr:
-        """The expression that stands for the call's value."""
-        if call not in self.calls:
-            self.calls.append(call)
-        return AggregateOutput(call.type, self.calls.index(call))
 
 
 @handles(exp.Filter, arguments="this expression")
@@ -102,8 +55,8 @@ def bind_ignore_nulls(binder: ExpressionBinder, node: exp.IgnoreNulls | exp.Resp
 
 
 def _aggregate_name(call: exp.Anonymous) -> str | None:
-    name = function_name(call)
-    return name if lookup_aggregate(name) is not None else None
+    name = call_arguments.function_name(call)
+    return name if functions.lookup_aggregate(name) is not None else None
 
 
 def bind_aggregate(
@@ -156,7 +109,7 @@ def aggregate_call(
     binder: ExpressionBinder, node: exp.Anonymous, name: str, *, ignore_nulls: bool = False
 ) -> AggregateCall:
     """The typed call of an aggregate function, its arguments bound and coerced."""
-    entry = lookup_aggregate(name)
+    entry = functions.lookup_aggregate(name)
     assert entry is not None
     nodes, distinct = _arguments(node)
     if name == "count" and not distinct and [type(part) for part in nodes] == [exp.Star]:
@@ -178,12 +131,16 @@ def aggregate_call(
     operands = _expanded(binder, nodes)
     if ignore_nulls and len(operands) == 1:
         operands.append(Literal(BOOLEAN, True))
-    kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
+    kinds = call_arguments.argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
     least = len(entry.arguments) - entry.optional
-    check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
-    arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
+    call_arguments.check_count(
+        name, len(operands), least, None if entry.variadic else len(entry.arguments), node
+    )
+    arguments = constant_arguments(
+        binder, entry.constants, call_arguments.coerce(binder, name, kinds, operands, node), node
+    )
     if name in _COMPARING:
-        check_orderable(binder, name, arguments[-1].type, node)
+        call_arguments.check_orderable(binder, name, arguments[-1].type, node)
     kind = entry.result_type(tuple(item.type for item in arguments))
     return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
 
@@ -237,7 +194,7 @@ def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
             node,
         )
-    kind = TINYINT if function_name(node) == "grouping" else BIGINT
+    kind = TINYINT if call_arguments.function_name(node) == "grouping" else BIGINT
     arguments = tuple(binder.within(inside_aggregate=True).bind_all(node.expressions))
     return binder.aggregates.add_grouping(GroupingCall(arguments, kind, node))
 

@@ -5,17 +5,23 @@ import re
 import struct
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.expressions import Literal
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
 from sqlfront_planner.binder.syntax import failure, syntax_failure
-from sqlfront_planner.types import decimal_type_of
+
+if TYPE_CHECKING:
+    from sqlfront_engine.casts import interval_texts
+    from sqlfront_planner import types as coercion
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    interval_texts = lazy_module("sqlfront_engine.casts.interval_texts")
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
 _TICK: Final = timedelta(microseconds=1)
@@ -58,7 +64,7 @@ def _integer(value: int, kind: pa.DataType, text: str, node: exp.Expr) -> Litera
 
 
 def _decimal(value: Decimal, node: exp.Expr) -> Literal:
-    kind = decimal_type_of(value)
+    kind = coercion.decimal_type_of(value)
     if kind is None:
         raise failure(
             "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
@@ -99,7 +105,9 @@ def constant_text(value: object, kind: pa.DataType) -> str:
         case float():
             return _float_text(value, kind)
         case timedelta() | int() if isinstance(kind, IntervalType):
-            return interval_text(value // _TICK if isinstance(value, timedelta) else value, kind)
+            return interval_texts.interval_text(
+                value // _TICK if isinstance(value, timedelta) else value, kind
+            )
         case _:
             return str(value)
 

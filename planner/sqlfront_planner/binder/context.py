@@ -4,22 +4,28 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_engine import types
 from sqlfront_engine.errors import ProgrammingError, spark_error
 from sqlfront_engine.expressions import Expr, Literal, Parameter
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, Scan
-from sqlfront_planner.shared_rows import shared_scan
-from sqlfront_planner.types import common_type, decimal_type_of
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import Snapshot, Table
+    from sqlfront_planner import shared_rows
+    from sqlfront_planner import types as coercion
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
@@ -109,7 +115,7 @@ def typed_value(value: object) -> tuple[object, pa.DataType]:
             return value, types.DAY_TIME_INTERVAL
         case list():
             pairs = [typed_value(item) for item in value]
-            kind = common_type(item_type for _, item_type in pairs)
+            kind = coercion.common_type(item_type for _, item_type in pairs)
             if kind is not None:
                 return [item for item, _ in pairs], pa.list_(kind)
     raise ProgrammingError(
@@ -122,7 +128,7 @@ def typed_value(value: object) -> tuple[object, pa.DataType]:
 
 
 def _typed_decimal(value: Decimal) -> tuple[object, pa.DataType]:
-    kind = decimal_type_of(value) if value.is_finite() else None
+    kind = coercion.decimal_type_of(value) if value.is_finite() else None
     if kind is None:
         raise spark_error("NUMERIC_VALUE_OUT_OF_RANGE", f"{value} has more than 38 digits.")
     return value, kind
@@ -168,9 +174,9 @@ class StatementContext(msgspec.Struct):
     moved: dict[int, Moved] = msgspec.field(default_factory=dict)
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
     _shared: dict[int, tuple[LogicalPlan, Scan]] = msgspec.field(default_factory=dict)
-    _snapshots: dict[int, tuple[Table, Snapshot]] = msgspec.field(default_factory=dict)
+    _snapshots: "dict[int, tuple[Table, Snapshot]]" = msgspec.field(default_factory=dict)
 
-    def snapshot(self, table: Table) -> Snapshot:
+    def snapshot(self, table: "Table") -> "Snapshot":
         """The version of the table that this statement reads."""
         entry = self._snapshots.get(id(table))
         if entry is None:
@@ -181,7 +187,7 @@ class StatementContext(msgspec.Struct):
         """The rows of the plan, computed once for all that ask for them here."""
         entry = self._shared.get(id(plan))
         if entry is None:
-            entry = self._shared[id(plan)] = (plan, shared_scan(name, plan))
+            entry = self._shared[id(plan)] = (plan, shared_rows.shared_scan(name, plan))
         return entry[1]
 
     def parameter(self, name: str) -> Expr:

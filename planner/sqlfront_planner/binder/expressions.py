@@ -17,17 +17,19 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Cast, Expr, Literal
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, VOID
 from sqlfront_planner.binder.context import StatementContext
 from sqlfront_planner.binder.names import name_of
 from sqlfront_planner.binder.scope import Scope
-from sqlfront_planner.binder.syntax import HANDLERS, failure, refuse_unknown, span, unsupported
-from sqlfront_planner.types import common_type
+from sqlfront_planner.binder.syntax import failure, handler_of, refuse_unknown, span, unsupported
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder.aggregates import Aggregates
+    from sqlfront_planner import types as coercion
+    from sqlfront_planner.binder.collected import Aggregates, Windows
     from sqlfront_planner.binder.query import QueryBinder
-    from sqlfront_planner.binder.windows import Windows
+else:
+    coercion = lazy_module("sqlfront_planner.types")
 
 _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
@@ -74,7 +76,7 @@ class ExpressionBinder(msgspec.Struct):
         Raises ProgrammingError with Spark's condition, NotSupportedError for what isn't built; both point at
         the innermost node with a position.
         """
-        entry = HANDLERS.get(type(node))
+        entry = handler_of(type(node))
         if entry is None:
             raise unsupported(f"{type(node).__name__} ({node.key.upper()})", node)
         handler, known = entry
@@ -149,5 +151,5 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
 
 def unify(operands: Sequence[Expr]) -> list[Expr] | None:
     """The operands cast to their least common type; None if they have none."""
-    wanted = common_type(operand.type for operand in operands)
+    wanted = coercion.common_type(operand.type for operand in operands)
     return None if wanted is None else [cast_to(operand, wanted) for operand in operands]

@@ -9,7 +9,7 @@ from sqlglot import exp
 from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal
 from sqlfront_engine.types import INT, TINYINT
-from sqlfront_planner.binder.aggregates import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
+from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.columns import unresolved
 from sqlfront_planner.binder.groups import Grouping
 from sqlfront_planner.binder.outer import replace_outer

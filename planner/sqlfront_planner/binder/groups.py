@@ -11,10 +11,9 @@ from sqlglot import exp
 
 from sqlfront_engine.expressions import Column, Expr, Literal, columns_used, walk
 from sqlfront_engine.types import is_integral
-from sqlfront_planner.binder.aggregates import AggregateOutput
+from sqlfront_planner.binder.collected import AggregateOutput, WindowOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure, unsupported
-from sqlfront_planner.binder.windows import WindowOutput
 
 Item = tuple[Expr, exp.Expr]
 

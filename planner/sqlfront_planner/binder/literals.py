@@ -1,15 +1,22 @@
 """Literals of the statement: numbers, strings, intervals, parameters, and the words that stand for a value
 of the run."""
 
+from typing import TYPE_CHECKING
+
 from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Expr, Literal, RunValue
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BINARY, BOOLEAN, STRING, TIMESTAMP, VOID
 from sqlfront_planner.binder.constants import number
 from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import failure, handles
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder import intervals
+else:
+    intervals = lazy_module("sqlfront_planner.binder.intervals")
 
 
 @handles(exp.Literal, arguments="this is_string")
@@ -51,7 +58,7 @@ def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
 @handles(exp.Interval, arguments="this unit fraction_in_string")
 def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
     """``INTERVAL '3' MONTH``, ``INTERVAL '1 02:03:04' DAY TO SECOND``, ``INTERVAL '1 day 2 hours'``."""
-    return interval_literal(node).literal()
+    return intervals.interval_literal(node).literal()
 
 
 @handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")

@@ -16,18 +16,21 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Cast, Literal
-from sqlfront_planner.binder.call_names import call_text
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder.constants import constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
-from sqlfront_planner.binder.intervals import interval_literal
 from sqlfront_planner.binder.syntax import parts_of
-from sqlfront_planner.binder.type_names import data_type_of
-from sqlfront_planner.binder.window_names import ignore_nulls_text, window_text
 from sqlfront_planner.tokens import NOT_NULL_MARK
 
 if TYPE_CHECKING:
+    from sqlfront_planner.binder import call_names, grouping, intervals, type_names, window_names
     from sqlfront_planner.binder.expressions import ExpressionBinder
+else:
+    call_names = lazy_module("sqlfront_planner.binder.call_names")
+    grouping = lazy_module("sqlfront_planner.binder.grouping")
+    intervals = lazy_module("sqlfront_planner.binder.intervals")
+    type_names = lazy_module("sqlfront_planner.binder.type_names")
+    window_names = lazy_module("sqlfront_planner.binder.window_names")
 
 _BINARY: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "+",
@@ -91,11 +94,11 @@ def _is_field(node: exp.Column, binder: "ExpressionBinder") -> bool:
 
 def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
     if not isinstance(node, exp.And | exp.Or):
-        node = regrouped(node)
+        node = grouping.regrouped(node)
         operator = _BINARY.get(type(node), operator)
         if type(node) not in _BINARY:
             return name_of(node, binder)
-    left, right = name_of(left_of(node), binder), name_of(right_of(node), binder)
+    left, right = name_of(grouping.left_of(node), binder), name_of(grouping.right_of(node), binder)
     if isinstance(node, exp.Add | exp.Sub | exp.Mul):
         moved = _time_arithmetic(node, left, right, binder)
         if moved is not None:
@@ -174,7 +177,7 @@ def _column(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 
 def _cast(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    if pa.types.is_nested(data_type_of(node.args["to"])):
+    if pa.types.is_nested(type_names.data_type_of(node.args["to"])):
         return name_of(node.this, binder)
     word = "TRY_CAST" if node.args.get("safe") else "CAST"
     return f"{word}({name_of(node.this, binder)} AS {_type_text(node.args['to'])})"
@@ -182,14 +185,16 @@ def _cast(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 def _type_text(node: exp.Expr) -> str:
     assert isinstance(node, exp.DataType)
-    return types.sql_name(data_type_of(node))
+    return types.sql_name(type_names.data_type_of(node))
 
 
 def _concatenation(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    grouped = regrouped(node)
+    grouped = grouping.regrouped(node)
     if not isinstance(grouped, exp.DPipe):
         return name_of(grouped, binder)
-    return f"concat({name_of(left_of(grouped), binder)}, {name_of(right_of(grouped), binder)})"
+    return (
+        f"concat({name_of(grouping.left_of(grouped), binder)}, {name_of(grouping.right_of(grouped), binder)})"
+    )
 
 
 def _not(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -270,7 +275,7 @@ def _case(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 def _interval(node: exp.Expr, binder: "ExpressionBinder") -> str:
     assert isinstance(node, exp.Interval)
-    return interval_literal(node).text()
+    return intervals.interval_literal(node).text()
 
 
 def _bracket(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -374,11 +379,11 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.Trim: _trim,
     exp.StrPosition: _position,
     exp.Overlay: _overlay,
-    exp.Anonymous: lambda node, binder: call_text(node, binder, _text(binder)),
+    exp.Anonymous: lambda node, binder: call_names.call_text(node, binder, _text(binder)),
     exp.Filter: _filter,
-    exp.IgnoreNulls: lambda node, binder: ignore_nulls_text(node, _text(binder)),
-    exp.RespectNulls: lambda node, binder: ignore_nulls_text(node, _text(binder)),
-    exp.Window: lambda node, binder: window_text(node, binder, _text(binder)),
+    exp.IgnoreNulls: lambda node, binder: window_names.ignore_nulls_text(node, _text(binder)),
+    exp.RespectNulls: lambda node, binder: window_names.ignore_nulls_text(node, _text(binder)),
+    exp.Window: lambda node, binder: window_names.window_text(node, binder, _text(binder)),
     exp.Subquery: _scalar_subquery,
     exp.Exists: _exists,
 }

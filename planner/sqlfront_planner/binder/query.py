@@ -3,7 +3,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
@@ -14,14 +14,13 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import walk
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import is_integral
 from sqlfront_planner.binder.context import StatementContext
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.relations import inline_table
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
-from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 from sqlfront_planner.logical import (
     Aggregate,
@@ -33,8 +32,16 @@ from sqlfront_planner.logical import (
     SetOperation,
     walk_plan,
 )
-from sqlfront_planner.shared_rows import is_repeatable
-from sqlfront_planner.types import least_common_type
+
+if TYPE_CHECKING:
+    from sqlfront_planner import shared_rows
+    from sqlfront_planner import types as coercion
+    from sqlfront_planner.binder import relations, suggestions
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    suggestions = lazy_module("sqlfront_planner.binder.suggestions")
+    relations = lazy_module("sqlfront_planner.binder.relations")
+    shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
 _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
@@ -66,7 +73,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         """The common table expression of that name; as shared rows if computing it for each use could give
         other rows."""
         found = self.common.get(name.lower())
-        if found is None or is_repeatable(found.plan):
+        if found is None or shared_rows.is_repeatable(found.plan):
             return found
         return replace(found, plan=self.context.shared(found.plan, name))
 
@@ -97,7 +104,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             if key in own:
                 raise failure(
                     "DUPLICATED_CTE_NAMES",
-                    f"CTE definition can't have duplicate names: {quoted((alias.this.name,))}.",
+                    f"CTE definition can't have duplicate names: {suggestions.quoted((alias.this.name,))}.",
                     alias,
                 )
             own.add(key)
@@ -125,7 +132,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             case exp.Subquery():
                 bound = self.bind(query.this, parent)
             case exp.Values():
-                table = inline_table(self, query)
+                table = relations.inline_table(self, query)
                 bound = BoundQuery(table.plan, tuple(column.name for column in table.columns))
             case _:
                 raise unsupported(f"{type(query).__name__.upper()} as a query", query)
@@ -237,7 +244,7 @@ def _branches(plan: LogicalPlan, kind: SetKind) -> tuple[LogicalPlan, ...]:
 def _common_row(word: str, left: LogicalPlan, right: LogicalPlan, node: exp.Expr) -> list[pa.DataType]:
     kinds = []
     for place, (mine, other) in enumerate(zip(left.row(), right.row(), strict=True), 1):
-        kind = least_common_type(mine.type, other.type)
+        kind = coercion.least_common_type(mine.type, other.type)
         if kind is None:
             raise failure(
                 "INCOMPATIBLE_COLUMN_TYPE",

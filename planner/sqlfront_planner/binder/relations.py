@@ -3,7 +3,6 @@
 from collections.abc import Sequence, Set
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
@@ -11,25 +10,27 @@ from sqlglot import exp
 from sqlfront_connectors.base import Table
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Call, Column, Expr, transform
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN, VOID, is_string
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
-from sqlfront_planner.binder.predicates import comparable
-from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, relation
-from sqlfront_planner.binder.suggestions import nearest_words, quoted
+from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, relation
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
-from sqlfront_planner.binder.table_functions import table_function
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
-from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, Scan, Values
+from sqlfront_planner.logical import Join, JoinKind, Scan, Values
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.tokens import EXPLICIT_CROSS
-from sqlfront_planner.types import common_type
 
 if TYPE_CHECKING:
+    from sqlfront_planner import types as coercion
+    from sqlfront_planner.binder import predicates, suggestions, table_functions
     from sqlfront_planner.binder.query import QueryBinder
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    suggestions = lazy_module("sqlfront_planner.binder.suggestions")
+    predicates = lazy_module("sqlfront_planner.binder.predicates")
+    table_functions = lazy_module("sqlfront_planner.binder.table_functions")
 
-#: A SELECT without FROM reads one row without columns.
-ONE_ROW: Final = Values(pa.schema([]), ((),))
 _KINDS: Final = {
     ("", ""): JoinKind.INNER,
     ("", "INNER"): JoinKind.INNER,
@@ -49,25 +50,12 @@ _KINDS: Final = {
 _LEFT_ONLY: Final = (JoinKind.SEMI, JoinKind.ANTI)
 
 
-class Relation(msgspec.Struct, frozen=True):
-    """A plan and what its columns are called."""
-
-    plan: LogicalPlan
-    columns: tuple[ScopeColumn, ...]
-
-    def scope(self, parent: Scope | None = None) -> Scope:
-        """The scope of expressions over the relation's row."""
-        return Scope(self.columns, self.plan.width, parent)
-
-
 def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) -> Relation:
-    """The relation of a SELECT's FROM clause and joins; one row without columns if there is none.
+    """The relation of a SELECT's FROM clause and joins.
 
     A comma binds looser than JOIN: ``a, b RIGHT JOIN c`` joins b and c first.
     """
-    source = select.args.get("from_")
-    if source is None:
-        return Relation(ONE_ROW, ())
+    source = select.args["from_"]
     refuse_unknown(source, frozenset({"this"}))
     groups = [[source.this]]
     for join in select.args.get("joins") or []:
@@ -108,7 +96,7 @@ def bind_relation(queries: "QueryBinder", node: exp.Expr) -> Relation:
 def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
         refuse_unknown(node, frozenset({"this", "alias"}))
-        table_of = table_function(queries, node.this, node)
+        table_of = table_functions.table_function(queries, node.this, node)
         return _aliased(_scan(queries, table_of, "range", ()), node)
     refuse_unknown(node, frozenset({"this", "db", "catalog", "alias"}))
     parts = tuple(part.name for part in node.parts)
@@ -158,7 +146,7 @@ def _view_query(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Bo
     if name in context.views:
         return context.views[name]
     if name in context.views_open:
-        raise failure("RECURSIVE_VIEW", f"Recursive view {quoted((entry.name,))} detected.", node)
+        raise failure("RECURSIVE_VIEW", f"Recursive view {suggestions.quoted((entry.name,))} detected.", node)
     before = context.views_open
     context.views_open = (*before, name)
     try:
@@ -175,15 +163,18 @@ def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -
     if len(parts) > 2 and parts[0].lower() != DEFAULT_CATALOG:
         return failure(
             "REQUIRES_SINGLE_PART_NAMESPACE",
-            f"{DEFAULT_CATALOG} requires a single-part namespace, but got identifier {quoted(parts)}.",
+            f"{DEFAULT_CATALOG} requires a single-part namespace, "
+            f"but got identifier {suggestions.quoted(parts)}.",
             node,
         )
     message = (
-        f"The table or view {quoted(parts)} cannot be found. Verify the spelling and correctness of the "
-        "schema and catalog."
+        f"The table or view {suggestions.quoted(parts)} cannot be found. Verify the spelling and "
+        "correctness of the schema and catalog."
     )
     if known:
-        nearest = ", ".join(quoted((name,)) for name in nearest_words(parts[-1], known))
+        nearest = ", ".join(
+            suggestions.quoted((name,)) for name in suggestions.nearest_words(parts[-1], known)
+        )
         message += f" Did you mean one of the following? [{nearest}]."
     return failure("TABLE_OR_VIEW_NOT_FOUND", message, node)
 
@@ -322,7 +313,9 @@ def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
     if kinds and all(pa.types.is_list(kind) for kind in kinds):
         element = _tightest_type({kind.value_type for kind in kinds})
         return None if element is None else pa.list_(element)
-    return common_type({kind for kind in kinds if types.FLOAT not in kinds or not types.is_integral(kind)})
+    return coercion.common_type(
+        {kind for kind in kinds if types.FLOAT not in kinds or not types.is_integral(kind)}
+    )
 
 
 # ---- joins
@@ -410,7 +403,7 @@ def _join_using(
     condition: Expr | None = None
     merged = []
     for name, mine, other in zip(names, ours, theirs, strict=True):
-        pair = comparable(binder, mine.expression, other.expression, node)
+        pair = predicates.comparable(binder, mine.expression, other.expression, node)
         equal = Call(BOOLEAN, "equal", pair)
         condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
         merged.append(_merged(name, mine, other, kind))
@@ -442,16 +435,17 @@ def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) ->
 def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
     match = side.scope().resolve((name,))
     if match is None:
-        known = ", ".join(quoted((column.name,)) for column in side.columns if not column.hidden)
+        known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)
         raise failure(
             "UNRESOLVED_USING_COLUMN_FOR_JOIN",
-            f"USING column {quoted((name,))} cannot be resolved on the {which} side of the join. The "
-            f"{which}-side columns: "
-            f"[{known}].",
+            f"USING column {suggestions.quoted((name,))} cannot be resolved on the {which} side of "
+            f"the join. The {which}-side columns: [{known}].",
             next((item for item in node.args.get("using") or [] if item.name == name), node),
         )
     if len(match.columns) > 1:
         raise failure(
-            "AMBIGUOUS_REFERENCE", f"Reference {quoted((name,))} is ambiguous on the {which} side.", node
+            "AMBIGUOUS_REFERENCE",
+            f"Reference {suggestions.quoted((name,))} is ambiguous on the {which} side.",
+            node,
         )
     return match.columns[0]

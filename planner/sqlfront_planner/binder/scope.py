@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+import pyarrow as pa
 
 from sqlfront_engine.expressions import Column, Expr
-from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.logical import LogicalPlan, Values
 
 
 class ScopeColumn(msgspec.Struct, frozen=True):
@@ -87,6 +88,19 @@ class BoundQuery(msgspec.Struct, frozen=True):
     qualifiers: tuple[tuple[str, ...], ...] = ()
 
 
+class Relation(msgspec.Struct, frozen=True):
+    """A plan and what its columns are called."""
+
+    plan: LogicalPlan
+    columns: tuple[ScopeColumn, ...]
+
+    def scope(self, parent: Scope | None = None) -> Scope:
+        """The scope of expressions over the relation's row."""
+        return Scope(self.columns, self.plan.width, parent)
+
+
+#: What a SELECT without FROM reads: one row without columns.
+ONE_ROW = Values(pa.schema([]), ((),))
 EMPTY_SCOPE = Scope((), 0)
 
 

@@ -14,14 +14,11 @@ from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Expr, transform
-from sqlfront_planner.binder.aggregates import Aggregates
-from sqlfront_planner.binder.columns import field_of, unresolved
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
-from sqlfront_planner.binder.group_rows import grouped_plan
-from sqlfront_planner.binder.groups import Grouping, bind_grouping
 from sqlfront_planner.binder.names import result_name
-from sqlfront_planner.binder.relations import bind_from
-from sqlfront_planner.binder.scope import BoundQuery, Scope, ScopeColumn, output_scope
+from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
 from sqlfront_planner.binder.sorting import (
     OrderItem,
     bind_order,
@@ -29,13 +26,19 @@ from sqlfront_planner.binder.sorting import (
     projection,
     sorted_plan,
 )
-from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, syntax_failure, unsupported
-from sqlfront_planner.binder.windows import WindowOutput, Windows
 from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan
 
 if TYPE_CHECKING:
+    from sqlfront_planner.binder import columns as column_binder
+    from sqlfront_planner.binder import group_rows, groups, relations, suggestions
     from sqlfront_planner.binder.query import QueryBinder
+else:
+    column_binder = lazy_module("sqlfront_planner.binder.columns")
+    group_rows = lazy_module("sqlfront_planner.binder.group_rows")
+    groups = lazy_module("sqlfront_planner.binder.groups")
+    suggestions = lazy_module("sqlfront_planner.binder.suggestions")
+    relations = lazy_module("sqlfront_planner.binder.relations")
 
 _KNOWN: Final = frozenset(
     [
@@ -92,7 +95,9 @@ def bind_select(queries: "QueryBinder", node: exp.Select, parent: Scope | None) 
         if node.args.get(argument):
             raise unsupported(construct, node)
     refuse_unknown(node, _KNOWN)
-    source = bind_from(queries, node, parent)
+    source = Relation(ONE_ROW, ())
+    if node.args.get("from_") is not None:
+        source = relations.bind_from(queries, node, parent)
     return _Select(queries, node, source.plan, source.scope(parent)).bind()
 
 
@@ -124,7 +129,7 @@ class _Select(msgspec.Struct):
         if not distinct:
             self._bind_order(binder)
         if grouping is not None or self.aggregates.used or self.having is not None:
-            self._group(grouping or Grouping())
+            self._group(grouping or groups.Grouping())
         self._apply_windows()
         outputs = [item.expression for item in self.items]
         names = tuple(item.name for item in self.items)
@@ -158,7 +163,7 @@ class _Select(msgspec.Struct):
         """``SELECT FROM t``: to Spark FROM is a column's name there."""
         if self.node.args.get("from_") is None:
             return syntax_failure("Syntax error at or near end of input.", self.node)
-        return unresolved([], ("FROM",), self.node)
+        return column_binder.unresolved([], ("FROM",), self.node)
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
         """One expression, with or without an alias; later ones may use the alias."""
@@ -188,16 +193,16 @@ class _Select(msgspec.Struct):
             match.columns[0].expression if match is not None and match.parts == len(qualifier) else None
         )
         if expression is None or not pa.types.is_struct(expression.type):
-            known = ", ".join(quoted((column.name,)) for column in self.scope.visible())
+            known = ", ".join(suggestions.quoted((column.name,)) for column in self.scope.visible())
             raise failure(
                 "CANNOT_RESOLVE_STAR_EXPAND",
-                f"Cannot resolve {quoted(qualifier)}.* given input columns {known}. Please check that the "
-                "specified table or "
-                "struct exists and is accessible in the input columns.",
+                f"Cannot resolve {suggestions.quoted(qualifier)}.* given input columns {known}. Please "
+                "check that the specified table or struct exists and is accessible in the input columns.",
                 part,
             )
         fields = [
-            ScopeColumn(item.name, field_of(binder, expression, item.name, part)) for item in expression.type
+            ScopeColumn(item.name, column_binder.field_of(binder, expression, item.name, part))
+            for item in expression.type
         ]
         self._add_star(fields, part.this, binder)
 
@@ -211,8 +216,8 @@ class _Select(msgspec.Struct):
             if all(column.expression != expression for column in columns):
                 raise failure(
                     "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH",
-                    f"EXCEPT column {quoted((name.name,))} was resolved and expected to be a column of the "
-                    "star.",
+                    f"EXCEPT column {suggestions.quoted((name.name,))} was resolved and expected to be "
+                    "a column of the star.",
                     name,
                 )
             dropped.append(expression)
@@ -231,7 +236,7 @@ class _Select(msgspec.Struct):
 
     # ---- GROUP BY, HAVING, QUALIFY, ORDER BY over the input's row
 
-    def _bind_group(self) -> Grouping | None:
+    def _bind_group(self) -> "groups.Grouping | None":
         group = self.node.args.get("group")
         if group is None:
             return None
@@ -241,10 +246,10 @@ class _Select(msgspec.Struct):
             "GROUP BY",
             output=OutputNames(self._outputs(), first=False),
         )
-        return bind_grouping(binder, group, [(item.expression, item.node) for item in self.items])
+        return groups.bind_grouping(binder, group, [(item.expression, item.node) for item in self.items])
 
     def _condition(
-        self, clause: str, binder: ExpressionBinder, grouping: Grouping | None
+        self, clause: str, binder: ExpressionBinder, grouping: "groups.Grouping | None"
     ) -> Condition | None:
         """HAVING or QUALIFY, which see the select list's names too."""
         node = self.node.args.get(clause)
@@ -267,10 +272,10 @@ class _Select(msgspec.Struct):
 
     # ---- the steps after WHERE
 
-    def _group(self, grouping: Grouping) -> None:
+    def _group(self, grouping: "groups.Grouping") -> None:
         """Aggregate, and everything else over the groups' row."""
         grouped = self.node.args.get("group") is not None
-        self.plan, row = grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
+        self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
         self._rewrite(row.over, row.over_order)
         if self.having is not None:
             self.plan = Filter(self.plan, self.having.expression)

@@ -2,6 +2,7 @@
 list."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -9,12 +10,18 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Column, Expr, Literal, SortKey
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import is_integral
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, refuse_unknown
-from sqlfront_planner.binder.windows import direction
 from sqlfront_planner.logical import LogicalPlan, Project, Sort
-from sqlfront_planner.types import is_orderable
+
+if TYPE_CHECKING:
+    from sqlfront_planner import types as coercion
+    from sqlfront_planner.binder import windows
+else:
+    coercion = lazy_module("sqlfront_planner.types")
+    windows = lazy_module("sqlfront_planner.binder.windows")
 
 
 class OrderItem(msgspec.Struct, frozen=True):
@@ -34,9 +41,9 @@ def bind_order(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Expr]
     refuse_unknown(node, frozenset({"expressions"}))
     items = []
     for item in node.expressions:
-        descending, nulls_first = direction(item)
+        descending, nulls_first = windows.direction(item)
         for expression in _expressions(binder, item.this, outputs):
-            if not is_orderable(expression.type):
+            if not coercion.is_orderable(expression.type):
                 raise failure(
                     "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
                     f'Cannot resolve "{binder.name(item.this)}" due to data type mismatch: The `sortorder` '
@@ -102,7 +109,7 @@ def projection(plan: LogicalPlan, expressions: Sequence[Expr], names: tuple[str,
 def check_rows_comparable(kinds: Sequence[pa.DataType], node: exp.Expr) -> None:
     """Raise UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE if rows of these types can't be told apart."""
     for kind in kinds:
-        if not is_orderable(kind):
+        if not coercion.is_orderable(kind):
             raise failure(
                 "UNSUPPORTED_FEATURE.SET_OPERATION_ON_MAP_TYPE",
                 "The feature is not supported: Cannot have MAP type columns in DataFrame which calls set"

@@ -1,16 +1,12 @@
 """Window functions: the OVER clause, its frame, and the calls of one SELECT gathered by window."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
-import msgspec
 from sqlglot import exp
 
 from sqlfront_engine.expressions import (
     AggregateCall,
     Case,
-    Column,
     Expr,
     Frame,
     FrameUnit,
@@ -22,12 +18,10 @@ from sqlfront_engine.functions.windows import WindowFunction, lookup_window
 from sqlfront_engine.types import INT, is_integral
 from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
+from sqlfront_planner.binder.collected import OrderItem, WindowItem
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
-from sqlfront_planner.logical import LogicalPlan, Window
 from sqlfront_planner.types import is_orderable
-
-OrderItem = tuple[Expr, bool, bool]
 
 _WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
 _RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)
@@ -35,69 +29,6 @@ _RUNNING_ROWS: Final = Frame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
 #: Aggregates whose FILTER is the same as a null argument for the rows left out.
 _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
-
-
-class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
-    """The value of window call ``index`` while the select list is being bound."""
-
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class WindowItem:
-    """A call with its window."""
-
-    call: WindowCall
-    partition: tuple[Expr, ...]
-    order: tuple[OrderItem, ...]
-    name: str
-    node: exp.Expr = field(compare=False)
-
-    def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
-        """The item over another row."""
-        call = self.call
-        arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
-        return WindowItem(
-            WindowCall(call.function, arguments, call.type, call.frame, call.ignore_nulls),
-            tuple(rewrite(item, self.node) for item in self.partition),
-            tuple((rewrite(item, self.node), desc, first) for item, desc, first in self.order),
-            self.name,
-            self.node,
-        )
-
-
-class Windows(msgspec.Struct):
-    """The window calls of one SELECT; equal ones are computed once."""
-
-    items: list[WindowItem] = msgspec.field(default_factory=list)
-
-    def add(self, item: WindowItem) -> Expr:
-        """The expression that stands for the call's value."""
-        for place, other in enumerate(self.items):
-            if (item.call, item.partition, item.order) == (other.call, other.partition, other.order):
-                return WindowOutput(item.call.type, place)
-        self.items.append(item)
-        return WindowOutput(item.call.type, len(self.items) - 1)
-
-    def apply(self, plan: LogicalPlan) -> tuple[LogicalPlan, dict[int, Column]]:
-        """The plan with a Window node per distinct window, and the column of each call."""
-        places: dict[int, Column] = {}
-        groups: dict[tuple[tuple[Expr, ...], tuple[OrderItem, ...]], list[int]] = {}
-        for index, item in enumerate(self.items):
-            groups.setdefault((item.partition, item.order), []).append(index)
-        for (partition, order), members in groups.items():
-            first = plan.width
-            items = [self.items[index] for index in members]
-            plan = Window(
-                plan,
-                partition,
-                order,
-                tuple(item.call for item in items),
-                tuple(item.name for item in items),
-            )
-            for offset, (index, item) in enumerate(zip(members, items, strict=True)):
-                places[index] = Column(item.call.type, first + offset, item.name)
-        return plan, places
 
 
 @handles(exp.Window, arguments="this partition_by order spec alias over")

@@ -1,13 +1,17 @@
 """The DAG under construction, and how its pieces are connected."""
 
+from typing import TYPE_CHECKING
+
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import ScanRequest, Snapshot
 from sqlfront_engine.dag import DAG, Edge, Vertex
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import Processor
 from sqlfront_planner.statistics.cardinality import Cardinality
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import ScanRequest, Snapshot
 
 
 class Fragment(msgspec.Struct, frozen=True):
@@ -31,8 +35,8 @@ class ScanVertex(msgspec.Struct, frozen=True):
 
     vertex: str
     table: str
-    snapshot: Snapshot
-    request: ScanRequest
+    snapshot: "Snapshot"
+    request: "ScanRequest"
 
 
 class Builder(msgspec.Struct):

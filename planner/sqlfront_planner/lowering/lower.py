@@ -10,9 +10,8 @@ from msgspec.structs import replace
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Column, Expr, Literal, SortKey, conjuncts
-from sqlfront_engine.processors.scalar_row import ScalarRow as ScalarRowProcessor
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.processors.union import Union
 from sqlfront_engine.processors.values import Values as ValuesProcessor
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
@@ -33,12 +32,17 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
-from sqlfront_planner.lowering.sorts import lower_limit, lower_sort
 from sqlfront_planner.rewriting import remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
+    from sqlfront_engine.processors import scalar_row, union
     from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
+    from sqlfront_planner.lowering import sorts
+else:
+    scalar_row = lazy_module("sqlfront_engine.processors.scalar_row")
+    union = lazy_module("sqlfront_engine.processors.union")
+    sorts = lazy_module("sqlfront_planner.lowering.sorts")
 
 _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
     SetKind.INTERSECT: "intersect",
@@ -88,12 +92,12 @@ class _Lowering:
             case Window():
                 return self.window(plan)
             case Sort():
-                return lower_sort(self.builder, plan, self.lower(plan.input))
+                return sorts.lower_sort(self.builder, plan, self.lower(plan.input))
             case Limit():
-                return lower_limit(self.builder, plan, self.lower(plan.input))
+                return sorts.lower_limit(self.builder, plan, self.lower(plan.input))
             case ScalarRow():
                 source = self.lower(plan.input)
-                return self.builder.gather("scalar", ScalarRowProcessor(plan.schema), source)
+                return self.builder.gather("scalar", scalar_row.ScalarRow(plan.schema), source)
             case SetOperation():
                 return self.set_operation(plan)
             case _:
@@ -169,7 +173,7 @@ class _Lowering:
         builder = self.builder
         parallel = any(branch.parallel for branch in branches)
         if plan.kind is SetKind.UNION_ALL:
-            vertex = builder.vertex("union", Union(tuple(plan.schema.names)), parallel=parallel)
+            vertex = builder.vertex("union", union.Union(tuple(plan.schema.names)), parallel=parallel)
             for ordinal, branch in enumerate(branches):
                 builder.keep(branch, vertex, ordinal)
             return Fragment(vertex, parallel)

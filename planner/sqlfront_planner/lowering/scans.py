@@ -1,21 +1,28 @@
 """Scans, filters and projections: what takes rows one by one."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import ScanRequest
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.processors.filter import Filter as FilterProcessor
-from sqlfront_engine.processors.key_filter import KeyFilter
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.logical import Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.statistics.cardinality import table_rows
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base as tables
+    from sqlfront_engine.processors import filter, key_filter
+else:
+    filter = lazy_module("sqlfront_engine.processors.filter")
+    tables = lazy_module("sqlfront_connectors.base")
+    key_filter = lazy_module("sqlfront_engine.processors.key_filter")
 
 
 def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
@@ -29,7 +36,7 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
     read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
     columns = (*scan.columns, *read)
-    request = ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
+    request = tables.ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
     planned = scan.snapshot.scan(request)
     # A table of one batch is read by one instance anyway.
     several = table_rows(scan) > BATCH_ROWS
@@ -51,7 +58,7 @@ def lower_rows(
 ) -> Fragment:
     """The rows for which ``condition`` is true, projected; ``expressions`` None: as they are."""
     if expressions is None:
-        return source if condition is None else builder.follow("filter", FilterProcessor(condition), source)
+        return source if condition is None else builder.follow("filter", filter.Filter(condition), source)
     items = tuple(expressions)
     if condition is None:
         result = builder.follow("project", ProjectProcessor(items, schema), source)
@@ -66,7 +73,7 @@ def lower_filtered_by_keys(
     """The scan's rows without those that have no partner among ``held``, and ``held`` for the join itself.
     ``keys``: pairs of ordinals of the scan and of the held side."""
     source, condition = lower_scan(builder, scan)
-    processor = KeyFilter(
+    processor = key_filter.KeyFilter(
         condition,
         scan.row(),
         tuple(other for _, other in keys),

@@ -6,7 +6,7 @@ from operator import is_not
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Expr, conjuncts
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Sort, Window
 from sqlfront_planner.rewriting import null_rejected_columns, strict_columns
 

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import conjunction, conjuncts
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.join_graph import split_keys
 from sqlfront_planner.logical import Join, LogicalPlan, transform_plan
 

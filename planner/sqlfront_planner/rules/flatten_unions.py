@@ -1,6 +1,6 @@
 """A union of unions is one union."""
 
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import LogicalPlan, SetKind, SetOperation, transform_plan
 
 

@@ -1,16 +1,22 @@
 """What holds no column is computed once, at planning."""
 
 from operator import is_not
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal
-from sqlfront_engine.functions.registry import Settings, lookup
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.rewriting import rewrite_operands
+
+if TYPE_CHECKING:
+    from sqlfront_engine.functions import registry
+else:
+    registry = lazy_module("sqlfront_engine.functions.registry")
 
 #: Longer strings and binaries are cheaper to compute than to keep in a plan.
 _LONGEST: Final = 1024
@@ -54,7 +60,7 @@ def is_constant(expression: Expr) -> bool:
         case Literal():
             return True
         case Call(function=function, arguments=arguments):
-            entry = lookup(function)
+            entry = registry.lookup(function)
             return entry is not None and entry.deterministic and all(map(is_constant, arguments))
         case Cast(operand=operand):
             return is_constant(operand)

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sqlfront_engine.expressions import Column, Expr, walk
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import LogicalPlan, Project, transform_plan
 from sqlfront_planner.rewriting import is_deterministic, is_trivial, substitute
 

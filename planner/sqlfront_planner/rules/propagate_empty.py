@@ -1,7 +1,7 @@
 """What can have no rows is not computed."""
 
 from sqlfront_engine.expressions import Literal
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     Aggregate,
     Filter,

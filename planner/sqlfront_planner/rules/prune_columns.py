@@ -4,7 +4,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, SortKey, columns_used
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,

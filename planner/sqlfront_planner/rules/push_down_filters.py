@@ -7,7 +7,7 @@ from operator import is_not
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.inference import implied, transferred, unknown_yet
 from sqlfront_planner.join_graph import (
     EqualityClasses,

@@ -4,7 +4,7 @@ from operator import is_not
 
 from msgspec.structs import replace
 
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     Join,
     JoinKind,

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Call, Column, columns_used
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.join_graph import (
     EqualityClasses,

@@ -3,7 +3,7 @@
 from operator import is_not
 from typing import Final
 
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort
 
 #: Aggregates whose value depends on the order of their rows.

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Expr, columns_used
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,

@@ -6,7 +6,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, Literal
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BIGINT, is_decimal
 from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, transform_plan
 from sqlfront_planner.rewriting import nameless

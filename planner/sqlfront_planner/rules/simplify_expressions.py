@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, conjunction, conjuncts, transform
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import Filter, LogicalPlan, transform_plan
 from sqlfront_planner.rewriting import (

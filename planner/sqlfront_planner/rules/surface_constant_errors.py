@@ -2,7 +2,7 @@
 
 from sqlfront_engine.evaluate import check_constant
 from sqlfront_engine.expressions import Call, Case, Expr, Literal
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Limit, LogicalPlan
 from sqlfront_planner.rules.fold_constants import is_constant
 

@@ -1,6 +1,6 @@
 """There are no right joins."""
 
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Join, JoinKey, JoinKind, LogicalPlan, transform_plan
 from sqlfront_planner.rewriting import remap, selected
 

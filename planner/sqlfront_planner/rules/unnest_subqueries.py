@@ -18,7 +18,7 @@ from sqlfront_engine.expressions import (
     transform,
     walk,
 )
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BIGINT, BOOLEAN, VOID
 from sqlfront_planner.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
 from sqlfront_planner.logical import (

@@ -1,9 +1,12 @@
 """How many rows a plan gives, from the statistics of its tables."""
 
+from typing import TYPE_CHECKING
+
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Cast, Column, Expr, conjunction
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -21,7 +24,11 @@ from sqlfront_planner.logical import (
     Values,
     Window,
 )
-from sqlfront_planner.statistics.selectivity import selectivity
+
+if TYPE_CHECKING:
+    from sqlfront_planner.statistics import selectivity as selectivities
+else:
+    selectivities = lazy_module("sqlfront_planner.statistics.selectivity")
 
 #: Rows of a table that doesn't tell how many it has.
 UNKNOWN_ROWS = 10_000.0
@@ -112,7 +119,9 @@ class Cardinality:
             case Values():
                 return float(len(plan.rows))
             case Filter():
-                share = selectivity(plan.condition, lambda ordinal: self.column(plan.input, ordinal))
+                share = selectivities.selectivity(
+                    plan.condition, lambda ordinal: self.column(plan.input, ordinal)
+                )
                 return self.rows(plan.input) * share
             case Join():
                 return self.join(plan)
@@ -137,7 +146,7 @@ class Cardinality:
         rows = table_rows(scan)
         condition = conjunction(scan.filters)
         if condition is not None:
-            rows *= selectivity(condition, lambda ordinal: scan_column(scan, ordinal))
+            rows *= selectivities.selectivity(condition, lambda ordinal: scan_column(scan, ordinal))
         return rows if scan.limit is None else min(rows, float(scan.limit))
 
     def join(self, plan: Join) -> float:
@@ -162,7 +171,7 @@ class Cardinality:
         pairs = self.rows(plan.left) * self.rows(plan.right) / self._key_values(plan)
         if plan.condition is not None:
             width = plan.left.width
-            pairs *= selectivity(
+            pairs *= selectivities.selectivity(
                 plan.condition,
                 lambda place: (
                     self.column(plan.left, place) if place < width else self.column(plan.right, place - width)

@@ -1,0 +1,123 @@
+"""The calls of one SELECT that are computed over more than one row: aggregates and windows, gathered while
+its expressions are bound, and what stands for their values until they are known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront_engine.expressions import AggregateCall, Column, Expr, WindowCall
+from sqlfront_planner.logical import LogicalPlan, Window
+
+#: An expression, whether it is descending, whether nulls come first.
+OrderItem = tuple[Expr, bool, bool]
+
+
+class AggregateOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of call ``index`` while the select list is being bound; a Column once the keys are known."""
+
+    index: int
+
+
+class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of ``grouping`` call ``index`` while the select list is being bound."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupingCall:
+    """``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
+
+    arguments: tuple[Expr, ...]
+    type: pa.DataType
+    node: exp.Expr = field(compare=False)
+
+
+class Aggregates(msgspec.Struct):
+    """The aggregate calls of one SELECT; equal ones are computed once."""
+
+    calls: list[AggregateCall] = msgspec.field(default_factory=list)
+    groupings: list[GroupingCall] = msgspec.field(default_factory=list)
+
+    @property
+    def used(self) -> bool:
+        """Whether there is any call."""
+        return bool(self.calls or self.groupings)
+
+    def add_grouping(self, call: GroupingCall) -> Expr:
+        """The expression that stands for a ``grouping`` call's value."""
+        if call not in self.groupings:
+            self.groupings.append(call)
+        return GroupingOutput(call.type, self.groupings.index(call))
+
+    def add(self, call: AggregateCall) -> Expr:
+        """The expression that stands for the call's value."""
+        if call not in self.calls:
+            self.calls.append(call)
+        return AggregateOutput(call.type, self.calls.index(call))
+
+
+class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of window call ``index`` while the select list is being bound."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class WindowItem:
+    """A call with its window."""
+
+    call: WindowCall
+    partition: tuple[Expr, ...]
+    order: tuple[OrderItem, ...]
+    name: str
+    node: exp.Expr = field(compare=False)
+
+    def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
+        """The item over another row."""
+        call = self.call
+        arguments = tuple(rewrite(argument, self.node) for argument in call.arguments)
+        return WindowItem(
+            WindowCall(call.function, arguments, call.type, call.frame, call.ignore_nulls),
+            tuple(rewrite(item, self.node) for item in self.partition),
+            tuple((rewrite(item, self.node), desc, first) for item, desc, first in self.order),
+            self.name,
+            self.node,
+        )
+
+
+class Windows(msgspec.Struct):
+    """The window calls of one SELECT; equal ones are computed once."""
+
+    items: list[WindowItem] = msgspec.field(default_factory=list)
+
+    def add(self, item: WindowItem) -> Expr:
+        """The expression that stands for the call's value."""
+        for place, other in enumerate(self.items):
+            if (item.call, item.partition, item.order) == (other.call, other.partition, other.order):
+                return WindowOutput(item.call.type, place)
+        self.items.append(item)
+        return WindowOutput(item.call.type, len(self.items) - 1)
+
+    def apply(self, plan: LogicalPlan) -> tuple[LogicalPlan, dict[int, Column]]:
+        """The plan with a Window node per distinct window, and the column of each call."""
+        places: dict[int, Column] = {}
+        groups: dict[tuple[tuple[Expr, ...], tuple[OrderItem, ...]], list[int]] = {}
+        for index, item in enumerate(self.items):
+            groups.setdefault((item.partition, item.order), []).append(index)
+        for (partition, order), members in groups.items():
+            first = plan.width
+            items = [self.items[index] for index in members]
+            plan = Window(
+                plan,
+                partition,
+                order,
+                tuple(item.call for item in items),
+                tuple(item.name for item in items),
+            )
+            for offset, (index, item) in enumerate(zip(members, items, strict=True)):
+                places[index] = Column(item.call.type, first + offset, item.name)
+        return plan, places
