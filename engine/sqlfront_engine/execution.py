@@ -58,6 +58,7 @@ class Execution:
         self._tasklets: Sequence[Tasklet] = ()
         #: Whether somebody is to read a result.
         self.has_result = False
+        self._is_distributed = False
         # None once it is read to its end, so that no cycle keeps an ended job alive.
         self._result: BatchQueue | None = None
         # Tasklets that have not ended, and other things that the end waits for.
@@ -119,6 +120,7 @@ class Execution:
         self._tasklets = plan.tasklets
         self._result = plan.result
         self.has_result = plan.result is not None
+        self._is_distributed = bool(plan.inputs or plan.outputs)
         # One more than there are, until all have been started.
         self._remaining = len(plan.tasklets) + 1
 
@@ -263,7 +265,9 @@ class Execution:
 
     def _fail_if_stuck(self) -> None:
         """End a job on threads in which every tasklet waits for another one, as producers of a diamond over
-        queues that are too small for it do."""
+        queues that are too small for it do. One that has edges to other members may wait for these."""
+        if self._is_distributed:
+            return
         if self._held:  # another member can let them go on
             return
         unread = self._result is not None and len(self._result) > 0
