@@ -326,7 +326,9 @@ register(
         _viewed,
         example=("date_from_unix_date(1)", "datetime.date(1970, 1, 2)"),
     ),
-    ScalarFunction("unix_date", (DATE,), INT, _viewed, example=("unix_date(date'1970-01-02')", "1")),
+    ScalarFunction(
+        "unix_date", (DATE,), INT, _viewed, exact=(0,), example=("unix_date(date'1970-01-02')", "1")
+    ),
     *(
         ScalarFunction(
             f"unix_{unit}",
