@@ -58,6 +58,11 @@ class IntervalType(pa.ExtensionType):  # type: ignore[misc]
         """``DAY TO SECOND``, or just ``DAY``."""
         return self.first if self.first == self.last else f"{self.first} TO {self.last}"
 
+    def __str__(self) -> str:
+        return f"interval {self.units.lower()}"
+
+    __repr__ = __str__
+
     def __arrow_ext_serialize__(self) -> bytes:
         return f"{self.first} {self.last}".encode()
 

@@ -11,7 +11,6 @@ from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.segment import is_sorted
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, to_python
-from sqlfront_engine.types import is_decimal
 
 #: Rows looked at to estimate a distinct count.
 SAMPLE_ROWS: Final = 32_768
@@ -67,10 +66,11 @@ def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
         return None, None
     if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         return None, None
-    comparable = [chunk.view(pa.int64()) if pa.types.is_decimal64(data_type) else chunk for chunk in chunks]
+    as_integers = pa.types.is_decimal64(data_type) or pa.types.is_duration(data_type)
+    comparable = [chunk.view(pa.int64()) if as_integers else chunk for chunk in chunks]
     results = [pc.min_max(chunk) for chunk in comparable if chunk.null_count < len(chunk)]
     ends = [pa.concat_arrays([pa.repeat(item["min"], 1), pa.repeat(item["max"], 1)]) for item in results]
-    if is_decimal(data_type) and pa.types.is_decimal64(data_type):
+    if as_integers:
         ends = [end.view(data_type) for end in ends]
     try:
         values = [value for end in ends for value in to_python(end)]

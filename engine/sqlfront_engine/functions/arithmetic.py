@@ -385,7 +385,7 @@ register(
     *_divisions(),
     ScalarFunction(
         "negative",
-        (Kind.NUMERIC,),
+        (Kind.NUMERIC_OR_INTERVAL,),
         lambda types: types[0],
         prepare=_negative,
         can_fail=sign_fails,
@@ -393,7 +393,7 @@ register(
     ),
     ScalarFunction(
         "positive",
-        (Kind.NUMERIC,),
+        (Kind.NUMERIC_OR_INTERVAL,),
         lambda types: types[0],
         prepare=lambda signature: lambda arguments, length: arguments[0],
         example=("positive(5)", "5"),

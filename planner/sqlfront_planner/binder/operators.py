@@ -237,6 +237,8 @@ def _interval_arithmetic(
     if operator == "div" and is_interval(left.type) and is_interval(right.type):
         kind = least_common_type(left.type, right.type)
         return None if kind is None else Call(BIGINT, "div", (cast_to(left, kind), cast_to(right, kind)))
+    if operator == "multiply" and is_interval(left.type) and is_interval(right.type):
+        raise _wrong_second(binder, node, right.type)
     if operator == "multiply" and is_interval(right.type):
         binder.context.moved[id(node)] = Moved(node, MovedBy.FACTOR, swapped=True)
         left, right = right, left
