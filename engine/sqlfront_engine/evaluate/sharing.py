@@ -57,7 +57,7 @@ def _leaf_key(node: Expr) -> tuple[object, ...]:
             return (Column, ordinal)
         case Literal(value=value, type=data_type):
             # Equal Python values of different classes (1 and True, 0.0 and -0.0) are different literals.
-            return (Literal, type(value), repr(value), str(data_type))
+            return (Literal, type(value), repr(value), data_type)
         case _:
             return (type(node), node)
 
@@ -65,8 +65,8 @@ def _leaf_key(node: Expr) -> tuple[object, ...]:
 def _own_part(node: Expr) -> object:
     match node:
         case Call(function=function, type=data_type):
-            return function, str(data_type)
+            return function, data_type
         case Cast(safe=safe, type=data_type):
-            return safe, str(data_type)
+            return safe, data_type
         case _:
             return None
