@@ -133,3 +133,13 @@ def test_the_module_function_shares_too() -> None:
     assert sqlfront.sql("with c as (select rand() r) select count(*) from c natural join c").collect() == [
         (1,)
     ]
+
+
+def test_plans_are_made_for_the_sessions_workers() -> None:
+    sql = "explain select id % 100000 k, count(*) from range(2000000) group by 1"
+    texts = []
+    for workers in (1, 8):
+        with Session(Config(workers=workers)) as session:
+            texts.append(str(session.execute(sql).collect()[0][0]))
+
+    assert ["partitioned by #0" in text for text in texts] == [False, True]

@@ -183,6 +183,7 @@ class _Select(msgspec.Struct):
 
     def _add_qualified_star(self, part: exp.Column, binder: ExpressionBinder) -> None:
         """``t.*``, or ``s.*`` of a struct."""
+        refuse_unknown(part, frozenset({"this", "table", "db", "catalog"}))
         qualifier = tuple(item.name for item in part.parts[:-1])
         columns = self.scope.qualified(qualifier)
         if columns:

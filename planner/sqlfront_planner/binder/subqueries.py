@@ -7,7 +7,7 @@ from sqlfront_engine.expressions import Column, Expr
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import BoundQuery
-from sqlfront_planner.binder.syntax import failure, handles, syntax_failure, unparenthesized
+from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, syntax_failure, unparenthesized
 from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, Project, ScalarSubquery
 from sqlfront_planner.types import least_common_type, names_of
 
@@ -42,7 +42,10 @@ def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr
     left = unparenthesized(node.this)
     nodes = left.expressions if isinstance(left, exp.Tuple) else [left]
     operands = binder.bind_all(nodes)
-    bound = _bind(binder, query.this if isinstance(query, exp.Subquery) else query)
+    if isinstance(query, exp.Subquery):
+        refuse_unknown(query, frozenset({"this"}))
+        query = query.this
+    bound = _bind(binder, query)
     row = bound.plan.row()
     if len(row) != len(operands):
         raise failure(

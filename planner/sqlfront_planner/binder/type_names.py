@@ -82,6 +82,8 @@ def interval_type(node: exp.Interval) -> pa.DataType:
 
 
 def _decimal(node: exp.DataType) -> pa.DataType:
+    for parameter in node.expressions:
+        refuse_unknown(parameter, frozenset({"this"}))
     numbers = [int(parameter.this.this) for parameter in node.expressions]
     precision = numbers[0] if numbers else 10
     scale = numbers[1] if len(numbers) > 1 else 0
