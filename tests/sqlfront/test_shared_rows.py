@@ -143,3 +143,15 @@ def test_plans_are_made_for_the_sessions_workers() -> None:
             texts.append(str(session.execute(sql).collect()[0][0]))
 
     assert ["partitioned by #0" in text for text in texts] == [False, True]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select count(*) from (select r < 0.5 k, min(r) m from n group by r < 0.5) where not k and m < 0.5",
+        "select sum(int(m < 0.5 and r > 0.5)) from (select r, min(r) over (partition by r < 0.5) m from n)",
+        "select count(*) from n join range(2) b on cast(r + 0.5 as bigint) = b.id where r < 0.4 and b.id = 1",
+    ],
+)
+def test_keys_are_computed_from_the_column_not_from_another_draw(session: Session, sql: str) -> None:
+    assert rows(session, sql.replace("from n", "from (select rand() r from range(1000)) n")) == [(0,)]

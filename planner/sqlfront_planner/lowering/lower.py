@@ -32,7 +32,7 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
-from sqlfront_planner.rewriting import remap, substitute
+from sqlfront_planner.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _with_columns(plan: LogicalPlan, wanted: tuple[Expr, ...]) -> tuple[LogicalP
             places.append(len(items))
             items.append(expression)
     names = (*(column.name for column in row), *("" for _ in items[len(row) :]))
-    if isinstance(plan, Project):
+    if isinstance(plan, Project) and all(map(is_deterministic, plan.expressions)):
         merged = tuple(substitute(item, plan.expressions) for item in items[len(row) :])
         return Project(plan.input, (*plan.expressions, *merged), names), tuple(places)
     return Project(plan, tuple(items), names), tuple(places)
