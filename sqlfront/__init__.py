@@ -14,24 +14,11 @@ over the tables of ``sqlfront_connectors``; this package composes them. Reading 
 result), ``commands`` (statements that are not queries), ``result``, ``connection`` and ``cursor``, ``shell``.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
 from sqlfront.api import connect, sql
 from sqlfront.config import Config
-from sqlfront.connection import Connection
-from sqlfront.cursor import Cursor
-from sqlfront.db_types import (
-    BINARY,
-    DATETIME,
-    NUMBER,
-    ROWID,
-    STRING,
-    Binary,
-    Date,
-    DateFromTicks,
-    Time,
-    TimeFromTicks,
-    Timestamp,
-    TimestampFromTicks,
-)
 from sqlfront.result import Result
 from sqlfront.row import Row
 from sqlfront.session import Session
@@ -47,6 +34,24 @@ from sqlfront_engine.errors import (
     ProgrammingError,
     Warning,
 )
+
+if TYPE_CHECKING:
+    from sqlfront.connection import Connection
+    from sqlfront.cursor import Cursor
+    from sqlfront.db_types import (
+        BINARY,
+        DATETIME,
+        NUMBER,
+        ROWID,
+        STRING,
+        Binary,
+        Date,
+        DateFromTicks,
+        Time,
+        TimeFromTicks,
+        Timestamp,
+        TimestampFromTicks,
+    )
 
 __version__ = "0.1.0"
 
@@ -90,3 +95,34 @@ __all__ = [
     "sql",
     "threadsafety",
 ]
+
+#: PEP 249's part by module; loaded when it is first used.
+_DB_API: Final = {
+    "sqlfront.connection": ("Connection",),
+    "sqlfront.cursor": ("Cursor",),
+    "sqlfront.db_types": (
+        "BINARY",
+        "DATETIME",
+        "NUMBER",
+        "ROWID",
+        "STRING",
+        "Binary",
+        "Date",
+        "DateFromTicks",
+        "Time",
+        "TimeFromTicks",
+        "Timestamp",
+        "TimestampFromTicks",
+    ),
+}
+_MODULES: Final = {name: module for module, names in _DB_API.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    """A name of PEP 249's part; found once, then an attribute of this package."""
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(module), name)
+    globals()[name] = value
+    return value

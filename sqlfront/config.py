@@ -1,11 +1,16 @@
 """What a session can be told."""
 
-from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import zoneinfo
+else:
+    zoneinfo = lazy_module("zoneinfo")
 
 MEBIBYTE: Final = 1 << 20
 
@@ -43,9 +48,11 @@ class Config(msgspec.Struct, frozen=True):
 
 def check_time_zone(name: str) -> str:
     """The name, if it is an IANA time zone; a ProgrammingError otherwise."""
+    if name == "UTC":
+        return name
     try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ProgrammingError(
             f"{name!r} is no time zone; use an IANA name such as 'UTC' or 'Europe/Berlin'",
             condition="INVALID_TIMEZONE",

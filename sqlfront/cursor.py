@@ -1,9 +1,9 @@
 """PEP 249's cursor."""
 
+import zoneinfo
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -158,7 +158,7 @@ class Cursor:
         self._rows = iter(())
 
     def _stream(self, result: Result) -> Iterator[tuple[object, ...]]:
-        zone = ZoneInfo(self._connection.session.settings.time_zone)
+        zone = zoneinfo.ZoneInfo(self._connection.session.settings.time_zone)
         for batch in result.batches():
             for piece in slices(batch):
                 yield from tuples(piece, zone, naive=False)

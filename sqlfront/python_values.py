@@ -4,7 +4,6 @@ import datetime
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
-from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -22,7 +21,7 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, SLICE_ROWS)
 
 
-def tuples(batch: pa.RecordBatch, zone: ZoneInfo, *, naive: bool) -> list[tuple[object, ...]]:
+def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo, *, naive: bool) -> list[tuple[object, ...]]:
     """The rows as tuples of Python values: a struct as a :class:`Row`, a map as a dict, an array as a list.
     TIMESTAMP comes as a datetime in ``zone``: aware, or naive as PySpark gives it. Errors: DataError for a
     date or timestamp beyond Python's years."""
@@ -42,7 +41,7 @@ def tuples(batch: pa.RecordBatch, zone: ZoneInfo, *, naive: bool) -> list[tuple[
 class _Values:
     """Arrow arrays as lists of Python values."""
 
-    def __init__(self, zone: ZoneInfo, naive: bool) -> None:
+    def __init__(self, zone: datetime.tzinfo, naive: bool) -> None:
         self._zone = zone
         self._naive = naive
 

@@ -1,8 +1,8 @@
 """What a statement gives: rows that are read as they are asked for."""
 
+import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
@@ -18,13 +18,15 @@ from sqlfront_engine.types import ddl, holds_interval, logical
 from sqlfront_planner.plan import QueryPlan
 
 if TYPE_CHECKING:
+    import zoneinfo
+
     import pandas
     import polars
 
     from sqlfront_planner import explain as explanation
 else:
+    zoneinfo = lazy_module("zoneinfo")
     explanation = lazy_module("sqlfront_planner.explain")
-
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
@@ -228,9 +230,7 @@ class Result:
 
     def _rows(self, batch: pa.RecordBatch) -> list[Row]:
         names = self.columns
-        return [
-            Row(names, values) for values in tuples(batch, ZoneInfo(self._settings.time_zone), naive=True)
-        ]
+        return [Row(names, values) for values in tuples(batch, _zone(self._settings.time_zone), naive=True)]
 
     def _logical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return to_logical(batch, self._schema)
@@ -252,3 +252,8 @@ def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
         return exported(column, data_type)
     assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
     return column.cast(data_type)
+
+
+def _zone(name: str) -> datetime.tzinfo:
+    """The time zone of that name; for UTC the zone data of the machine are not asked."""
+    return datetime.UTC if name == "UTC" else zoneinfo.ZoneInfo(name)

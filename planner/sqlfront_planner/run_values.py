@@ -1,14 +1,20 @@
 """The values that are fixed once per run, such as ``current_date``."""
 
-import getpass
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Final
-from zoneinfo import ZoneInfo
+from typing import TYPE_CHECKING, Final
 
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Expr, Literal, RunValue
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
+
+if TYPE_CHECKING:
+    import getpass
+    import zoneinfo
+else:
+    getpass = lazy_module("getpass")
+    zoneinfo = lazy_module("zoneinfo")
 
 #: What gives the time of a run.
 Now = Callable[[], datetime]
@@ -46,11 +52,11 @@ class RunValues:
     def _value(self, name: str) -> object:
         match name:
             case "current_date" | "curdate":
-                return self._now.astimezone(ZoneInfo(self._zone)).date()
+                return self._now.astimezone(zoneinfo.ZoneInfo(self._zone)).date()
             case "current_timestamp" | "now":
                 return self._now
             case "localtimestamp":
-                return self._now.astimezone(ZoneInfo(self._zone)).replace(tzinfo=None)
+                return self._now.astimezone(zoneinfo.ZoneInfo(self._zone)).replace(tzinfo=None)
             case "current_timezone":
                 return self._zone
             case "current_user" | "user" | "session_user":

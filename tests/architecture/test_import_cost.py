@@ -82,13 +82,13 @@ def ratio(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 @pytest.mark.slow
 @pytest.mark.xfail(
-    strict=False, reason="not reached: measured 1.5 to 1.7; left are 170 modules and the collector"
+    strict=False, reason="not reached: measured 1.32; left are 80 modules, the dialect and the collector"
 )
 def test_select_1_costs_less_than_1_3_times_its_two_big_imports(ratio: float) -> None:
     assert ratio < 1.3
 
 
 @pytest.mark.slow
-def test_select_1_costs_less_than_twice_its_two_big_imports(ratio: float) -> None:
+def test_select_1_costs_less_than_one_and_a_half_times_its_two_big_imports(ratio: float) -> None:
     """What has been reached is kept."""
-    assert ratio < 2.0
+    assert ratio < 1.5
