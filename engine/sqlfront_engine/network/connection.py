@@ -1,0 +1,193 @@
+"""A connection with another member: the :class:`~sqlfront_engine.network.transport.Peer` over sockets."""
+
+import logging
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from threading import Event, RLock
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.errors import Error
+from sqlfront_engine.network.channels import Channel
+from sqlfront_engine.network.frames import (
+    UNAUTHENTICATED,
+    FrameReader,
+    Kind,
+    Limits,
+    MessageDecoder,
+    encode_frame,
+)
+from sqlfront_engine.network.handshake import CONTROL_TYPES, Control, Goodbye, Identity, expect
+from sqlfront_engine.network.outbox import Outbox
+from sqlfront_engine.network.transport import Part, PeerStatistics, Receiver, TrafficCounter
+
+logger = logging.getLogger(__name__)
+
+#: Of a reason that another member gives, this many characters are believed.
+_REASON_LENGTH: Final = 500
+
+_CONTROL: Final = MessageDecoder(CONTROL_TYPES)
+
+
+class Connection:
+    """One connection, from the handshake to its end. It belongs to the thread that reads it, which alone
+    calls the receiver and closes the socket; all others may send and :meth:`close`."""
+
+    def __init__(self, channel: Channel, remote: str, *, limits: Limits, outbox_limit: int) -> None:
+        #: The name that the other side has proven; before that its address.
+        self.name = remote
+        self.remote = remote
+        self.channel = channel
+        self.id = b""
+        self.identity: Identity | None = None
+        #: The connection that this one takes the place of: its end is heard before this one's beginning.
+        self.replaces: Connection | None = None
+        #: Set when the connection is in use, or will never be.
+        self.decided = Event()
+        #: Set when the receiver has heard the end.
+        self.finished = Event()
+        self._limits = limits
+        self._received = TrafficCounter()
+        self._reader = FrameReader(channel.receive, UNAUTHENTICATED, {Kind.CONTROL: _CONTROL})
+        self._outbox = Outbox(channel, outbox_limit, self.close, self._break)
+        # Reentrant, because a finalizer may close while its thread is in here.
+        self._closing = RLock()
+        self._reason: str | None = None
+        self._broken: str | None = None
+        self._released = False
+        self._open = False
+
+    def __repr__(self) -> str:
+        return f"<Connection with {self.name!r}>"
+
+    # ---- Peer
+
+    def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+        """See :meth:`~sqlfront_engine.network.transport.Peer.send`."""
+        self._outbox.send(encode_frame(Kind.MESSAGE, message, body, self._limits))
+
+    def corked(self) -> AbstractContextManager[None]:
+        """See :meth:`~sqlfront_engine.network.transport.Peer.corked`."""
+        return self._outbox.corked()
+
+    def close(self, reason: str) -> None:
+        """See :meth:`~sqlfront_engine.network.transport.Peer.close`."""
+        with self._closing:
+            if self._reason is not None:
+                return
+            self._reason = reason
+            if self._open:
+                self._outbox.send_last(encode_frame(Kind.CONTROL, Goodbye(reason[:_REASON_LENGTH])))
+            self._shutdown()
+
+    def _break(self, reason: str) -> None:
+        """Writing has failed. What has arrived is still read: it may say why."""
+        self._broken = reason
+        self._shutdown()
+
+    def _shutdown(self) -> None:
+        with self._closing:
+            if not self._released:
+                self.channel.shutdown()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the end has begun."""
+        return self._reason is not None or self._broken is not None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether both sides have agreed to use this connection, and its end has not begun."""
+        return self._open and not self.closed
+
+    def statistics(self) -> PeerStatistics:
+        """What went over this connection so far."""
+        sent, received = self.traffic
+        return PeerStatistics(self.name, sent.snapshot(), received.snapshot(), self._outbox.queued)
+
+    @property
+    def traffic(self) -> tuple[TrafficCounter, TrafficCounter]:
+        """What was sent and what received."""
+        return self._outbox.traffic, self._received
+
+    # ---- the handshake's conversation
+
+    def tell(self, message: Control) -> None:
+        """See :meth:`~sqlfront_engine.network.handshake.Conversation.tell`."""
+        self.channel.write(deque(encode_frame(Kind.CONTROL, message).parts), wait=True)
+
+    def hear(self) -> msgspec.Struct | None:
+        """See :meth:`~sqlfront_engine.network.handshake.Conversation.hear`."""
+        frame = self._reader.read()
+        return None if frame is None else frame.message
+
+    def introduce(self, identity: Identity) -> None:
+        """The other side has proven who it is."""
+        self.identity = identity
+        self.name = identity.name
+
+    # ---- in use
+
+    def use(self, messages: MessageDecoder) -> None:
+        """The handshake is over: take messages."""
+        self._reader.decoders[Kind.MESSAGE] = messages
+        self._reader.limits = self._limits
+        self.channel.set_deadline(None)
+        self._outbox.start()
+        with self._closing:
+            self._open = True
+        self.decided.set()
+
+    def run(self, receiver: Receiver) -> None:
+        """Hand on what arrives until the connection ends; then tell why."""
+        level = logging.INFO
+        try:
+            receiver.connected(self)
+            reason = self._receive(receiver)
+        except Error as error:
+            reason, level = error.message, logging.WARNING
+        except OSError as error:
+            reason = str(error)
+        except Exception as error:  # the receiver's fault: its state is unknown, so this peer is given up
+            reason, level = f"handling a message failed: {error}", logging.NOTSET
+            logger.exception("connection with %s closed: a message could not be handled", self._who)
+        if self._reason is None:
+            self.close(reason)
+        elif level == logging.WARNING:  # what a connection says after its end is no news
+            level = logging.INFO
+        if level:
+            logger.log(level, "connection with %s closed: %s", self._who, self._reason)
+        try:
+            receiver.disconnected(self, self._reason or reason)
+        except Exception:
+            logger.exception("the end of the connection with %s could not be handled", self._who)
+
+    def _receive(self, receiver: Receiver) -> str:
+        """Until the end, whose reason is returned."""
+        read, count, received = self._reader.read, self._received.count, receiver.received
+        flush_needed = self.channel.flush_needed
+        while (frame := read()) is not None and self._reason is None:
+            if frame.kind == Kind.CONTROL:
+                return expect(Goodbye, frame.message).reason[:_REASON_LENGTH]
+            count(type(frame.message).__name__, frame.size)
+            received(self, frame.message, frame.body)
+            if flush_needed():
+                self._outbox.flush()
+        return self._broken or "the other side closed the connection"
+
+    @property
+    def _who(self) -> str:
+        return self.name if self.name == self.remote else f"{self.name} at {self.remote}"
+
+    def release(self) -> None:
+        """Let go of socket, thread and memory. To be called by the reading thread, last."""
+        self.close("given up")
+        self._shutdown()
+        self._outbox.stop()
+        with self._closing:
+            self._released = True
+            self.channel.socket.close()
+        self.decided.set()
+        self.finished.set()
