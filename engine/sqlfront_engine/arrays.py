@@ -22,7 +22,7 @@ _EPOCH_DATE: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
-_NONZERO: Final = pc.get_function("indices_nonzero")
+_NONZERO: Final = pc.function("indices_nonzero")
 #: From that many rows on numpy finds the set bits several times faster than Arrow does.
 _MANY_ROWS: Final = 4096
 #: Wide enough that no decimal of 38 digits is rounded.

@@ -234,8 +234,8 @@ def select(mask: pa.Array, if_true: Datum, if_false: Datum, data_type: pa.DataTy
     return _IF_ELSE.call([mask, if_true, if_false])
 
 
-_IF_ELSE: Final = pc.get_function("if_else")
-_COALESCE: Final = pc.get_function("coalesce")
+_IF_ELSE: Final = pc.function("if_else")
+_COALESCE: Final = pc.function("coalesce")
 
 
 def python_values(array: pa.Array) -> list[object]:

@@ -9,15 +9,14 @@ that call nondeterministic functions; a view is bound anew for each use, with ot
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableStatistics
 from sqlfront_engine.expressions import AggregateCall, Expr, transform, walk
-from sqlfront_engine.processors.held_rows import HeldRows
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import (
     Aggregate,
     Limit,
@@ -31,6 +30,13 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.rewriting import is_deterministic, map_operands
 from sqlfront_planner.statistics.cardinality import Cardinality
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base
+    from sqlfront_engine.processors import held_rows
+else:
+    base = lazy_module("sqlfront_connectors.base")
+    held_rows = lazy_module("sqlfront_engine.processors.held_rows")
 
 _ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 _COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})
@@ -63,7 +69,7 @@ class SharedRows:
         return "shared"
 
     @property
-    def partitioning(self) -> Partitioning | None:
+    def partitioning(self) -> "base.Partitioning | None":
         """None."""
         return None
 
@@ -73,9 +79,9 @@ class SharedRows:
         return 0
 
     @property
-    def statistics(self) -> TableStatistics:
+    def statistics(self) -> "base.TableStatistics":
         """The estimated number of rows."""
-        return TableStatistics(rows=int(Cardinality().rows(self.plan)))
+        return base.TableStatistics(rows=int(Cardinality().rows(self.plan)))
 
     def snapshot(self) -> "SharedRows":
         """The table itself."""
@@ -85,9 +91,9 @@ class SharedRows:
         """None."""
         return ()
 
-    def scan(self, request: ScanRequest) -> ScanPlan:
+    def scan(self, request: "base.ScanRequest") -> "base.ScanPlan":
         """A source that reads the rows from the job's resources."""
-        return ScanPlan(HeldRows(self.key, self.name, request.columns))
+        return base.ScanPlan(held_rows.HeldRows(self.key, self.name, request.columns))
 
     def drop(self) -> None:
         """Nothing to free."""

@@ -14,7 +14,7 @@ DATAFRAMES = {"pandas", "polars", "pyspark"}
 HEAVY = DATAFRAMES | {"pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet"}
 PEERS = "import sqlglot, pyarrow"
 SELECT_1 = "import sqlfront; assert sqlfront.sql('select 1').collect()[0][0] == 1"
-ROUNDS = 5
+ROUNDS = 9
 
 
 def loaded_by(program: str) -> set[str]:
@@ -81,14 +81,5 @@ def ratio(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(
-    strict=False, reason="not reached: measured 1.32; left are 80 modules, the dialect and the collector"
-)
 def test_select_1_costs_less_than_1_3_times_its_two_big_imports(ratio: float) -> None:
     assert ratio < 1.3
-
-
-@pytest.mark.slow
-def test_select_1_costs_less_than_one_and_a_half_times_its_two_big_imports(ratio: float) -> None:
-    """What has been reached is kept."""
-    assert ratio < 1.5

@@ -8,8 +8,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.forms import Datum
 
-_TAKE: Final = pc.get_function("array_take")
-_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
+_TAKE: Final = pc.function("array_take", "TakeOptions", boundscheck=False)
 
 
 class Rows:
@@ -47,9 +46,7 @@ class _SelectedRows(Rows):
     def column(self, ordinal: int) -> pa.Array:
         values = self._columns.get(ordinal)
         if values is None:
-            values = self._columns[ordinal] = _TAKE.call(
-                [self._parent.column(ordinal), self._indices], _UNCHECKED
-            )
+            values = self._columns[ordinal] = _TAKE.call([self._parent.column(ordinal), self._indices])
         return values
 
 

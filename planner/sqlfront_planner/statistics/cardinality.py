@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Cast, Column, Expr, conjunction
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import (
@@ -26,8 +25,10 @@ from sqlfront_planner.logical import (
 )
 
 if TYPE_CHECKING:
+    from sqlfront_connectors import base
     from sqlfront_planner.statistics import selectivity as selectivities
 else:
+    base = lazy_module("sqlfront_connectors.base")
     selectivities = lazy_module("sqlfront_planner.statistics.selectivity")
 
 #: Rows of a table that doesn't tell how many it has.
@@ -59,7 +60,7 @@ class Cardinality:
         """The estimated number of bytes of all rows."""
         return self.rows(plan) * sum(column_bytes(column) for column in plan.row())
 
-    def column(self, plan: LogicalPlan, ordinal: int) -> ColumnStatistics | None:
+    def column(self, plan: LogicalPlan, ordinal: int) -> "base.ColumnStatistics | None":
         """What is known of an output column; ``distinct`` never exceeds the number of rows before filters."""
         match plan:
             case Scan():
@@ -102,13 +103,13 @@ class Cardinality:
                 return max(1.0, rows)
         return product
 
-    def _expression(self, plan: LogicalPlan, expression: Expr) -> ColumnStatistics | None:
+    def _expression(self, plan: LogicalPlan, expression: Expr) -> "base.ColumnStatistics | None":
         match expression:
             case Column(ordinal=ordinal):
                 return self.column(plan, ordinal)
             case Cast(operand=operand):
                 known = self._expression(plan, operand)
-                return None if known is None else ColumnStatistics(known.distinct, known.nulls)
+                return None if known is None else base.ColumnStatistics(known.distinct, known.nulls)
             case _:
                 return None
 
@@ -248,7 +249,7 @@ def table_rows(scan: Scan) -> float:
     return UNKNOWN_ROWS if known.size is None else max(1.0, known.size / ROW_BYTES)
 
 
-def scan_column(scan: Scan, ordinal: int) -> ColumnStatistics | None:
+def scan_column(scan: Scan, ordinal: int) -> "base.ColumnStatistics | None":
     """What is known of a table's column; where the distinct count is unknown, a guess from minimum and
     maximum."""
     known = scan.snapshot.statistics.columns.get(scan.table.schema.field(ordinal).name)
