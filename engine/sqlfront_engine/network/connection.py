@@ -28,7 +28,11 @@ logger = logging.getLogger(__name__)
 #: Of a reason that another member gives, this many characters are believed.
 _REASON_LENGTH: Final = 500
 
-_CONTROL: Final = MessageDecoder(CONTROL_TYPES)
+_CONTROL_DECODER: Final = MessageDecoder(CONTROL_TYPES)
+
+# As plain integers: an enum's attributes and comparisons would be a tenth of what a small message costs.
+_CONTROL: Final = int(Kind.CONTROL)
+_MESSAGE: Final = int(Kind.MESSAGE)
 
 
 class Connection:
@@ -50,7 +54,7 @@ class Connection:
         self.finished = Event()
         self._limits = limits
         self._received = TrafficCounter()
-        self._reader = FrameReader(channel.receive, UNAUTHENTICATED, {Kind.CONTROL: _CONTROL})
+        self._reader = FrameReader(channel.receive, UNAUTHENTICATED, {_CONTROL: _CONTROL_DECODER})
         self._outbox = Outbox(channel, outbox_limit, self.close, self._break)
         # Reentrant, because a finalizer may close while its thread is in here.
         self._closing = RLock()
@@ -66,7 +70,7 @@ class Connection:
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
         """See :meth:`~sqlfront_engine.network.transport.Peer.send`."""
-        self._outbox.send(encode_frame(Kind.MESSAGE, message, body, self._limits))
+        self._outbox.send(encode_frame(_MESSAGE, message, body, self._limits))
 
     def corked(self) -> AbstractContextManager[None]:
         """See :meth:`~sqlfront_engine.network.transport.Peer.corked`."""
@@ -79,7 +83,7 @@ class Connection:
                 return
             self._reason = reason
             if self._open:
-                self._outbox.send_last(encode_frame(Kind.CONTROL, Goodbye(reason[:_REASON_LENGTH])))
+                self._outbox.send_last(encode_frame(_CONTROL, Goodbye(reason[:_REASON_LENGTH])))
             self._shutdown()
 
     def _break(self, reason: str) -> None:
@@ -116,7 +120,7 @@ class Connection:
 
     def tell(self, message: Control) -> None:
         """See :meth:`~sqlfront_engine.network.handshake.Conversation.tell`."""
-        self.channel.write(deque(encode_frame(Kind.CONTROL, message).parts), wait=True)
+        self.channel.write(deque(encode_frame(_CONTROL, message).parts), wait=True)
 
     def hear(self) -> msgspec.Struct | None:
         """See :meth:`~sqlfront_engine.network.handshake.Conversation.hear`."""
@@ -132,7 +136,7 @@ class Connection:
 
     def use(self, messages: MessageDecoder) -> None:
         """The handshake is over: take messages."""
-        self._reader.decoders[Kind.MESSAGE] = messages
+        self._reader.decoders[_MESSAGE] = messages
         self._reader.limits = self._limits
         self.channel.set_deadline(None)
         self._outbox.start()
@@ -169,7 +173,7 @@ class Connection:
         read, count, received = self._reader.read, self._received.count, receiver.received
         flush_needed = self.channel.flush_needed
         while (frame := read()) is not None and self._reason is None:
-            if frame.kind == Kind.CONTROL:
+            if frame.kind == _CONTROL:
                 return expect(Goodbye, frame.message).reason[:_REASON_LENGTH]
             count(type(frame.message).__name__, frame.size)
             received(self, frame.message, frame.body)

@@ -106,9 +106,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def encode_frame(
-    kind: Kind, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
+    kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
 ) -> Outgoing:
-    """The frame of a message; the body's parts are referred to, not copied.
+    """The frame of a message, ``kind`` being one of :class:`Kind`; the body's parts are referred to, not
+    copied.
 
     Raises OperationalError if the message or body is above the limits.
     """
