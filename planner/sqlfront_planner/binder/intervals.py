@@ -55,6 +55,7 @@ class IntervalLiteral(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
 
+        >>> from sqlfront_engine.types import DAY_TIME_INTERVAL
         >>> IntervalLiteral(93_784_000_000, DAY_TIME_INTERVAL).text()
         "INTERVAL '1 02:03:04' DAY TO SECOND"
         """
