@@ -5,6 +5,7 @@ from typing import Final
 
 from sqlfront_connectors.base import Connector, Table, TableDefinition
 from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.processors.registry import register_processor
 
 _CONNECTORS: Final[dict[str, Callable[[], Connector]]] = {}
 
@@ -49,3 +50,6 @@ def _files(format_name: str) -> Callable[[], Connector]:
 register("memory", _memory)
 for _format in ("parquet", "csv", "json"):
     register(_format, _files(_format))
+
+register_processor("sqlfront_connectors.memory.scan:MemoryScan")
+register_processor("sqlfront_connectors.files.scan:FileScan")

@@ -316,6 +316,11 @@ class DAG:
         return self._vertices[name]
 
     @property
+    def vertices(self) -> tuple[Vertex, ...]:
+        """All vertices, in the order in which they were added."""
+        return tuple(self._vertices.values())
+
+    @property
     def edges(self) -> tuple[Edge, ...]:
         """All edges, in the order in which they were added."""
         return tuple(map(self._resolve, self._edges))

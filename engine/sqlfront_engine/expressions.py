@@ -5,18 +5,27 @@ row, every node knows its (logical) type, and all of Spark's implicit casts are 
 :class:`Cast`.
 
 The set is closed; :mod:`sqlfront_engine.evaluate` matches over it. The planner adds subquery expressions of
-its own (:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan.
+its own (:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan. A field of what
+travels to other members is therefore annotated with :data:`EngineExpr`, the closed set, not with the open base.
 """
 
 from collections.abc import Callable, Iterator
 from enum import Enum
 from operator import is_not
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import force_setattr
+
+if TYPE_CHECKING:
+    LiteralValue: TypeAlias = object
+else:
+    #: To msgspec a literal's value is undecoded at first: only the literal's type says what its bytes mean.
+    LiteralValue = msgspec.Raw
 
 
-class Expr(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+class Expr(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """The base of all bound expressions; ``type`` is a logical Arrow type."""
 
     type: pa.DataType
@@ -43,7 +52,13 @@ class Literal(Expr, frozen=True, tag_field="kind", tag=True):
     """A constant: ``value`` is the Python object that ``pa.scalar(value, type).as_py()`` gives (date,
     Decimal, datetime, str, ...), or None for null."""
 
-    value: object
+    value: LiteralValue
+
+    def __post_init__(self) -> None:
+        if type(self.value) is msgspec.Raw:
+            from sqlfront_engine.literal_values import decode_value  # noqa: PLC0415 - what stays here needs it not
+
+            force_setattr(self, "value", decode_value(self.type, self.value))
 
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
@@ -69,7 +84,7 @@ class Call(Expr, frozen=True, tag_field="kind", tag=True):
     """
 
     function: str
-    arguments: tuple[Expr, ...]
+    arguments: tuple["EngineExpr", ...]
 
     def children(self) -> tuple[Expr, ...]:
         return self.arguments
@@ -82,7 +97,7 @@ class Cast(Expr, frozen=True, tag_field="kind", tag=True):
     """Conversion of ``operand`` to ``type``. ``safe`` gives null (``try_cast``) where it would otherwise be
     an error."""
 
-    operand: Expr
+    operand: "EngineExpr"
     safe: bool = False
 
     def children(self) -> tuple[Expr, ...]:
@@ -96,8 +111,8 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
     """``CASE WHEN condition THEN value ... ELSE otherwise END``; a branch is evaluated only for the rows that
     take it."""
 
-    branches: tuple[tuple[Expr, Expr], ...]
-    otherwise: Expr
+    branches: tuple[tuple["EngineExpr", "EngineExpr"], ...]
+    otherwise: "EngineExpr"
 
     def children(self) -> tuple[Expr, ...]:
         return (*(operand for branch in self.branches for operand in branch), self.otherwise)
@@ -107,18 +122,25 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
         return Case(self.type, pairs, children[-1])
 
 
-class AggregateCall(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+if TYPE_CHECKING:
+    EngineExpr: TypeAlias = Expr
+else:
+    #: Any of the engine's own expressions: to a type checker the base, to msgspec the closed set that travels.
+    EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case
+
+
+class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row.
     ``filter`` is SQL's FILTER clause. ``count`` without arguments counts rows."""
 
     function: str
-    arguments: tuple[Expr, ...]
+    arguments: tuple[EngineExpr, ...]
     type: pa.DataType
     distinct: bool = False
-    filter: Expr | None = None
+    filter: EngineExpr | None = None
 
 
-class SortKey(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+class SortKey(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """One key of an ordering over input columns."""
 
     ordinal: int
@@ -135,7 +157,7 @@ class FrameUnit(Enum):
     """Peers of the current row (the only offsets are 0 and unbounded)."""
 
 
-class Frame(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+class Frame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """A window frame: offsets relative to the current row (negative before, 0 the row or its peers), None =
     unbounded."""
 
@@ -144,12 +166,12 @@ class Frame(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
     end: int | None
 
 
-class WindowCall(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
+class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
     """A ranking, offset or aggregate function over a window frame; ``arguments`` are expressions over the
     input row."""
 
     function: str
-    arguments: tuple[Expr, ...]
+    arguments: tuple[EngineExpr, ...]
     type: pa.DataType
     frame: Frame
     ignore_nulls: bool = False

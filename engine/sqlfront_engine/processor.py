@@ -85,8 +85,12 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     resources: Mapping[str, object] = NO_RESOURCES
 
 
-class Processor(msgspec.Struct, frozen=True, tag_field="processor", tag=True):
-    """The base of all operators, sources and sinks."""
+class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="processor", tag=True):
+    """The base of all operators, sources and sinks.
+
+    One that is to run on other members has its place in :mod:`sqlfront_engine.processors.registry`, and
+    fields that :mod:`sqlfront_engine.codec` carries.
+    """
 
     #: False: a step may block or take long; the instance runs on a thread of its own.
     cooperative: ClassVar[bool] = True

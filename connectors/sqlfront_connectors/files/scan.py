@@ -13,7 +13,7 @@ from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine.arrays import repeat
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.types import physical
 
@@ -34,7 +34,7 @@ class FileScan(Processor, frozen=True):
     resource: str
     table: str
     columns: tuple[int, ...]
-    filters: tuple[Expr, ...] = ()
+    filters: tuple[EngineExpr, ...] = ()
     limit: int | None = None
 
     def run(self, context: ProcessorContext) -> Steps:

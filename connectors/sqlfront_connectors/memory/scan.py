@@ -10,7 +10,7 @@ from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segment import Segment, sortable_key
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import numpy_view, scalar
-from sqlfront_engine.expressions import Expr, Literal
+from sqlfront_engine.expressions import EngineExpr, Literal
 from sqlfront_engine.partitions import key_hasher
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.types import VOID, is_integral, is_string, physical
@@ -28,7 +28,7 @@ class MemoryScan(Processor, frozen=True):
     table: str
     columns: tuple[int, ...]
     partitioning: tuple[tuple[int, ...], int] | None = None
-    key: tuple[Expr, ...] | None = None
+    key: tuple[EngineExpr, ...] | None = None
     partitions: tuple[int, ...] | None = None
     limit: int | None = None
 

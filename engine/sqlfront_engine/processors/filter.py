@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from sqlfront_engine.evaluate import compile_filter
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 
@@ -16,7 +16,7 @@ else:
 class Filter(Processor, frozen=True, tag_field="processor", tag=True):
     """The rows for which ``condition`` is true (neither false nor null)."""
 
-    condition: Expr
+    condition: EngineExpr
 
     def run(self, context: ProcessorContext) -> Steps:
         select = compile_filter(self.condition, context.settings)

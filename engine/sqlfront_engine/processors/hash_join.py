@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlfront_engine.arrays import valid_mask
 from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, Blocks, take_all
 from sqlfront_engine.processors.join_rows import (
@@ -47,7 +47,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
     kind: JoinKind
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
-    condition: Expr | None
+    condition: EngineExpr | None
     left_schema: pa.Schema
     right_schema: pa.Schema
     build_left: bool = False

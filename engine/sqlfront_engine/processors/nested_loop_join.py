@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.hash_join import JoinKind
 from sqlfront_engine.processors.inputs import take_all
@@ -26,7 +26,7 @@ class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
     cooperative = False
 
     kind: JoinKind
-    condition: Expr | None
+    condition: EngineExpr | None
     left_schema: pa.Schema
     right_schema: pa.Schema
     output: tuple[int, ...] | None = None

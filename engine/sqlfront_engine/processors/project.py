@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.evaluate import Rows, compile_projection
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 
@@ -19,7 +19,7 @@ else:
 class Project(Processor, frozen=True, tag_field="processor", tag=True):
     """One output column per expression, for each input row."""
 
-    expressions: tuple[Expr, ...]
+    expressions: tuple[EngineExpr, ...]
     schema: pa.Schema
 
     def run(self, context: ProcessorContext) -> Steps:
@@ -37,8 +37,8 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
     """:class:`Project` over the rows for which ``condition`` is true: columns that only the condition reads
     are never gathered, and the others only where they are needed."""
 
-    condition: Expr
-    expressions: tuple[Expr, ...]
+    condition: EngineExpr
+    expressions: tuple[EngineExpr, ...]
     schema: pa.Schema
 
     def run(self, context: ProcessorContext) -> Steps:

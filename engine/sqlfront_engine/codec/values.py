@@ -1,0 +1,57 @@
+"""Structs, and whatever else msgspec knows, to msgpack and back.
+
+>>> from sqlfront_engine.settings import Settings
+>>> decode(encode(Settings("Europe/Berlin")), Settings)
+Settings(time_zone='Europe/Berlin')
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from sqlfront_engine.codec.hooks import decode_hook, encode_hook, trusting_decode_hook
+from sqlfront_engine.errors import InterfaceError, OperationalError
+
+T = TypeVar("T")
+
+#: PostgreSQL's class of errors for peers that don't keep to the protocol.
+MALFORMED: Final = "08P01"
+
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
+_decoders: Final[dict[tuple[object, bool], Callable[[Any], Any]]] = {}
+
+
+def encode(value: object) -> bytes:
+    """The value in msgpack. InterfaceError for what can't travel: an object of another kind (a job's resources,
+    say), or an expression that is nested thousands of levels deep."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise InterfaceError(f"a {type(value).__name__} can't be sent to other members: {error}") from error
+
+
+def decode(data: bytes | bytearray | memoryview, kind: type[T], *, authenticated: bool = False) -> T:
+    """The value of type ``kind`` that :func:`encode` wrote. OperationalError for any other bytes.
+
+    ``authenticated``: the bytes come from a proven member, so that user functions in them may run here.
+    """
+    try:
+        return _decoder(kind, authenticated)(data)
+    except Exception as error:
+        raise malformed(getattr(kind, "__name__", "message"), error) from error
+
+
+def _decoder(kind: object, authenticated: bool) -> Callable[[Any], Any]:
+    decoder = _decoders.get((kind, authenticated))
+    if decoder is None:
+        hook = trusting_decode_hook if authenticated else decode_hook
+        decoder = _decoders[kind, authenticated] = msgspec.msgpack.Decoder(kind, dec_hook=hook).decode
+    return decoder
+
+
+def malformed(what: str, error: BaseException | str) -> OperationalError:
+    """The error for bytes from a peer that are no ``what``; one that is such an error already stays."""
+    if isinstance(error, OperationalError):
+        return error
+    return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

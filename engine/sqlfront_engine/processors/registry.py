@@ -1,0 +1,74 @@
+"""The processors that a member can be asked to run, by the tag under which they travel.
+
+A tag is the name of the processor's class. Decoding a plan imports the modules of its own processors only.
+"""
+
+from importlib import import_module
+from typing import Final
+
+from sqlfront_engine.errors import InterfaceError, OperationalError
+from sqlfront_engine.processor import Processor
+
+_HERE: Final = "sqlfront_engine.processors"
+
+_PLACES: Final[dict[str, str]] = {
+    "Aggregate": f"{_HERE}.aggregate:Aggregate",
+    "Batches": "sqlfront_engine.testing.harness:Batches",
+    "Filter": f"{_HERE}.filter:Filter",
+    "FilterProject": f"{_HERE}.project:FilterProject",
+    "Forward": f"{_HERE}.forward:Forward",
+    "HashJoin": f"{_HERE}.hash_join:HashJoin",
+    "Limit": f"{_HERE}.limit:Limit",
+    "NestedLoopJoin": f"{_HERE}.nested_loop_join:NestedLoopJoin",
+    "Project": f"{_HERE}.project:Project",
+    "Range": f"{_HERE}.range:Range",
+    "ResultSink": f"{_HERE}.sink:ResultSink",
+    "ScalarRow": f"{_HERE}.scalar_row:ScalarRow",
+    "SetDifference": f"{_HERE}.set_difference:SetDifference",
+    "Sort": f"{_HERE}.sort:Sort",
+    "TopN": f"{_HERE}.top_n:TopN",
+    "Union": f"{_HERE}.union:Union",
+    "Values": f"{_HERE}.values:Values",
+    "Window": f"{_HERE}.window:Window",
+}
+_CLASSES: Final[dict[str, type[Processor]]] = {}
+
+
+def register_processor(place: str) -> None:
+    """Make a connector's processor known: ``place`` is ``"module:Class"``, importable on every member.
+
+    InterfaceError if another class has its name already.
+    """
+    tag = place.rpartition(":")[2]
+    if _PLACES.setdefault(tag, place) != place:
+        raise InterfaceError(f"the processor {tag} of {place} has the name of that of {_PLACES[tag]}")
+
+
+def tag_of(processor: Processor) -> str:
+    """The tag of a processor that may travel; InterfaceError if its class isn't registered."""
+    kind = type(processor)
+    tag = kind.__name__
+    if _CLASSES.get(tag) is kind:
+        return tag
+    if _PLACES.get(tag) != f"{kind.__module__}:{kind.__qualname__}":
+        raise InterfaceError(
+            f"the processor {kind.__module__}:{kind.__qualname__} is not registered, so that no other member"
+            " can run it; see sqlfront_engine.processors.registry.register_processor"
+        )
+    _CLASSES[tag] = kind
+    return tag
+
+
+def processor_class(tag: str) -> type[Processor]:
+    """The class behind a tag, imported when it is first asked for; OperationalError if this member has none."""
+    kind = _CLASSES.get(tag)
+    if kind is None:
+        place = _PLACES.get(tag)
+        if place is None:
+            raise OperationalError(f"this member knows no processor {tag!r}; known are {', '.join(_PLACES)}")
+        module, _, name = place.partition(":")
+        try:
+            kind = _CLASSES[tag] = getattr(import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise OperationalError(f"the processor {place} can't be loaded on this member: {error}") from error
+    return kind
