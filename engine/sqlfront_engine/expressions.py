@@ -6,7 +6,8 @@ row, every node knows its (logical) type, and all of Spark's implicit casts are 
 
 The set is closed; :mod:`sqlfront_engine.evaluate` matches over it. The planner adds subquery expressions of
 its own (:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan. A field of what
-travels to other members is therefore annotated with :data:`EngineExpr`, the closed set, not with the open base.
+travels to other members is therefore annotated with :data:`EngineExpr`, the closed set, not with the open
+base.
 """
 
 from collections.abc import Callable, Iterator
@@ -125,7 +126,8 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
 if TYPE_CHECKING:
     EngineExpr: TypeAlias = Expr
 else:
-    #: Any of the engine's own expressions: to a type checker the base, to msgspec the closed set that travels.
+    #: Any of the engine's own expressions: to a type checker the base, to msgspec the closed set that
+    #: travels.
     EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case
 
 

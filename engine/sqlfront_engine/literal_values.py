@@ -1,7 +1,7 @@
 """The values of literals from msgpack, which alone doesn't say what they are: their type does.
 
-msgspec writes a date, a decimal or an interval as a string, and a timestamp as seconds and nanoseconds. Read by
-its type, each comes back exactly, or the bytes are refused.
+msgspec writes a date, a decimal or an interval as a string, and a timestamp as seconds and nanoseconds. Read
+by its type, each comes back exactly, or the bytes are refused.
 
 >>> import msgspec
 >>> decode_value(pa.date32(), msgspec.msgpack.encode(datetime.date(2024, 2, 29)))
@@ -54,8 +54,9 @@ _READERS: Final[dict[int, Callable[[Any], object]]] = {
 
 
 def decode_value(data_type: pa.DataType, encoded: msgspec.Raw | bytes) -> object:
-    """The value of a literal of ``data_type``, as ``pa.scalar(value, data_type).as_py()`` gives it (timestamps
-    with a zone in UTC). Bytes that are no such value are a ``msgspec.DecodeError`` or a ValueError."""
+    """The value of a literal of ``data_type``, as ``pa.scalar(value, data_type).as_py()`` gives it
+    (timestamps with a zone in UTC). Bytes that are no such value are a ``msgspec.DecodeError`` or a
+    ValueError."""
     reader = _READERS.get(data_type.id)
     if reader is not None:
         return reader(encoded)

@@ -51,7 +51,8 @@ class UserFunction:
         return self._function
 
     def pickled(self) -> bytes:
-        """The function as bytes, by value where it isn't importable. InterfaceError if it can't be pickled."""
+        """The function as bytes, by value where it isn't importable. InterfaceError if it can't be
+        pickled."""
         if self._pickled is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 

@@ -1,8 +1,8 @@
 """DAGs to bytes and back.
 
-A DAG travels as its *shape* (names, tags, parallelism, edges) and its processors, each encoded by itself. Runs of
-one cached plan share the shape and most processors, so both sides remember them: to send another run of a
-plan costs what its changed processors cost, and so does receiving it.
+A DAG travels as its *shape* (names, tags, parallelism, edges) and its processors, each encoded by itself.
+Runs of one cached plan share the shape and most processors, so both sides remember them: to send another run
+of a plan costs what its changed processors cost, and so does receiving it.
 """
 
 from collections.abc import Sequence
@@ -141,8 +141,7 @@ class _Template(msgspec.Struct, frozen=True):
         if len(encoded) != len(kinds):
             raise ValueError(f"{len(encoded)} processors for {len(kinds)} vertices")
         processors = [
-            decode(data, kind, authenticated=authenticated)
-            for data, kind in zip(encoded, kinds, strict=True)
+            decode(data, kind, authenticated=authenticated) for data, kind in zip(encoded, kinds, strict=True)
         ]
         kept = tuple(data if len(data) <= _LONGEST_PROCESSOR else None for data in encoded)
         return cls(_dag_of(shape, processors), tuple(vertex.name for vertex in shape.vertices), kinds, kept)

@@ -51,8 +51,8 @@ class ErrorData(msgspec.Struct, frozen=True, array_like=True):
         """The data of any exception.
 
         One of a class of its own travels as the nearest class of the hierarchy. Foreign ones become an
-        OperationalError if the world refused (``OSError``, ``MemoryError``), else an InternalError, with their
-        type's name in the message. What looks like a bug takes its traceback along as a note.
+        OperationalError if the world refused (``OSError``, ``MemoryError``), else an InternalError, with
+        their type's name in the message. What looks like a bug takes its traceback along as a note.
         """
         notes = tuple(map(_printable, getattr(error, "__notes__", ())))
         if not isinstance(error, Error):

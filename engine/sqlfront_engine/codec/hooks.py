@@ -1,8 +1,8 @@
 """What msgspec doesn't know by itself: Arrow's types and schemas, and user functions.
 
-A type of Spark travels by its name (``bigint``, ``decimal(12,2)``), any other type and every schema as an Arrow
-IPC schema. Both directions remember what they have seen: plans share their types and schemas, and making them
-anew costs 5 to 20 us each.
+A type of Spark travels by its name (``bigint``, ``decimal(12,2)``), any other type and every schema as an
+Arrow IPC schema. Both directions remember what they have seen: plans share their types and schemas, and
+making them anew costs 5 to 20 us each.
 
 Encoders and decoders of messages that hold such values are made with :func:`encode_hook` and
 :func:`decode_hook`.
@@ -47,8 +47,8 @@ def encode_hook(value: object) -> object:
 
 
 def decode_hook(kind: type, encoded: object) -> object:
-    """For ``msgspec.msgpack.Decoder(dec_hook=...)``, on bytes from whoever. ValueError for user functions and for
-    what is malformed."""
+    """For ``msgspec.msgpack.Decoder(dec_hook=...)``, on bytes from whoever. ValueError for user functions and
+    for what is malformed."""
     if kind is pa.DataType:
         data_type = _types.get(encoded)  # type: ignore[call-overload]
         return _decode_type(encoded) if data_type is None else data_type
@@ -116,5 +116,3 @@ def _remember(memory: dict[Any, Any], encoded: Any, decoded: Any) -> Any:
             memory.clear()
         memory[encoded] = decoded
     return decoded
-
-

@@ -23,8 +23,8 @@ _decoders: Final[dict[tuple[object, bool], Callable[[Any], Any]]] = {}
 
 
 def encode(value: object) -> bytes:
-    """The value in msgpack. InterfaceError for what can't travel: an object of another kind (a job's resources,
-    say), or an expression that is nested thousands of levels deep."""
+    """The value in msgpack. InterfaceError for what can't travel: an object of another kind (a job's
+    resources, say), or an expression that is nested thousands of levels deep."""
     try:
         return _encoder.encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:

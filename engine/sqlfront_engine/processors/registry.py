@@ -60,7 +60,8 @@ def tag_of(processor: Processor) -> str:
 
 
 def processor_class(tag: str) -> type[Processor]:
-    """The class behind a tag, imported when it is first asked for; OperationalError if this member has none."""
+    """The class behind a tag, imported when it is first asked for; OperationalError if this member has
+    none."""
     kind = _CLASSES.get(tag)
     if kind is None:
         place = _PLACES.get(tag)
@@ -70,5 +71,7 @@ def processor_class(tag: str) -> type[Processor]:
         try:
             kind = _CLASSES[tag] = getattr(import_module(module), name)
         except (ImportError, AttributeError) as error:
-            raise OperationalError(f"the processor {place} can't be loaded on this member: {error}") from error
+            raise OperationalError(
+                f"the processor {place} can't be loaded on this member: {error}"
+            ) from error
     return kind
