@@ -6,7 +6,7 @@ from sqlfront_engine.columns.batches import make_batch, row_indices
 from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.evaluate import Rows, compile_projection
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.inputs import take_all
 from sqlfront_engine.processors.reduction import Reduction
@@ -21,8 +21,8 @@ class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
     condition nor expressions may fail, since they aren't evaluated for rows that are dropped.
     """
 
-    condition: Expr | None
-    expressions: tuple[Expr, ...]
+    condition: EngineExpr | None
+    expressions: tuple[EngineExpr, ...]
     held_keys: tuple[int, ...]
     keys: tuple[int, ...]
     schema: pa.Schema
