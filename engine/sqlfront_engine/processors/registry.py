@@ -18,6 +18,7 @@ _PLACES: Final[dict[str, str]] = {
     "FilterProject": f"{_HERE}.project:FilterProject",
     "Forward": f"{_HERE}.forward:Forward",
     "HashJoin": f"{_HERE}.hash_join:HashJoin",
+    "HeldRows": f"{_HERE}.held_rows:HeldRows",
     "KeyFilter": f"{_HERE}.key_filter:KeyFilter",
     "Limit": f"{_HERE}.limit:Limit",
     "NestedLoopJoin": f"{_HERE}.nested_loop_join:NestedLoopJoin",
