@@ -30,7 +30,7 @@ from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.planning import plan_query
+from sqlfront_planner.planning import Target, plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, parse
 
@@ -72,6 +72,11 @@ class Session:
     def workers(self) -> int:
         """The number of threads that operators run on."""
         return self._engine.workers
+
+    @property
+    def target(self) -> Target:
+        """Whom plans are made for."""
+        return Target(self.workers)
 
     @property
     def closed(self) -> bool:
@@ -119,7 +124,7 @@ class Session:
 
     def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
         """The plan of a query for this session's engine."""
-        return plan_query(query, self.catalog, self.bind_settings, arguments, self.workers)
+        return plan_query(query, self.catalog, self.bind_settings, arguments, self.target)
 
     def run(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> Result:
         """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an

@@ -7,6 +7,7 @@ processor for the DAG and the objects that it needs at run time.
 """
 
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from typing import Protocol, runtime_checkable
 
 import msgspec
@@ -59,12 +60,29 @@ class ScanRequest(msgspec.Struct, frozen=True):
     limit: int | None = None
 
 
+class Location(Enum):
+    """Where in a cluster the rows of a scan can be read."""
+
+    HERE = "here"
+    """On the member that coordinates the job, which has brought the resources."""
+    ANYWHERE = "anywhere"
+    """On every member; each instance reads its share by its global index."""
+    SPREAD = "spread"
+    """Each member has a share of the rows and reads that; all have to take part."""
+
+
 class ScanPlan(msgspec.Struct, frozen=True):
     """A source for a vertex of the DAG, and the objects to hand to the job as
-    ``ProcessorContext.resources``."""
+    ``ProcessorContext.resources`` on the member that coordinates it.
+
+    ``location``: where the source can run; what is not HERE needs none of the resources elsewhere.
+    ``placed``: each instance reads the rows of its own partitions of that partitioning, None = of any.
+    """
 
     source: Processor
     resources: Mapping[str, object] = msgspec.field(default_factory=dict)
+    location: Location = Location.HERE
+    placed: Partitioning | None = None
 
 
 @runtime_checkable

@@ -53,7 +53,31 @@ def dag_text(dag: DAG, note: Callable[[Vertex], str] = lambda vertex: "") -> str
     """The DAG as a tree from its sink: each vertex with its operator, below it its inputs and how their rows
     are routed."""
     sinks = [vertex for vertex in dag if not dag.outbound(vertex)]
-    return "\n".join(line for sink in sinks for line in _lines(dag, sink, None, 0, note))
+    everywhere = _on_all_members(dag)
+
+    def where(vertex: Vertex) -> str:
+        several = "" if vertex.local_parallelism == 1 else " x n"
+        return several + (" on all members" if vertex.name in everywhere else "")
+
+    return "\n".join(line for sink in sinks for line in _lines(dag, sink, None, 0, where, note))
+
+
+def _on_all_members(dag: DAG) -> frozenset[str]:
+    """The vertices of a distributed DAG that aren't on the coordinator alone; none if no edge is
+    distributed."""
+    if all(edge.distribution is Distribution.LOCAL for edge in dag.edges):
+        return frozenset()
+    found: set[str] = set()
+    for vertex in dag:
+        inbound = dag.inbound(vertex)
+        reached = any(
+            edge.distribution is Distribution.TO_ALL
+            or (edge.distribution is Distribution.LOCAL and edge.source.name in found)
+            for edge in inbound
+        )
+        if reached or (not inbound and vertex.only_on is None):
+            found.add(vertex.name)
+    return frozenset(found)
 
 
 def _head(plan: QueryPlan) -> str:
@@ -61,18 +85,22 @@ def _head(plan: QueryPlan) -> str:
 
 
 def _lines(
-    dag: DAG, vertex: Vertex, edge: Edge | None, depth: int, note: Callable[[Vertex], str]
+    dag: DAG,
+    vertex: Vertex,
+    edge: Edge | None,
+    depth: int,
+    where: Callable[[Vertex], str],
+    note: Callable[[Vertex], str],
 ) -> Iterator[str]:
     routing = "" if edge is None else _routing(edge)
-    instances = "" if vertex.local_parallelism == 1 else " x n"
     # What feeds two vertices is shown in full below the last of them only.
     shared = edge is not None and edge.source_ordinal < len(dag.outbound(vertex)) - 1
     above = " (shared)" if shared else note(vertex)
-    yield f"{'  ' * depth}{vertex.processor.describe()}{instances}{routing}{above}"
+    yield f"{'  ' * depth}{vertex.processor.describe()}{where(vertex)}{routing}{above}"
     if shared:
         return
     for inbound in dag.inbound(vertex):
-        yield from _lines(dag, inbound.source, inbound, depth + 1, note)
+        yield from _lines(dag, inbound.source, inbound, depth + 1, where, note)
 
 
 def _routing(edge: Edge) -> str:
@@ -83,10 +111,14 @@ def _routing(edge: Edge) -> str:
         words.append(f"partitioned by {keys}" if keys else "to one")
     elif edge.routing is Routing.BROADCAST:
         words.append("broadcast")
+    elif edge.distribution is Distribution.TO_ALL:
+        words.append("dealt out")
     if edge.sort_keys:
         words.append("merged in order")
-    if edge.distribution is not Distribution.LOCAL:
-        words.append(edge.distribution.value)
+    if edge.distribution is Distribution.TO_ALL:
+        words.append("over all members")
+    elif edge.distribution is Distribution.TO_ONE:
+        words.append("on the coordinator")
     return f" -> {', '.join(words)}" if words else ""
 
 

@@ -35,7 +35,8 @@ else:
 
 
 class Template(msgspec.Struct, frozen=True):
-    """A DAG, the objects that its sources need, and what in it differs from run to run.
+    """A DAG, the objects that its sources need, and what in it differs from run to run. ``distributed``: it
+    runs on all members, else on the one that plans it.
 
     ``scans`` and ``fields`` (vertex, its processor, names of its fields) are those that hold parameters or
     values of the run.
@@ -45,6 +46,7 @@ class Template(msgspec.Struct, frozen=True):
     resources: Mapping[str, object]
     scans: tuple[ScanVertex, ...] = ()
     fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
+    distributed: bool = False
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
@@ -132,7 +134,7 @@ def template_of(lowered: Lowered) -> Template:
         )
         if names and vertex.name not in sources:
             fields.append((vertex.name, processor, names))
-    return Template(lowered.dag, lowered.resources, scans, tuple(fields))
+    return Template(lowered.dag, lowered.resources, scans, tuple(fields), lowered.distributed)
 
 
 def _literals(arguments: Sequence[object], values: "run_values.RunValues") -> Callable[[Expr], Expr]:

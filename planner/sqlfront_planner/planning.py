@@ -1,5 +1,9 @@
 """The planner's way from a statement to a plan that can run: bind, optimize, lower."""
 
+from typing import Final
+
+import msgspec
+
 from sqlfront_engine.scheduler import available_cores
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings, bind
@@ -7,7 +11,7 @@ from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import EXCHANGE_WORKERS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan, Scan
-from sqlfront_planner.lowering import lower
+from sqlfront_planner.lowering import COLLECT_ROWS, Store, lower, lower_distributed
 from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.shared_rows import (
@@ -22,38 +26,59 @@ from sqlfront_planner.statement import Query
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 
+class Target(msgspec.Struct, frozen=True):
+    """Whom a plan is for: so many members (the coordinator included) of so many workers each (None = one per
+    core). Inputs of up to ``collect_rows`` estimated rows are collected by the coordinator instead of being
+    exchanged between members."""
+
+    workers: int | None = None
+    members: int = 1
+    collect_rows: float = COLLECT_ROWS
+
+
+ONE_MEMBER: Final = Target()
+
+
 def plan_query(
     query: Query,
     catalog: Catalog,
     settings: BindSettings,
     arguments: Arguments = NO_ARGUMENTS,
-    workers: int | None = None,
+    target: Target = ONE_MEMBER,
 ) -> QueryPlan:
-    """The plan of a query: bound to the catalog's tables, optimized, lowered to a DAG for an engine of so
-    many workers (None = one per core).
+    """The plan of a query: bound to the catalog's tables, optimized, lowered to a DAG for these members.
 
     Raises ProgrammingError for what is wrong with the text, NotSupportedError for what is not built,
     DataError for a constant that can't be computed.
     """
     bound = bind(query, catalog, settings, arguments)
-    return plan_logical(bound, settings.evaluation, workers)
+    return plan_logical(bound, settings.evaluation, target)
 
 
-def plan_logical(bound: LogicalPlan, settings: Settings, workers: int | None = None) -> QueryPlan:
-    """The plan of a bound query, for an engine of so many workers (None = one per core)."""
+def plan_logical(
+    bound: LogicalPlan, settings: Settings, target: Target = ONE_MEMBER, store: Store | None = None
+) -> QueryPlan:
+    """The plan of a bound query. With ``store``, for several members only, its rows are stored by them and
+    the plan's result is what they say about it."""
     optimized = _optimize_all(bound, settings)
     tables = shared_rows(optimized)
     cardinality = Cardinality()
     size = input_size((optimized, *(table.plan for table in tables)), cardinality)
     choice = choose(size)
-    exchange = (available_cores() if workers is None else workers) >= EXCHANGE_WORKERS
+    exchange = (available_cores() if target.workers is None else target.workers) >= EXCHANGE_WORKERS
     parallel = choice.regime is Regime.PARALLEL
 
-    def template(plan: LogicalPlan) -> Template:
+    def template(plan: LogicalPlan, store: Store | None = None) -> Template:
+        if target.members > 1 and (size.tables or store is not None):
+            lowered = lower_distributed(
+                plan, cardinality, parallel=parallel, collect_rows=target.collect_rows, store=store
+            )
+            if lowered.distributed:
+                return template_of(lowered)
         return template_of(lower(plan, cardinality, parallel=parallel, exchange=exchange))
 
     return QueryPlan(
-        template=template(optimized),
+        template=template(optimized, store),
         schema=bound.schema,
         lane=choice.lane,
         regime=choice.regime,

@@ -45,7 +45,7 @@ class Run(msgspec.Struct, frozen=True):
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """The rows of a logical plan, in physical form."""
         session = self.session
-        planned = plan_logical(plan, session.settings, session.workers)
+        planned = plan_logical(plan, session.settings, session.target)
         return session.submit(planned, self.arguments, timeout=self.timeout).batches()
 
     def entry(self, name: str) -> Entry:

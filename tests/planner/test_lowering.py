@@ -8,7 +8,7 @@ from sqlfront_engine.dag import Routing
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.explain import dag_text
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.planning import plan_logical
+from sqlfront_planner.planning import Target, plan_logical
 from sqlfront_planner.testing import bound, example_catalog
 from tests.planner.known_tables import TPCH, known_catalog
 
@@ -17,7 +17,7 @@ SMALL = example_catalog()
 
 
 def large(sql: str, workers: int = 8) -> QueryPlan:
-    return plan_logical(bound(sql, LARGE), Settings(), workers)
+    return plan_logical(bound(sql, LARGE), Settings(), Target(workers))
 
 
 def small(sql: str) -> QueryPlan:

@@ -26,14 +26,17 @@ def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], so
     if keys and source.partitioned is not None and set(source.partitioned) <= set(keys):
         vertex = builder.vertex("aggregate", single, parallel=True)
         builder.keep(source, vertex)
-        return Fragment(vertex, True, tuple(keys.index(ordinal) for ordinal in source.partitioned))
+        partitioned = tuple(keys.index(ordinal) for ordinal in source.partitioned)
+        return Fragment(vertex, True, partitioned, partitions=source.partitions)
     rows = builder.cardinality.rows(plan.input)
     groups = builder.cardinality.rows(plan)
     whole = any(call.distinct for call in plan.calls) or groups > HARDLY_GROUPED * rows
-    if not builder.exchange and groups > FEW_GROUPS:
+    few = builder.collect_rows if builder.distributed else FEW_GROUPS
+    exchange = builder.exchanges(rows)
+    if not exchange and groups > few:
         return builder.gather("aggregate", single, source)
     if whole:
-        if not (keys and builder.exchange):
+        if not (keys and exchange):
             return builder.gather("aggregate", single, source)
         vertex = builder.vertex("aggregate", single, parallel=True)
         builder.spread(source, vertex, keys)
@@ -43,7 +46,7 @@ def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], so
         "aggregate-prepare", processor(AggregateMode.PARTIAL), Fragment(source.vertex, True)
     )
     final = processor(AggregateMode.FINAL)
-    if groups <= FEW_GROUPS:
+    if not keys or groups <= few:
         return builder.gather("aggregate", final, partial)
     vertex = builder.vertex("aggregate", final, parallel=True)
     builder.spread(partial, vertex, out)

@@ -1,24 +1,32 @@
 """The DAG under construction, and how its pieces are connected."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_engine.dag import DAG, Edge, Vertex
+from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import ScanRequest, Snapshot
 
 
+#: Over several members, inputs of up to that many estimated rows are collected by the coordinator instead of
+#: being exchanged.
+COLLECT_ROWS: Final = 20_000
+
+
 class Fragment(msgspec.Struct, frozen=True):
     """A finished part of the DAG: the vertex whose output it is, and how its rows lie.
 
-    ``parallel``: several instances emit it. ``partitioned``: ordinals of columns such that rows that agree in
-    them come out of one instance (None: nothing is known). ``ordered``: each instance's rows have this order.
+    ``parallel``: several instances emit it (over several members: on each of them), else one does (that of
+    the coordinator). ``partitioned``: ordinals of columns such that rows that agree in them come out of one
+    instance (None: nothing is known); ``partitions`` is the number of partitions of which each instance has
+    its share: two fragments that agree in both lie alike. ``ordered``: each instance's rows have this order.
     ``output``: which of the vertex's outputs the next edge leaves from.
     """
 
@@ -27,6 +35,7 @@ class Fragment(msgspec.Struct, frozen=True):
     partitioned: tuple[int, ...] | None = None
     ordered: tuple[SortKey, ...] = ()
     output: int = 0
+    partitions: int = DEFAULT_PARTITIONS
 
 
 class ScanVertex(msgspec.Struct, frozen=True):
@@ -39,26 +48,52 @@ class ScanVertex(msgspec.Struct, frozen=True):
     request: "ScanRequest"
 
 
+class Store(msgspec.Struct, frozen=True):
+    """What becomes of rows that are stored on all members: every instance of ``processor``, one on each,
+    takes those of its partitions, by the columns ``keys`` (none: any). ``name`` is the table's."""
+
+    name: str
+    processor: Processor
+    keys: tuple[int, ...]
+
+
 class Builder(msgspec.Struct):
-    """``parallel``: whether vertices get several instances where that can help; ``exchange``: whether rows
-    may be sent to the instance of their key, else what has to meet is collected in one instance."""
+    """``parallel``: whether vertices get several instances (on a member) where that can help; ``exchange``:
+    whether rows may be sent to the instance of their key, else what has to meet is collected in one instance.
+
+    ``distributed``: whether the DAG is for several members. Parallel fragments are on all of them then, the
+    others on the coordinator, and rows are exchanged where there are more than ``collect_rows``.
+    """
 
     cardinality: Cardinality
     parallel: bool
     exchange: bool = True
+    distributed: bool = False
+    collect_rows: float = COLLECT_ROWS
     dag: DAG = msgspec.field(default_factory=DAG)
     scans: list[ScanVertex] = msgspec.field(default_factory=list)
     resources: dict[str, object] = msgspec.field(default_factory=dict)
 
     def vertex(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
         """Add a vertex with one instance, or one per worker."""
-        return self.dag.vertex(self.dag.unique_name(name), processor, None if parallel else 1)
+        several = parallel and (self.parallel or not self.distributed)
+        return self.dag.vertex(self.dag.unique_name(name), processor, None if several else 1)
+
+    def source(self, name: str, processor: Processor, *, parallel: bool) -> Vertex:
+        """Add a vertex without input; one that isn't parallel belongs to the coordinator."""
+        if parallel or not self.distributed:
+            return self.vertex(name, processor, parallel=parallel)
+        return self.dag.vertex(self.dag.unique_name(name), processor, 1, OnlyOn())
+
+    def exchanges(self, rows: float) -> bool:
+        """Whether that many rows are worth sending to the instances of their keys."""
+        return rows > self.collect_rows if self.distributed else self.exchange
 
     def follow(self, name: str, processor: Processor, source: Fragment) -> Fragment:
         """Add an operator that takes rows as they come, in as many instances as its input has."""
         vertex = self.vertex(name, processor, parallel=source.parallel)
         self.keep(source, vertex)
-        return Fragment(vertex, source.parallel, source.partitioned, source.ordered)
+        return replace(source, vertex=vertex, output=0)
 
     def gather(self, name: str, processor: Processor, source: Fragment) -> Fragment:
         """Add an operator of one instance that takes all rows, in the order that the input has."""
@@ -66,32 +101,63 @@ class Builder(msgspec.Struct):
         self.to_one(source, vertex)
         return Fragment(vertex, False)
 
+    def store(self, source: Fragment, store: Store) -> Fragment:
+        """Add what stores the rows, one instance on each member."""
+        vertex = self.dag.vertex(self.dag.unique_name(f"store {store.name}"), store.processor, 1)
+        if not store.keys:
+            self.deal(source, vertex)
+        elif lies_by(source, store.keys):
+            self.keep(source, vertex)
+        else:
+            self.spread(source, vertex, store.keys)
+        return Fragment(vertex, True)
+
     # ---- edges
+
+    def _edge(self, source: Fragment, target: Vertex, ordinal: int) -> Edge:
+        return Edge.from_(source.vertex, source.output).to(target, ordinal)
+
+    def _add(self, edge: Edge) -> None:
+        """Over several members an edge that isn't kept on its own goes to all of them."""
+        self.dag.edge(edge.distributed() if self.distributed else edge)
 
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """Rows stay with their instance."""
-        edge = Edge.from_(source.vertex, source.output).to(target, ordinal)
+        edge = self._edge(source, target, ordinal)
         self.dag.edge(edge.isolated() if source.parallel else edge)
 
     def to_one(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """All rows to the only instance, merged if they are ordered."""
-        edge = Edge.from_(source.vertex, source.output).to(target, ordinal)
+        edge = self._edge(source, target, ordinal)
         if source.parallel:
             edge = edge.to_one()
+            edge = edge.distribute_to() if self.distributed else edge
             edge = edge.ordered(source.ordered) if source.ordered else edge
         self.dag.edge(edge)
 
+    def deal(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
+        """Rows to any instances of a parallel vertex: from instance to instance if there are several."""
+        if source.parallel or not self.distributed:
+            self.keep(source, target, ordinal)
+        else:
+            self._add(self._edge(source, target, ordinal))
+
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
         """Rows that agree in ``keys`` to one instance."""
-        self.dag.edge(Edge.from_(source.vertex, source.output).to(target, ordinal).partitioned(keys))
+        self._add(self._edge(source, target, ordinal).partitioned(keys))
 
     def broadcast(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """Every row to every instance."""
-        self.dag.edge(Edge.from_(source.vertex, source.output).to(target, ordinal).broadcast())
+        self._add(self._edge(source, target, ordinal).broadcast())
 
     def collected(self, source: Fragment) -> bool:
         """True if all rows of the fragment are in one instance."""
         return not source.parallel
+
+
+def lies_by(source: Fragment, keys: tuple[int, ...]) -> bool:
+    """Whether rows are where an exchange by these columns would send them."""
+    return source.parallel and source.partitioned == keys and source.partitions == DEFAULT_PARTITIONS
 
 
 def narrowed(fragment: Fragment, ordinals: tuple[int, ...]) -> Fragment:

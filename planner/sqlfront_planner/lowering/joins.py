@@ -10,8 +10,9 @@ from sqlfront_engine.expressions import Column
 from sqlfront_engine.processors.hash_join import HashJoin
 from sqlfront_engine.processors.join_rows import wanted_rows
 from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
+from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind, LogicalPlan, Scan
-from sqlfront_planner.lowering.builder import Builder, Fragment, narrowed
+from sqlfront_planner.lowering.builder import Builder, Fragment, lies_by, narrowed
 from sqlfront_planner.lowering.scans import lower_filtered_by_keys
 
 #: A held side of at most that many estimated bytes is given to every instance instead of shuffling both
@@ -19,6 +20,8 @@ from sqlfront_planner.lowering.scans import lower_filtered_by_keys
 BROADCAST_BYTES: Final = 4_000_000
 #: ... or if it has that much less rows than the other side.
 BROADCAST_SHARE: Final = 0.02
+#: Over several members no more is given to everybody than the coordinator would collect of rows this wide.
+BROADCAST_ROW_BYTES: Final = 200
 
 #: The streamed side is filtered by the held side's keys if these are at most that share of its own ...
 FILTERING_SHARE: Final = 0.5
@@ -105,9 +108,14 @@ def lower_join(
     hold_left = _holds_left(builder, join)
     if not left.parallel and not right.parallel:
         return _lower_collected(builder, sides, hold_left)
+    if builder.distributed and join.kind is not JoinKind.NULL_AWARE_ANTI:
+        if _lie_alike(sides):
+            return _lower_partitioned(builder, sides, hold_left)
+        if not builder.exchanges(builder.cardinality.rows(join.left) + builder.cardinality.rows(join.right)):
+            return _lower_collected(builder, sides, hold_left)
     if _broadcasts(builder, join, hold_left):
         return _lower_broadcast(builder, sides, hold_left)
-    if builder.exchange:
+    if builder.exchange or builder.distributed:
         return _lower_partitioned(builder, sides, hold_left)
     return _lower_collected(builder, sides, hold_left)
 
@@ -142,7 +150,10 @@ def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:
     if join.kind is not JoinKind.INNER if hold_left else join.kind not in _STREAM_LEFT:
         return False
     held, other = (join.left, join.right) if hold_left else (join.right, join.left)
-    if builder.cardinality.size(held) <= BROADCAST_BYTES:
+    most: float = BROADCAST_BYTES
+    if builder.distributed:
+        most = min(most, builder.collect_rows * BROADCAST_ROW_BYTES)
+    if builder.cardinality.size(held) <= most:
         return True
     return builder.cardinality.rows(held) <= BROADCAST_SHARE * builder.cardinality.rows(other)
 
@@ -166,7 +177,8 @@ def _lower_broadcast(builder: Builder, sides: _Sides, hold_left: bool) -> Fragme
     offset = sides.join.left.width if hold_left else 0
     partitioned = streamed.partitioned
     known = None if partitioned is None else tuple(ordinal + offset for ordinal in partitioned)
-    return narrowed(Fragment(vertex, streamed.parallel, known), sides.output)
+    result = Fragment(vertex, streamed.parallel, known, partitions=streamed.partitions)
+    return narrowed(result, sides.output)
 
 
 def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Fragment:
@@ -175,8 +187,9 @@ def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Frag
     keys = _agreed_keys(sides)
     left_keys = tuple(sides.left_keys[place] for place in keys)
     right_keys = tuple(sides.right_keys[place] for place in keys)
+    alike = _lie_alike(sides)
     for ordinal, (source, wanted) in enumerate(((sides.left, left_keys), (sides.right, right_keys))):
-        if source.parallel and source.partitioned == wanted:
+        if alike or lies_by(source, wanted):
             builder.keep(source, vertex, ordinal)
         else:
             builder.spread(source, vertex, wanted, ordinal)
@@ -186,7 +199,19 @@ def _lower_partitioned(builder: Builder, sides: _Sides, hold_left: bool) -> Frag
         JoinKind.RIGHT: tuple(width + ordinal for ordinal in right_keys),
         JoinKind.FULL: None,
     }.get(sides.join.kind, left_keys)
-    return narrowed(Fragment(vertex, True, known), sides.output)
+    partitions = sides.left.partitions if alike else DEFAULT_PARTITIONS
+    return narrowed(Fragment(vertex, True, known, partitions=partitions), sides.output)
+
+
+def _lie_alike(sides: _Sides) -> bool:
+    """Whether rows that agree in all keys are with the same instance on both sides already."""
+    left, right = sides.left, sides.right
+    if not (left.parallel and right.parallel and left.partitions == right.partitions):
+        return False
+    keys = _agreed_keys(sides)
+    return left.partitioned == tuple(sides.left_keys[place] for place in keys) and (
+        right.partitioned == tuple(sides.right_keys[place] for place in keys)
+    )
 
 
 def _agreed_keys(sides: _Sides) -> tuple[int, ...]:
@@ -208,7 +233,7 @@ def _lower_nested_loop(
     if parallel:
         builder.keep(left, vertex, 0)
         builder.broadcast(right, vertex, 1)
-        return narrowed(Fragment(vertex, True, left.partitioned), output)
+        return narrowed(Fragment(vertex, True, left.partitioned, partitions=left.partitions), output)
     builder.to_one(left, vertex, 0)
     builder.to_one(right, vertex, 1)
     return Fragment(vertex, False)

@@ -7,7 +7,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.dag import DAG
+from sqlfront_engine.dag import DAG, Distribution
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Column, Expr, Literal, SortKey, conjuncts
 from sqlfront_engine.lazy_modules import lazy_module
@@ -30,7 +30,7 @@ from sqlfront_planner.logical import (
     Values,
     Window,
 )
-from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex
+from sqlfront_planner.lowering.builder import COLLECT_ROWS, Builder, Fragment, ScanVertex, Store
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -53,21 +53,42 @@ _DIFFERENCES: Final[dict[SetKind, "DifferenceKind"]] = {
 
 
 class Lowered(msgspec.Struct, frozen=True):
-    """A query's DAG, ending in a ResultSink; ``resources`` are what its sources need at run time."""
+    """A query's DAG, ending in a ResultSink; ``resources`` are what its sources need at run time.
+    ``distributed``: it is to run on all members, else in this process alone."""
 
     dag: DAG
     scans: tuple[ScanVertex, ...]
     resources: Mapping[str, object]
+    distributed: bool = False
 
 
 def lower(plan: LogicalPlan, cardinality: Cardinality, *, parallel: bool, exchange: bool = True) -> Lowered:
-    """The DAG of a plan; without ``parallel`` every vertex has one instance, without ``exchange`` no row is
-    sent to the instance of its key."""
-    lowering = _Lowering(Builder(cardinality, parallel, exchange))
-    result = lowering.lower(plan)
-    builder = lowering.builder
+    """The DAG of a plan for one member; without ``parallel`` every vertex has one instance, without
+    ``exchange`` no row is sent to the instance of its key."""
+    return _lower(plan, Builder(cardinality, parallel, exchange), None)
+
+
+def lower_distributed(
+    plan: LogicalPlan,
+    cardinality: Cardinality,
+    *,
+    parallel: bool,
+    collect_rows: float = COLLECT_ROWS,
+    store: Store | None = None,
+) -> Lowered:
+    """The DAG of a plan for several members, each with several instances of a vertex if ``parallel``. Inputs
+    of up to ``collect_rows`` are collected by the coordinator instead of exchanged. With ``store`` the rows
+    are stored where they belong, and what the members say about that is the result."""
+    return _lower(plan, Builder(cardinality, parallel, distributed=True, collect_rows=collect_rows), store)
+
+
+def _lower(plan: LogicalPlan, builder: Builder, store: Store | None) -> Lowered:
+    result = _Lowering(builder).lower(plan)
+    if store is not None:
+        result = builder.store(result, store)
     builder.to_one(result, builder.vertex("result", ResultSink(), parallel=False))
-    return Lowered(builder.dag, tuple(builder.scans), builder.resources)
+    distributed = any(edge.distribution is not Distribution.LOCAL for edge in builder.dag.edges)
+    return Lowered(builder.dag, tuple(builder.scans), builder.resources, distributed)
 
 
 class _Lowering:
@@ -126,7 +147,7 @@ class _Lowering:
         rows = tuple(tuple(item for item in row if isinstance(item, Literal)) for row in plan.rows)
         if all(len(literals) == len(row) for literals, row in zip(rows, plan.rows, strict=True)):
             processor = ValuesProcessor(plan.output, rows)
-            return Fragment(self.builder.vertex("values", processor, parallel=False), False)
+            return Fragment(self.builder.source("values", processor, parallel=False), False)
         one = Values(pa.schema([]), ((),))
         names = tuple(plan.output.names)
         branches = tuple(Project(one, row, names) for row in plan.rows)
@@ -175,11 +196,15 @@ class _Lowering:
         if plan.kind is SetKind.UNION_ALL:
             vertex = builder.vertex("union", union.Union(tuple(plan.schema.names)), parallel=parallel)
             for ordinal, branch in enumerate(branches):
-                builder.keep(branch, vertex, ordinal)
+                if parallel:
+                    builder.deal(branch, vertex, ordinal)
+                else:
+                    builder.keep(branch, vertex, ordinal)
             return Fragment(vertex, parallel)
         from sqlfront_engine.processors.set_difference import SetDifference  # noqa: PLC0415 - loaded when first needed
 
-        exchange = parallel and builder.exchange
+        rows = sum(map(builder.cardinality.rows, plan.branches))
+        exchange = parallel and builder.exchanges(rows)
         vertex = builder.vertex(plan.kind.value, SetDifference(_DIFFERENCES[plan.kind]), parallel=exchange)
         columns = tuple(range(plan.width))
         for ordinal, branch in enumerate(branches):

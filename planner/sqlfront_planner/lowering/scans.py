@@ -38,15 +38,33 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     columns = (*scan.columns, *read)
     request = tables.ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
     planned = scan.snapshot.scan(request)
-    # A table of one batch is read by one instance anyway.
-    several = table_rows(scan) > BATCH_ROWS
-    parallel = builder.parallel and several and planned.source.preferred_parallelism != 1
-    vertex = builder.vertex(f"scan {scan.name}", planned.source, parallel=parallel)
+    parallel = _is_parallel(builder, scan, planned)
+    vertex = builder.source(f"scan {scan.name}", planned.source, parallel=parallel)
     builder.resources.update(planned.resources)
     builder.scans.append(ScanVertex(vertex.name, scan.name, scan.snapshot, request))
     where = {column: place for place, column in enumerate(columns)}
     condition = conjunction(tuple(remap(part, where) for part in residual))
-    return Fragment(vertex, parallel), condition
+    placed = planned.placed
+    if placed is None or not parallel:
+        return Fragment(vertex, parallel), condition
+    kept = all(column in where for column in placed.columns)
+    partitioned = tuple(where[column] for column in placed.columns) if kept else None
+    return Fragment(vertex, parallel, partitioned, partitions=placed.count), condition
+
+
+def _is_parallel(builder: Builder, scan: Scan, planned: "tables.ScanPlan") -> bool:
+    """Whether several instances read the table; over several members: on all of them."""
+    rows, single = table_rows(scan), planned.source.preferred_parallelism == 1
+    if not builder.distributed:
+        # A table of one batch is read by one instance anyway.
+        return builder.parallel and rows > BATCH_ROWS and not single
+    match planned.location:
+        case tables.Location.SPREAD:
+            return True
+        case tables.Location.ANYWHERE:
+            return rows > builder.collect_rows and not single
+        case _:
+            return False
 
 
 def lower_rows(
@@ -86,7 +104,7 @@ def lower_filtered_by_keys(
     else:
         builder.to_one(held, vertex, 0)
     builder.keep(source, vertex, 1)
-    result = _projected(Fragment(vertex, source.parallel, source.partitioned), scan.row())
+    result = _projected(replace(source, vertex=vertex, output=0), scan.row())
     return result, replace(held, output=held.output + 1)
 
 

@@ -30,10 +30,11 @@ def lower_sort(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
 
 def _sorted(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
     processor = SortProcessor(plan.keys)
-    if source.parallel and builder.cardinality.rows(plan.input) > PARALLEL_SORT_ROWS:
+    most = builder.collect_rows if builder.distributed else PARALLEL_SORT_ROWS
+    if source.parallel and builder.cardinality.rows(plan.input) > most:
         vertex = builder.vertex("sort", processor, parallel=True)
         builder.keep(source, vertex)
-        return Fragment(vertex, True, source.partitioned, plan.keys)
+        return Fragment(vertex, True, source.partitioned, plan.keys, partitions=source.partitions)
     vertex = builder.vertex("sort", processor, parallel=False)
     builder.to_one(Fragment(source.vertex, source.parallel), vertex)
     return Fragment(vertex, False, None, plan.keys)

@@ -13,11 +13,12 @@ def lower_window(
     too."""
     processor = WindowProcessor(partition, order, plan.calls, plan.schema)
     stays = source.partitioned is not None and set(source.partitioned) <= set(partition)
-    if not source.parallel or not partition or not (stays or builder.exchange):
+    exchange = builder.exchanges(builder.cardinality.rows(plan.input))
+    if not source.parallel or not partition or not (stays or exchange):
         return builder.gather("window", processor, Fragment(source.vertex, source.parallel))
     vertex = builder.vertex("window", processor, parallel=True)
     if stays:
         builder.keep(source, vertex)
-        return Fragment(vertex, True, source.partitioned)
+        return Fragment(vertex, True, source.partitioned, partitions=source.partitions)
     builder.spread(source, vertex, partition)
     return Fragment(vertex, True, partition)
