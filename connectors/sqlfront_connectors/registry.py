@@ -52,4 +52,6 @@ for _format in ("parquet", "csv", "json"):
     register(_format, _files(_format))
 
 register_processor("sqlfront_connectors.memory.scan:MemoryScan")
+register_processor("sqlfront_connectors.memory.share:ShareScan")
+register_processor("sqlfront_connectors.memory.share:StoreShare")
 register_processor("sqlfront_connectors.files.scan:FileScan")

@@ -2,7 +2,14 @@
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import ColumnStatistics, Partitioning, ScanPlan, ScanRequest, TableStatistics
+from sqlfront_connectors.base import (
+    ColumnStatistics,
+    Location,
+    Partitioning,
+    ScanPlan,
+    ScanRequest,
+    TableStatistics,
+)
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processors.range import Range
 from sqlfront_engine.types import BIGINT
@@ -58,7 +65,8 @@ class RangeTable:
         """The numbers, no more than the limit."""
         numbers = self._numbers
         count = len(numbers) if request.limit is None else min(len(numbers), request.limit)
-        return ScanPlan(Range(numbers.start, numbers.step, count, bool(request.columns)))
+        source = Range(numbers.start, numbers.step, count, bool(request.columns))
+        return ScanPlan(source, location=Location.ANYWHERE)
 
     def drop(self) -> None:
         """Nothing to free."""

@@ -12,7 +12,6 @@ from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine.arrays import repeat
-from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.types import physical
@@ -22,7 +21,7 @@ EXPANSION: Final = 3
 
 
 class FileScan(Processor, frozen=True):
-    """Reads the files of the :class:`FileVersion` found as ``context.resources[resource]``.
+    """Reads the files of ``version``, which travels with the plan: every member can read its share of them.
 
     ``columns`` are ordinals of the table (data columns, then partition columns). ``filters`` only skip:
     directories by their values and Parquet row groups by their statistics. Parallel instances take every n-th
@@ -31,18 +30,15 @@ class FileScan(Processor, frozen=True):
 
     cooperative: ClassVar[bool] = False
 
-    resource: str
+    version: FileVersion
     table: str
     columns: tuple[int, ...]
     filters: tuple[EngineExpr, ...] = ()
     limit: int | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
-        version = context.resources[self.resource]
-        if not isinstance(version, FileVersion):
-            raise InternalError(f"{self.resource} is no version of a file table")
         left = self.limit
-        for batch in self._read(version, context):
+        for batch in self._read(self.version, context):
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows

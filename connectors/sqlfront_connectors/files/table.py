@@ -1,19 +1,24 @@
 """File tables: ``CREATE TABLE ... USING parquet|csv|json`` and ``parquet.`path` ``."""
 
 import contextlib
-import itertools
 import os
 import tempfile
 import threading
 import uuid
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableDefinition, TableStatistics
+from sqlfront_connectors.base import (
+    Location,
+    Partitioning,
+    ScanPlan,
+    ScanRequest,
+    TableDefinition,
+    TableStatistics,
+)
 from sqlfront_connectors.files import csv_format, json_format, parquet
 from sqlfront_connectors.files.listing import NULL_DIRECTORY, DataFile, escape, list_files
 from sqlfront_connectors.files.options import check_options
@@ -28,7 +33,6 @@ from sqlfront_engine.expressions import Cast, Column, Expr
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING, is_decimal, is_string
 
-_identities: Final = itertools.count(1)
 #: Names and texts of the partition directories above a file; None = null.
 _Partition = tuple[tuple[str, str | None], ...]
 
@@ -36,9 +40,8 @@ _Partition = tuple[tuple[str, str | None], ...]
 class FileSnapshot:
     """One version of a file table."""
 
-    def __init__(self, name: str, identity: str, version: FileVersion) -> None:
+    def __init__(self, name: str, version: FileVersion) -> None:
         self._name = name
-        self._resource = f"{identity}@{version.number}"
         self.files = version
         self._statistics: TableStatistics | None = None
 
@@ -66,8 +69,8 @@ class FileSnapshot:
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of the files that the filters leave."""
-        source = FileScan(self._resource, self._name, request.columns, request.filters, request.limit)
-        return ScanPlan(source, {self._resource: self.files})
+        source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
+        return ScanPlan(source, location=Location.ANYWHERE)
 
 
 class FileTable:
@@ -76,11 +79,10 @@ class FileTable:
     def __init__(self, name: str, location: str, version: FileVersion, *, managed: bool = False) -> None:
         self.name = name
         self.location = location
-        self._identity = f"{version.format}:{next(_identities)}"
         self._managed = managed
         self._writer = threading.Lock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
-        self._current = FileSnapshot(name, self._identity, version)
+        self._current = FileSnapshot(name, version)
 
     @property
     def schema(self) -> pa.Schema:
@@ -149,7 +151,7 @@ class FileTable:
             last.schema,
             last.options,
         )
-        self._current = FileSnapshot(self.name, self._identity, version)
+        self._current = FileSnapshot(self.name, version)
 
     @property
     def version(self) -> FileVersion:

@@ -13,7 +13,7 @@ from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.partition_values import partition_value
 
 
-class FileVersion(msgspec.Struct, frozen=True, eq=False):
+class FileVersion(msgspec.Struct, frozen=True):
     """``schema`` = ``data_schema`` followed by ``partition_schema`` (logical types)."""
 
     number: int

@@ -37,10 +37,15 @@ class MemoryScan(Processor, frozen=True):
         assert isinstance(segments, tuple)
         if self.key is not None:
             if context.global_index == 0:
-                yield from self._probe(segments)
+                yield from self.found(segments)
             return
+        share, shares = context.global_index, context.total_parallelism
+        yield from self.limited(self.slices(segments, self.partitions, share, shares))
+
+    def limited(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The batches up to the limit."""
         left = self.limit
-        for batch in self._share(segments, context):
+        for batch in batches:
             if left is not None:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
@@ -48,17 +53,22 @@ class MemoryScan(Processor, frozen=True):
             if left == 0:
                 return
 
-    def _share(self, segments: tuple[Segment, ...], context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+    def slices(
+        self, segments: tuple[Segment, ...], partitions: tuple[int, ...] | None, share: int, shares: int
+    ) -> Iterator[pa.RecordBatch]:
+        """The wanted columns of the partitions (None = all) in slices, every ``shares``-th beginning with
+        number ``share``."""
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
-            for start, end in segment.ranges(self.partitions):
+            for start, end in segment.ranges(partitions):
                 for first in range(start, end, BATCH_ROWS):
-                    if number % context.total_parallelism == context.global_index:
+                    if number % shares == share:
                         yield wanted.slice(first, min(BATCH_ROWS, end - first))
                     number += 1
 
-    def _probe(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
+    def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
+        """The wanted columns of the rows with the key."""
         assert self.key is not None
         assert self.partitioning is not None
         literals = [part for part in self.key if isinstance(part, Literal)]

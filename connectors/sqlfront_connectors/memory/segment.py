@@ -26,6 +26,10 @@ _SAMPLE_ROWS: Final = 16_384
 _ROWS_PER_VALUE: Final = 16
 #: ... and its dictionary stays below this.
 _MAX_DICTIONARY: Final = 65_536
+#: Later segments are merged into one when there are more than that many ...
+_MAX_DELTAS: Final = 8
+#: ... or when they hold more than this share of the rows.
+_DELTA_SHARE: Final = 0.25
 #: A column of a segment stays below this, since string offsets have 31 bits.
 _MAX_COLUMN_BYTES: Final = 1 << 30
 
@@ -63,6 +67,18 @@ def build_segments(
         _order(_combine(run, schema), partitioning)
         for run in _runs([batch for batch in batches if batch.num_rows])
     )
+
+
+def merge_deltas(
+    segments: tuple[Segment, ...], schema: pa.Schema, partitioning: Partitioning | None
+) -> tuple[Segment, ...]:
+    """The segments (the first holds most rows, the others were inserted later), as one where the later ones
+    have become many."""
+    deltas = sum(segment.batch.num_rows for segment in segments[1:])
+    rows = sum(segment.batch.num_rows for segment in segments)
+    if len(segments) <= _MAX_DELTAS and deltas <= _DELTA_SHARE * rows:
+        return segments
+    return build_segments([segment.batch for segment in segments], schema, partitioning)
 
 
 def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:

@@ -59,12 +59,19 @@ def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
     return ColumnStatistics(distinct, nulls, minimum, maximum)
 
 
+def has_bounds(data_type: pa.DataType) -> bool:
+    """Whether least and greatest value of a physical type are of use to the planner."""
+    return (
+        pa.types.is_integer(data_type)
+        or pa.types.is_decimal(data_type)
+        or (pa.types.is_temporal(data_type) and not pa.types.is_interval(data_type))
+    )
+
+
 def _bounds(chunks: list[pa.Array]) -> tuple[object, object]:
     """Least and greatest value as Python objects; (None, None) for types without an order here."""
     data_type = chunks[0].type
-    if pa.types.is_nested(data_type) or pa.types.is_boolean(data_type) or pa.types.is_floating(data_type):
-        return None, None
-    if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
+    if not has_bounds(data_type):
         return None, None
     as_integers = pa.types.is_decimal64(data_type) or pa.types.is_duration(data_type)
     comparable = [chunk.view(pa.int64()) if as_integers else chunk for chunk in chunks]

@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from typing import Final
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -12,19 +12,15 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableDefinition,
     TableStatistics,
+    WritableTable,
 )
+from sqlfront_connectors.memory.keys import key_filters
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import Segment, build_segments
+from sqlfront_connectors.memory.segment import Segment, build_segments, merge_deltas
 from sqlfront_connectors.memory.statistics import LazyStatistics
 from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, Parameter
+from sqlfront_engine.expressions import Expr
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
-from sqlfront_engine.types import VOID, is_fractional
-
-#: Deltas are merged into one segment when there are more than that many ...
-_MAX_DELTAS: Final = 8
-#: ... or when they hold more than this share of the rows.
-_DELTA_SHARE: Final = 0.25
 
 _identities = itertools.count(1)
 
@@ -66,11 +62,11 @@ class MemorySnapshot:
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The conjuncts that give the whole clustering key, or none."""
-        return self._key_filters(filters)[0]
+        return key_filters(self._partitioning, filters)[0]
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of the segments, by key where the filters give it."""
-        _, key = self._key_filters(request.filters)
+        _, key = key_filters(self._partitioning, request.filters)
         placed = self._partitioning
         source = MemoryScan(
             self._resource,
@@ -82,38 +78,6 @@ class MemorySnapshot:
             request.limit,
         )
         return ScanPlan(source, {self._resource: self.segments})
-
-    def _key_filters(self, filters: tuple[Expr, ...]) -> tuple[tuple[Expr, ...], tuple[Expr, ...] | None]:
-        """The conjuncts ``column = constant`` and ``column IS NULL`` that cover the clustering key, and the
-        constants in key order; a void one stands for IS NULL.
-
-        Float keys are left to the filter (NaN and -0.0 have several representations).
-        """
-        if self._partitioning is None:
-            return (), None
-        found: dict[int, tuple[Expr, Expr]] = {}
-        for conjunct in filters:
-            match conjunct:
-                case (
-                    Call(
-                        function="equal",
-                        arguments=(Column() as column, (Literal() | Parameter()) as constant),
-                    )
-                    | Call(
-                        function="equal",
-                        arguments=((Literal() | Parameter()) as constant, Column() as column),
-                    )
-                ) if not is_fractional(column.type):
-                    found.setdefault(column.ordinal, (conjunct, constant))
-                case Call(function="is_null", arguments=(Column() as column,)):
-                    found.setdefault(column.ordinal, (conjunct, Literal(VOID, None)))
-                case _:
-                    pass
-        try:
-            pairs = [found[ordinal] for ordinal in self._partitioning.columns]
-        except KeyError:
-            return (), None
-        return tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
 
 
 class MemoryTable:
@@ -161,19 +125,13 @@ class MemoryTable:
         added = build_segments(batches, self._schema, self._partitioning)
         with self._writer:
             present = () if overwrite else self._current.segments
-            self._current = self._next(self._merged(present + added))
+            merged = merge_deltas(present + added, self._schema, self._partitioning)
+            self._current = self._next(merged)
         return sum(segment.batch.num_rows for segment in added)
 
     def _next(self, segments: tuple[Segment, ...]) -> MemorySnapshot:
         version = self._current.version + 1
         return MemorySnapshot(self.name, self._schema, self._partitioning, segments, self._identity, version)
-
-    def _merged(self, segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        deltas = sum(segment.batch.num_rows for segment in segments[1:])
-        rows = sum(segment.batch.num_rows for segment in segments)
-        if len(segments) <= _MAX_DELTAS and deltas <= _DELTA_SHARE * rows:
-            return segments
-        return build_segments([segment.batch for segment in segments], self._schema, self._partitioning)
 
 
 class MemoryWrite:
@@ -197,15 +155,23 @@ class MemoryWrite:
         self._batches.clear()
 
 
+#: Makes an empty memory table of that name, schema and partitioning.
+MakeTable = Callable[[str, pa.Schema, Partitioning | None], WritableTable]
+
+
 class MemoryConnector:
-    """``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``."""
+    """``USING memory [CLUSTERED BY (k, ...) [INTO n BUCKETS]]``. ``make`` makes the tables: in this process
+    unless it says otherwise."""
+
+    def __init__(self, make: MakeTable = MemoryTable) -> None:
+        self._make = make
 
     @property
     def format(self) -> str:
         """``memory``."""
         return "memory"
 
-    def create(self, definition: TableDefinition) -> MemoryTable:
+    def create(self, definition: TableDefinition) -> WritableTable:
         """An empty table; refuses what a memory table has no use for."""
         if definition.schema is None:
             raise ProgrammingError(f"table {definition.name}: USING memory needs columns or AS SELECT")
@@ -215,7 +181,7 @@ class MemoryConnector:
             raise ProgrammingError(
                 f"table {definition.name}: memory tables are placed by CLUSTERED BY, not PARTITIONED BY"
             )
-        return MemoryTable(definition.name, definition.schema, partitioning_of(definition))
+        return self._make(definition.name, definition.schema, partitioning_of(definition))
 
 
 def partitioning_of(definition: TableDefinition) -> Partitioning | None:

@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import types
 import typing
+from collections.abc import Mapping
 from enum import Enum
 
 import msgspec
@@ -47,6 +48,7 @@ EXAMPLES: dict[object, object] = {
     WindowCall: WindowCall("lag", (EXPRESSION,), DATE, Frame(FrameUnit.ROWS, -1, None)),
     EngineExpr: EXPRESSION,
     Expr: EXPRESSION,
+    Mapping[str, str]: {"header": "true"},
 }
 
 

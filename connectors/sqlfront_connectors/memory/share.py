@@ -1,0 +1,87 @@
+"""What runs on every member for a spread table: reading its share of a version, and making that of a new
+one."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.scan import MemoryScan
+from sqlfront_connectors.memory.segment import Segment, build_segments, merge_deltas
+from sqlfront_connectors.memory.share_statistics import report
+from sqlfront_connectors.memory.store import Share, share_of, store_of
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+
+
+class ShareScan(MemoryScan, frozen=True):
+    """A :class:`MemoryScan` of the member's share.
+
+    Every instance reads the rows of its own partitions if the table is partitioned; else instances take
+    every n-th batch of the share. OperationalError with SQLSTATE 40001 if the version isn't there any more,
+    or the members have other partitions than when it was made.
+    """
+
+    def run(self, context: ProcessorContext) -> Steps:
+        share = share_of(context, self.resource, self.table)
+        if self.key is not None:
+            if context.local_index == 0:
+                yield from self.found(share.segments)
+            return
+        yield from self.limited(self._own(share, context))
+
+    def _own(self, share: Share, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+        index, count = context.local_index, context.local_parallelism
+        if self.partitioning is None:
+            return self.slices(share.segments, None, index, count)
+        if self.partitions is not None:
+            wanted: tuple[int, ...] = self.partitions[index::count]
+        elif self.partitioning[1] != context.partition_count:
+            # Rows are on the member of their key in the job's partitions; here they lie by the table's own.
+            wanted = tuple(range(index, self.partitioning[1], count))
+        elif share.partitions[index::count] != context.partitions:
+            raise OperationalError(
+                f"`{self.table}` was written for other members than there are now; run the query again",
+                sqlstate="40001",
+            )
+        elif count == 1:
+            return self.slices(share.segments, None, 0, 1)
+        else:
+            wanted = context.partitions
+        return self.slices(share.segments, wanted, 0, 1)
+
+
+class StoreShare(Processor, frozen=True):
+    """Makes the member's share of the version ``key`` of a table, with all rows of the input: behind those of
+    the version ``base``, or alone (None). Nobody sees it before the version is published elsewhere.
+
+    ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
+    :func:`~sqlfront_connectors.memory.share_statistics.report` about the new rows. To be run with one
+    instance on each member.
+    """
+
+    cooperative: ClassVar[bool] = False
+
+    table: str
+    key: str
+    base: str | None
+    schema: pa.Schema
+    partitioning: tuple[tuple[int, ...], int] | None = None
+
+    def run(self, context: ProcessorContext) -> Steps:
+        present: Sequence[Segment] = ()
+        if self.base is not None:
+            present = share_of(context, self.base, self.table).segments
+        batches: list[pa.RecordBatch] = []
+        while (batch := (yield Take(0))) is not None:
+            context.memory.charge(batch.nbytes)
+            batches.append(batch)
+        partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
+        added = build_segments(batches, self.schema, partitioning)
+        segments = merge_deltas((*present, *added), self.schema, partitioning)
+        store_of(context).stage(self.key, Share(segments, context.partitions))
+        yield report([segment.batch for segment in added], self.schema)
+
+    def describe(self) -> str:
+        return f"StoreShare: {self.table}"

@@ -1,0 +1,152 @@
+"""Statistics of spread tables: what each member says of its share, as a row, and what follows for all rows.
+
+The row has the numbers of rows and bytes, and for each column of the table its distinct values, nulls, least
+and greatest value, the latter two in the column's own type (or void where they have no order).
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatistics
+from sqlfront_connectors.memory.statistics import column_statistics, has_bounds
+from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.types import BIGINT, VOID, physical
+
+_FIXED: Final = (("rows", BIGINT), ("size", BIGINT))
+_NOTHING: Final = ColumnStatistics(distinct=0, nulls=0)
+
+
+class ShareStatistics(msgspec.Struct, frozen=True):
+    """Rows, bytes and columns (in the table's order) of a set of rows."""
+
+    rows: int
+    size: int
+    columns: tuple[ColumnStatistics, ...]
+
+
+def report_schema(table: pa.Schema) -> pa.Schema:
+    """The schema of the row that tells of a share of a table with that schema."""
+    fields = [pa.field(name, kind) for name, kind in _FIXED]
+    for number, field in enumerate(table):
+        bound = field.type if has_bounds(physical(field.type)) else VOID
+        fields += [
+            pa.field(f"distinct {number}", BIGINT),
+            pa.field(f"nulls {number}", BIGINT),
+            pa.field(f"minimum {number}", bound),
+            pa.field(f"maximum {number}", bound),
+        ]
+    return pa.schema(fields)
+
+
+def report(batches: Sequence[pa.RecordBatch], table: pa.Schema) -> pa.RecordBatch:
+    """The row about these batches, which are stored ones."""
+    values: list[object] = [
+        sum(batch.num_rows for batch in batches),
+        sum(batch.nbytes for batch in batches),
+    ]
+    for number in range(len(table)):
+        column = column_statistics([batch.column(number) for batch in batches])
+        values += [column.distinct, column.nulls, column.minimum, column.maximum]
+    schema = report_schema(table)
+    arrays = [from_values([value], physical(field.type)) for value, field in zip(values, schema, strict=True)]
+    return make_batch(arrays, schema.names, 1)
+
+
+def read_reports(batches: Iterable[pa.RecordBatch]) -> list[ShareStatistics]:
+    """What the rows of :func:`report` say."""
+    found = []
+    for batch in batches:
+        for row in zip(*(to_python(column) for column in batch.columns), strict=True):
+            rows, size, *rest = row
+            columns = tuple(ColumnStatistics(*rest[start : start + 4]) for start in range(0, len(rest), 4))
+            found.append(ShareStatistics(rows, size, columns))
+    return found
+
+
+def nothing(width: int) -> ShareStatistics:
+    """The statistics of no rows."""
+    return ShareStatistics(0, 0, (_NOTHING,) * width)
+
+
+def merged(
+    parts: Sequence[ShareStatistics], width: int, partitioning: Partitioning | None
+) -> ShareStatistics:
+    """The statistics of all rows of the parts, which were placed by ``partitioning`` or at random."""
+    parts = [part for part in parts if part.rows]
+    if not parts:
+        return nothing(width)
+    rows = sum(part.rows for part in parts)
+    size = sum(part.size for part in parts)
+    key = partitioning.columns[0] if partitioning is not None and len(partitioning.columns) == 1 else None
+    columns = tuple(
+        _merged_column([(part.rows, part.columns[number]) for part in parts], apart=number == key)
+        for number in range(width)
+    )
+    return ShareStatistics(rows, size, columns)
+
+
+def appended(base: ShareStatistics, added: ShareStatistics) -> ShareStatistics:
+    """The statistics after an insert. Some of the new rows' values may have been there before."""
+    if not base.rows or not added.rows:
+        return added if not base.rows else base
+    columns = tuple(
+        _merged_column([(base.rows, before), (added.rows, after)], apart=False)
+        for before, after in zip(base.columns, added.columns, strict=True)
+    )
+    return ShareStatistics(base.rows + added.rows, base.size + added.size, columns)
+
+
+def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableStatistics:
+    """The same for the planner."""
+    return TableStatistics(
+        statistics.rows, statistics.size, dict(zip(schema.names, statistics.columns, strict=True))
+    )
+
+
+def _merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
+    """Of (rows, statistics); ``apart``: no value is in two parts."""
+    counts = [(rows - (column.nulls or 0), column.distinct or 0) for rows, column in parts]
+    distinct = sum(values for _, values in counts) if apart else _distinct(counts)
+    columns = [column for _, column in parts]
+    minimum = _extreme(min, [column.minimum for column in columns])
+    maximum = _extreme(max, [column.maximum for column in columns])
+    if isinstance(minimum, int) and isinstance(maximum, int):
+        distinct = min(distinct, maximum - minimum + 1)
+    return ColumnStatistics(distinct, sum(column.nulls or 0 for column in columns), minimum, maximum)
+
+
+def _extreme(choose: Callable[..., object], values: list[object]) -> object:
+    known = [value for value in values if value is not None]
+    return choose(known) if known else None
+
+
+def _distinct(parts: list[tuple[int, int]]) -> int:
+    """Distinct values among the rows of parts of (rows, distinct values) that are random samples of one
+    whole.
+
+    Of D values, n rows drawn at random show D (1 - exp(-n / D)): D follows from what the parts show on
+    average, and what all rows show from D.
+    """
+    parts = [(rows, values) for rows, values in parts if rows]
+    most, least = sum(values for _, values in parts), max((values for _, values in parts), default=0)
+    if len(parts) < 2 or most == least:
+        return least
+    total = sum(rows for rows, _ in parts)
+    shown = most / len(parts)
+    rows = total / len(parts)
+    if shown >= 0.98 * rows:
+        return most
+
+    low, high = shown, shown * 1e6
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        if middle * -math.expm1(-rows / middle) < shown:
+            low = middle
+        else:
+            high = middle
+    return round(min(most, max(least, low * -math.expm1(-total / low))))

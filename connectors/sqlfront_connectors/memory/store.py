@@ -1,0 +1,80 @@
+"""A member's shares of the memory tables that are spread over all members."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_engine.errors import InternalError, OperationalError
+from sqlfront_engine.processor import ProcessorContext
+
+#: The resource under which a member's processors find its store.
+STORE: Final = "memory:store"
+
+
+class Share(msgspec.Struct, frozen=True):
+    """What one member has of one version of a table. ``partitions``: those that the member had when the share
+    was made, of which it holds all rows."""
+
+    segments: tuple[Segment, ...]
+    partitions: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(segment.batch.num_rows for segment in self.segments)
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return sum(segment.batch.nbytes for segment in self.segments)
+
+
+class TableStore(Mapping[str, object]):
+    """All shares of one member by the key of their table's version; as a mapping it is what the member's
+    processors find them in, and the store itself as :data:`STORE`.
+
+    A share appears as a whole and never changes. Safe to use from several threads.
+    """
+
+    def __init__(self) -> None:
+        self._shares: dict[str, Share] = {}
+
+    def stage(self, key: str, share: Share) -> None:
+        """Keep the share of a version that nobody knows of yet."""
+        if self._shares.setdefault(key, share) is not share:
+            raise InternalError(f"there is a share {key} already")
+
+    def free(self, key: str) -> None:
+        """Forget a share; those who read it keep what they hold. Without effect if there is none."""
+        self._shares.pop(key, None)
+
+    def __getitem__(self, key: str) -> object:
+        return self if key == STORE else self._shares[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((STORE, *tuple(self._shares)))
+
+    def __len__(self) -> int:
+        return len(self._shares) + 1
+
+
+def store_of(context: ProcessorContext) -> TableStore:
+    """The store of the member on which a processor runs."""
+    store = context.resources.get(STORE)
+    if not isinstance(store, TableStore):
+        raise InternalError("this member has no store for tables")
+    return store
+
+
+def share_of(context: ProcessorContext, key: str, table: str) -> Share:
+    """The member's share of a table's version; OperationalError with SQLSTATE 40001 if it isn't there any
+    more."""
+    share = context.resources.get(key)
+    if not isinstance(share, Share):
+        raise OperationalError(
+            f"the version of `{table}` that the query was planned for is gone; run the query again",
+            sqlstate="40001",
+        )
+    return share
