@@ -16,7 +16,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports oracle bench clean
+.PHONY: help demo test check lint format types imports oracle soak bench clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs J
 	@$(BIN)/python demo/prepare.py
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
+
+soak: $(DEV_READY)  ## Ten thousand seeds of random jobs and faults on simulated members
+	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

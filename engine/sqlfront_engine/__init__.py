@@ -27,7 +27,9 @@ To be read in this order:
 * **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
   :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another,
   :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what a job did.
-* **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still.
+* **Several members.** :mod:`.members` (light jobs, their coordinator and participants), :mod:`.codec` (what
+  travels), :mod:`.network` (how).
+* **Testing them.** :mod:`.testing`: the simulation of a cluster in one thread under a seed, the hostile harness for processors, a clock that stands still.
 
 What holds everywhere:
 

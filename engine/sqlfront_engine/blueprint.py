@@ -69,7 +69,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     partitions: tuple[int, ...] = ()
     sends: Stream | None = None
     receives: Stream | None = None
-    window_multiplier: int = _DEFAULT_CONFIG.receive_window_multiplier
+    config: EdgeConfig = _DEFAULT_CONFIG
     inputs: tuple[InputWiring, ...] = ()
     outputs: tuple[OutputWiring, ...] = ()
     #: The only queue of all inputs or outputs, if there is exactly one: the common case, made quick.
@@ -214,11 +214,11 @@ class _Drawing:
                 self._outputs[receiver][0] = self._wiring(edge, reach, queues, len(targets), remote=False)
 
     def _add_end(self, edge: Edge, stream: Stream, *, sends: bool) -> int:
-        multiplier = (edge.config or _DEFAULT_CONFIG).receive_window_multiplier
+        config = edge.config or _DEFAULT_CONFIG
         name = f"{edge} {'to' if sends else 'from'} {stream.member}"
         if sends:
-            return self._add_place(Place(name=name, vertex=-1, sends=stream))
-        return self._add_place(Place(name=name, vertex=-1, receives=stream, window_multiplier=multiplier))
+            return self._add_place(Place(name=name, vertex=-1, sends=stream, config=config))
+        return self._add_place(Place(name=name, vertex=-1, receives=stream, config=config))
 
     def _link(
         self, edge: Edge, producer: int, targets: Sequence[int], incoming: list[list[int]]

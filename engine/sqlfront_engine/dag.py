@@ -108,6 +108,8 @@ class EdgeConfig(msgspec.Struct, frozen=True):
     packet_size_limit: int = 16_384
     #: How many times what it handles in one flow-control period a receiver lets its sender run ahead.
     receive_window_multiplier: int = 3
+    #: Bytes that may be under way between two members before anything was consumed.
+    receive_window: int = 8 * 1024 * 1024
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

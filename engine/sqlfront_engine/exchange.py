@@ -18,8 +18,6 @@ import pyarrow as pa
 
 from sqlfront_engine.queues import NOTHING, Polled, Wakeable
 
-#: Bytes that a sender may have under way before it hears anything.
-INITIAL_WINDOW: Final = 8 * 1024 * 1024
 #: Seconds between two looks at the rate of consumption.
 FLOW_CONTROL_PERIOD: Final = 0.1
 
@@ -63,7 +61,7 @@ class RemoteOutput:
 
     __slots__ = ("_limit", "_sent", "_stream", "_wire", "abandoned", "finished", "producer")
 
-    def __init__(self, wire: Wire, stream: Stream, window: int = INITIAL_WINDOW) -> None:
+    def __init__(self, wire: Wire, stream: Stream, window: int) -> None:
         self._wire = wire
         self._stream = stream
         self._limit = window
@@ -122,7 +120,7 @@ class RemoteInput:
         "consumer",
     )
 
-    def __init__(self, wire: Wire, stream: Stream, multiplier: int, window: int = INITIAL_WINDOW) -> None:
+    def __init__(self, wire: Wire, stream: Stream, multiplier: int, window: int) -> None:
         self._wire = wire
         self._stream = stream
         self._multiplier = multiplier

@@ -12,7 +12,7 @@ from sqlfront_engine.execution_plan import ExecutionPlan
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.placement import EMBEDDED
-from sqlfront_engine.queues import NOTHING, BatchQueue
+from sqlfront_engine.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
 from sqlfront_engine.tasklet import Tasklet
 
@@ -58,11 +58,11 @@ class Execution:
         self._tasklets: Sequence[Tasklet] = ()
         #: Whether somebody is to read a result.
         self.has_result = False
-        self._is_distributed = False
         # None once it is read to its end, so that no cycle keeps an ended job alive.
         self._result: BatchQueue | None = None
-        # Tasklets that have not ended, and other things that the end waits for.
-        self._remaining = 0
+        # Tasklets that have not ended (one more until all have been started), and other things that the end
+        # waits for.
+        self._remaining = 1
         self._held = 0
         self._has_ended = False
         self._stopped_as: JobStatus | None = None
@@ -120,9 +120,7 @@ class Execution:
         self._tasklets = plan.tasklets
         self._result = plan.result
         self.has_result = plan.result is not None
-        self._is_distributed = bool(plan.inputs or plan.outputs)
-        # One more than there are, until all have been started.
-        self._remaining = len(plan.tasklets) + 1
+        self._remaining += len(plan.tasklets)
 
     def _started_all(self) -> None:
         self._count_down()
@@ -239,6 +237,18 @@ class Execution:
         self.wait()
         return None
 
+    def poll_batch(self) -> Polled:
+        """What :meth:`next_batch` would give now."""
+        if self._result is not None and not self._stopping:
+            batch = self._result.poll()
+            if batch is not None:
+                return batch
+            self._result = None
+        if not self._has_ended:
+            return NOTHING
+        self._raise_failure()
+        return None
+
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the end; raises what the job failed with. False: it still runs after ``timeout``
         seconds."""
@@ -246,11 +256,14 @@ class Execution:
             self._run_out(self._runner)
         elif not self._await_end(timeout):
             return False
+        self._raise_failure()
+        return True
+
+    def _raise_failure(self) -> None:
         if self.error is not None:
             raise self.error
         if self._stopped_as is not None:
             raise _stopped_error(self._stopped_as, self._timeout)
-        return True
 
     def _await_end(self, timeout: float | None) -> bool:
         """Wait for the last tasklet on its thread; False after ``timeout`` seconds."""
@@ -266,9 +279,7 @@ class Execution:
     def _fail_if_stuck(self) -> None:
         """End a job on threads in which every tasklet waits for another one, as producers of a diamond over
         queues that are too small for it do. One that has edges to other members may wait for these."""
-        if self._is_distributed:
-            return
-        if self._held:  # another member can let them go on
+        if self._held:
             return
         unread = self._result is not None and len(self._result) > 0
         calls = self._calls_while_blocked()

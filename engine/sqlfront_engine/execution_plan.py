@@ -115,14 +115,16 @@ def plan_execution(
     for tasklet, place in zip(tasklets, blueprint.places, strict=True):
         if place.receives is not None:
             assert here.wire is not None
-            remote = RemoteInput(here.wire, place.receives, place.window_multiplier)
+            remote = RemoteInput(
+                here.wire, place.receives, place.config.receive_window_multiplier, place.config.receive_window
+            )
             remote.consumer = tasklet
             inputs[place.receives] = remote
             tasklet.connect((remote,), remote, _output(place.outputs, queues))
             continue
         if place.sends is not None:
             assert here.wire is not None
-            sender = outputs[place.sends] = RemoteOutput(here.wire, place.sends)
+            sender = outputs[place.sends] = RemoteOutput(here.wire, place.sends, place.config.receive_window)
             sender.producer = tasklet
             output: Output = sender
         elif place.lone_output is not None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
+from sqlfront_engine.queues import Polled
 
 
 class LightJob:
@@ -38,6 +39,11 @@ class LightJob:
             raise InterfaceError("the result of a job can be read only once")
         self._read = True
         return ResultReader(self)
+
+    def poll(self) -> Polled:
+        """The next batch of a job on threads, None after the last, NOTHING if there is none yet; once the job
+        has ended otherwise, raises what :meth:`join` does. For those who must not wait."""
+        return self._execution.poll_batch()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until every tasklet has ended. False: the job still runs after ``timeout`` seconds.

@@ -24,9 +24,10 @@ def all_classes(kind: type[Error]) -> set[type[Error]]:
 
 @pytest.mark.parametrize("kind", sorted(all_classes(Error), key=lambda kind: kind.__name__))
 def test_every_class_comes_back(kind: type[Error]) -> None:
+    """One that another room has for itself comes back as the class of the hierarchy that it is one of."""
     back = travelled(kind("so it is"))
 
-    assert type(back) is kind
+    assert type(back) is next(base for base in kind.__mro__ if base.__module__ == Error.__module__)
     assert str(back) == "so it is"
 
 

@@ -1,0 +1,7 @@
+"""Members of a cluster, and the light jobs that they run together.
+
+In: a DAG, submitted to any member. Out: the same rows as from one member. The member that it was submitted
+to coordinates it: it chooses the participants and sends each of them one init, and their answers are the end.
+Reading order: ``messages`` (what is said), ``member_list``, ``member`` (who hears it, and every race between
+messages), ``coordination`` and ``participation`` (a job from both sides), ``wire`` (its data).
+"""

@@ -1,0 +1,462 @@
+"""A member of the cluster: takes part in light jobs, and coordinates those that are submitted to it.
+
+Everything here happens because a message has come, a timer has fired or somebody has submitted a job;
+nothing waits. Messages of one peer come one after the other, those of several at the same time.
+
+What can cross on the way, and what becomes of it:
+
+* Data before its job's init is kept, and handed over by the init; after :data:`NEVER_INITIALISED` seconds
+  without one it is dropped.
+* Data after a job has failed or was cancelled here is recognised for :data:`FAILED_MEMORY` seconds by the
+  job's id; what comes later counts as data before init. After a job that ended well there is none, since its
+  end waits for the ends of all streams.
+* A job that begins here after its coordinator has ended it (the terminate overtook the init, or got lost) is
+  found by the checker, which asks the coordinators of the jobs at hand once a second.
+"""
+
+import logging
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from threading import Lock
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_engine import codec
+from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
+from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD
+from sqlfront_engine.execution import Execution
+from sqlfront_engine.execution_plan import Member as Here
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.members.coordination import Coordination
+from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.members.messages import (
+    Acknowledge,
+    CancelJob,
+    CheckJobs,
+    Completed,
+    Data,
+    Init,
+    InputClosed,
+    JobSummary,
+    Terminate,
+    UnknownJobs,
+)
+from sqlfront_engine.members.participation import Early, Participation
+from sqlfront_engine.members.wire import JobWire
+from sqlfront_engine.network.transport import Body, Peer, Transport
+from sqlfront_engine.placement import Placement, demands_of, place, vertex_members
+from sqlfront_engine.processor import NO_RESOURCES
+
+#: Seconds between two looks at the jobs here.
+CHECK_PERIOD: Final = 1.0
+#: Seconds for which data waits for its job's init.
+NEVER_INITIALISED: Final = 300.0
+#: Seconds for which the ids of failed and cancelled jobs are remembered.
+FAILED_MEMORY: Final = 5.0
+#: Job ids are random, so that all members can make them.
+JOB_ID_BITS: Final = 62
+
+logger = logging.getLogger(__name__)
+
+
+class MemberStatistics(msgspec.Struct, frozen=True):
+    """A member now: its connections, the jobs that it takes part in and coordinates, those that sent data
+    before their init, and remembered ids."""
+
+    peers: tuple[str, ...]
+    participations: int
+    coordinations: int
+    early: int
+    failed: int
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left of any job."""
+        return not (self.participations or self.coordinations or self.early)
+
+
+class Member:
+    """See the module's docstring. ``resources`` are this member's own objects for the processors of jobs, by
+    key, such as its share of tables."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        transport: Transport,
+        members: MemberList,
+        resources: Mapping[str, object] = NO_RESOURCES,
+    ) -> None:
+        self.engine = engine
+        self.name = transport.name
+        self.members = members
+        self.peers: dict[str, Peer] = {}
+        self._transport = transport
+        self._clock = engine.clock
+        self._resources = resources
+        # Guards the following; held for looking and changing only.
+        self._lock = Lock()
+        self._participations: dict[int, Participation] = {}
+        self._coordinations: dict[int, Coordination] = {}
+        self._early: dict[int, Early] = {}
+        self._failed: dict[int, float] = {}
+        # Ids whose init is being worked on.
+        self._reserved: set[int] = set()
+        self._checking = self._adapting = False
+        transport.start(self)
+
+    # ---- coordinating
+
+    def submit(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
+        """Run a DAG as a light job on the members that it needs, coordinated here; see
+        :meth:`~sqlfront_engine.coordinator.Engine.run`.
+
+        OperationalError if no member is left, or one that the DAG names isn't there.
+        """
+        return self.coordinate(secrets.randbits(JOB_ID_BITS), dag, config)
+
+    def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
+        """The same for a job whose id, unique in the cluster, was chosen before."""
+        dag.lock()
+        members = self.members
+        demands = dag.derive(demands_of, demands_of)
+        placement = place(
+            demands,
+            members.owners,
+            members.data_members,
+            self.name,
+            config.required_partitions,
+            config.required_members,
+        )
+        others = tuple(name for name in participants(dag, placement) if name != self.name)
+        execution = self.engine.execution(number, config, self.name)
+        coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
+        participation = self._participate(execution, dag, config, placement, self.name)
+        with self._lock:
+            self._register(participation)
+            self._coordinations[number] = coordination
+        coordination.begin(
+            Init(
+                number,
+                members.version,
+                codec.encode_dag(dag) if others else b"",
+                placement,
+                config.settings,
+                config.partition_count,
+                config.parallelism,
+                config.memory_limit,
+                config.inline,
+                config.statistics,
+            )
+        )
+        participation.start(self._coordinated_ended)
+        participation.check_connected(self.peers)
+        self._watch()
+        return LightJob(execution)
+
+    def _coordinated_ended(self, execution: Execution) -> None:
+        with self._lock:
+            self._forget(execution)
+            self._forget_coordination(execution.id)
+
+    def _forget_coordination(self, number: int) -> None:
+        """With the lock held: drop what is over; a job that failed here may still wait for answers."""
+        coordination = self._coordinations.get(number)
+        if coordination is not None and coordination.over and number not in self._participations:
+            del self._coordinations[number]
+
+    def cancel(self, number: int) -> bool:
+        """Cancel a job that is coordinated here; False if there is none of that id."""
+        coordination = self._coordinations.get(number)
+        if coordination is not None:
+            coordination.execution.stop(JobStatus.CANCELLED)
+        return coordination is not None
+
+    def jobs(self) -> tuple[JobSummary, ...]:
+        """The light jobs that are coordinated here and run."""
+        with self._lock:
+            running = tuple(self._coordinations.values())
+        return tuple(job.summary() for job in running if job.execution.status is JobStatus.RUNNING)
+
+    # ---- taking part
+
+    def _participate(
+        self, execution: Execution, dag: DAG, config: JobConfig, placement: Placement, coordinator: str
+    ) -> Participation:
+        wire = JobWire(execution.id, dict(self.peers), by_reference=self._transport.by_reference)
+        resources = _Chain(config.resources, self._resources) if config.resources else self._resources
+        here = Here(self.name, placement, wire)
+        return Participation(
+            self.engine, execution, dag, replace(config, resources=resources), here, coordinator
+        )
+
+    def _register(self, participation: Participation) -> None:
+        """With the lock held: from now on data goes to the job; what came before does so now."""
+        number = participation.execution.id
+        if number in self._participations:
+            raise InterfaceError(f"there is a job {number} already")
+        self._participations[number] = participation
+        early = self._early.pop(number, None)
+        for sender, message, body in early.data if early is not None else ():
+            participation.data(sender, message, body)
+
+    def _init(self, peer: Peer, message: Init) -> None:
+        try:
+            participation = self._begin(peer, message)
+        except Error as error:
+            record = codec.ErrorData.of(error)
+            peer.send(Completed(message.job, JobStatus.FAILED, record))
+            return
+        participation.start(lambda execution: self._participation_ended(peer, message, execution))
+        participation.check_connected(self.peers)
+        if participation.inline:
+            participation.execution.pump()
+        self._watch()
+
+    def _begin(self, peer: Peer, message: Init) -> Participation:
+        with self._lock:
+            if message.job in self._participations or message.job in self._reserved:
+                raise InterfaceError(f"there is a job {message.job} already")
+            self._reserved.add(message.job)
+        try:
+            if message.list_version != self.members.version:
+                raise topology_changed(message.list_version, self.members.version)
+            if self.name not in message.placement.participants:
+                raise InternalError(f"member {self.name} isn't among the job's participants")
+            config = JobConfig(
+                settings=message.settings,
+                memory_limit=message.memory_limit,
+                inline=message.inline,
+                parallelism=message.parallelism,
+                partition_count=message.partition_count,
+                statistics=message.statistics,
+            )
+            execution = self.engine.execution(message.job, config, self.name)
+            dag = codec.decode_dag(message.dag, authenticated=True)
+            participation = self._participate(execution, dag, config, message.placement, peer.name)
+            with self._lock:
+                self._register(participation)
+            return participation
+        except Error:
+            with self._lock:  # what the others send to it won't be taken by anybody
+                self._early.pop(message.job, None)
+                self._failed[message.job] = self._clock.now()
+            self._watch()
+            raise
+        finally:
+            with self._lock:
+                self._reserved.discard(message.job)
+
+    def _participation_ended(self, peer: Peer, message: Init, execution: Execution) -> None:
+        with self._lock:
+            self._forget(execution)
+        record = None if execution.error is None else codec.ErrorData.of(execution.error)
+        tasklets = execution.statistics().tasklets if message.statistics else ()
+        peer.send(Completed(message.job, execution.status, record, tasklets))
+
+    def _forget(self, execution: Execution) -> None:
+        """With the lock held: the job has ended here. If not by itself, more may be on its way."""
+        self._participations.pop(execution.id, None)
+        if execution.status is not JobStatus.COMPLETED:
+            self._failed[execution.id] = self._clock.now()
+
+    def _data(self, peer: Peer, message: Data, body: Body) -> None:
+        with self._lock:
+            participation = self._participations.get(message.job)
+            if participation is None and message.job not in self._failed:
+                early = self._early.get(message.job)
+                if early is None:
+                    early = self._early[message.job] = Early(self._clock.now(), [])
+                early.data.append((peer.name, message, body))
+        if participation is None:
+            self._watch()
+            return
+        participation.data(peer.name, message, body)
+        self._pump(participation)
+
+    def _pump(self, participation: Participation) -> None:
+        """Run an inline job on; one that is coordinated here is run by its reader."""
+        if participation.inline and participation.coordinator != self.name:
+            participation.execution.pump()
+
+    def _terminate(self, peer: Peer, message: Terminate) -> None:
+        with self._lock:
+            participation = self._participations.get(message.job)
+            if participation is None and self._early.pop(message.job, None) is not None:
+                self._failed[message.job] = self._clock.now()
+        if participation is not None and participation.coordinator == peer.name:
+            participation.execution.stop(JobStatus.CANCELLED)
+
+    # ---- the transport's calls
+
+    def connected(self, peer: Peer) -> None:
+        """A member can be talked to."""
+        self.peers[peer.name] = peer
+
+    def disconnected(self, peer: Peer, reason: str) -> None:
+        """The connection to a member is lost, and with it whatever was under way."""
+        if self.peers.get(peer.name) is peer:
+            del self.peers[peer.name]
+        with self._lock:
+            coordinations = tuple(self._coordinations.items())
+            participations = tuple(self._participations.values())
+        for number, coordination in coordinations:
+            coordination.lost(peer.name)
+            with self._lock:
+                self._forget_coordination(number)
+        for participation in participations:
+            participation.lost(peer.name)
+
+    def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
+        """A message of a peer; see :mod:`sqlfront_engine.members.messages`."""
+        match message:
+            case Init():
+                self._init(peer, message)
+            case Data():
+                self._data(peer, message, body)
+            case Completed():
+                coordination = self._coordinations.get(message.job)
+                if coordination is not None:
+                    coordination.completed(peer.name, message)
+                    with self._lock:
+                        self._forget_coordination(message.job)
+            case Acknowledge():
+                participation = self._participations.get(message.job)
+                if participation is not None:
+                    participation.acknowledged(peer.name, message)
+                    self._pump(participation)
+            case InputClosed():
+                participation = self._participations.get(message.job)
+                if participation is not None:
+                    participation.input_closed(peer.name, message)
+                    self._pump(participation)
+            case Terminate():
+                self._terminate(peer, message)
+            case CheckJobs():
+                unknown = tuple(number for number in message.jobs if not self._knows(number))
+                if unknown:
+                    peer.send(UnknownJobs(unknown))
+            case UnknownJobs():
+                self._stop_unknown(peer.name, message.jobs)
+            case CancelJob():
+                self.cancel(message.job)
+            case _:
+                logger.warning("%s sent %s, which nobody takes", peer.name, type(message).__name__)
+
+    # ---- time
+
+    def _watch(self) -> None:
+        """Have the checks made as long as there is something to check; silent otherwise."""
+        with self._lock:
+            check = not self._checking and self._has_jobs()
+            adapt = not self._adapting and any(each.has_streams for each in self._participations.values())
+            self._checking |= check
+            self._adapting |= adapt
+        if check:
+            self._clock.call_at(self._clock.now() + CHECK_PERIOD, self._check)
+        if adapt:
+            self._clock.call_at(self._clock.now() + FLOW_CONTROL_PERIOD, self._adapt)
+
+    def _has_jobs(self) -> bool:
+        return bool(self._participations or self._early or self._failed)
+
+    def _adapt(self) -> None:
+        with self._lock:
+            self._adapting = False
+            participations = tuple(self._participations.values())
+        for participation in participations:
+            participation.adapt(self._clock.now())
+        self._watch()
+
+    def _check(self) -> None:
+        """The light job checker."""
+        now = self._clock.now()
+        by_coordinator: dict[str, list[int]] = {}
+        with self._lock:
+            self._checking = False
+            for number, when in tuple(self._failed.items()):
+                if now - when >= FAILED_MEMORY:
+                    del self._failed[number]
+            for number, early in tuple(self._early.items()):
+                if now - early.since >= NEVER_INITIALISED:
+                    del self._early[number]
+                    self._failed[number] = now
+            for number, participation in self._participations.items():
+                if participation.coordinator != self.name:
+                    by_coordinator.setdefault(participation.coordinator, []).append(number)
+        for coordinator, numbers in by_coordinator.items():
+            peer = self.peers.get(coordinator)
+            if peer is None:
+                self._stop_unknown(coordinator, tuple(numbers))
+            else:
+                peer.send(CheckJobs(tuple(numbers)))
+        self._watch()
+
+    def _knows(self, number: int) -> bool:
+        coordination = self._coordinations.get(number)
+        return coordination is not None and coordination.known
+
+    def _stop_unknown(self, coordinator: str, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            participation = self._participations.get(number)
+            if participation is not None and participation.coordinator == coordinator:
+                participation.execution.stop(JobStatus.CANCELLED)
+
+    # ---- looking, and the end
+
+    def statistics(self) -> MemberStatistics:
+        """What is here now."""
+        with self._lock:
+            return MemberStatistics(
+                tuple(sorted(self.peers)),
+                len(self._participations),
+                len(self._coordinations),
+                len(self._early),
+                len(self._failed),
+            )
+
+    def close(self) -> None:
+        """Cancel what runs here, and leave: to the others the member is lost."""
+        self.engine.close()
+        self._transport.close()
+
+
+class _Chain(Mapping[str, object]):
+    """The objects that a job brought along, then those of its member."""
+
+    def __init__(self, *maps: Mapping[str, object]) -> None:
+        self._maps = maps
+
+    def __getitem__(self, key: str) -> object:
+        for each in self._maps:
+            if key in each:
+                return each[key]
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._maps)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._maps))
+
+
+def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
+    """The members on which some vertex of the DAG exists."""
+    return dag.derive(("participants", placement), lambda dag: _participants(dag, placement))
+
+
+def _participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
+    used = {name for names in vertex_members(dag, placement).values() for name in names}
+    return tuple(name for name in placement.participants if name in used)
+
+
+def topology_changed(theirs: int, ours: int) -> OperationalError:
+    """A job was planned for other members than there are now."""
+    return OperationalError(
+        f"the cluster has changed (member list {theirs} is not {ours}); run the query again", sqlstate="40001"
+    )

@@ -1,0 +1,140 @@
+"""What members say to each other about light jobs: the closed set of messages.
+
+A light job costs one :class:`Init` and one :class:`Completed` per participant. Everything else is data and
+its flow control, or belongs to jobs that don't end normally. Record batches travel in the body of
+:class:`Data`.
+"""
+
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.codec import ErrorData
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.placement import Placement
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.tasklet import TaskletStatistics
+
+
+class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
+    """The base of all messages."""
+
+
+class Init(Message, frozen=True):
+    """Coordinator to participant: run your part of this DAG. Everybody gets the same bytes.
+
+    ``list_version``: the member list that the placement was made from. ``dag``: see
+    :func:`sqlfront_engine.codec.encode_dag`. ``parallelism``: instances of a vertex, None = one per worker.
+    ``memory_limit``: bytes, None = the member's. ``inline``: so small that the thread that brings the data
+    runs it. ``statistics``: report the tasklets' counters at the end.
+    """
+
+    job: int
+    list_version: int
+    dag: bytes
+    placement: Placement
+    settings: Settings
+    partition_count: int
+    parallelism: int | None = None
+    memory_limit: int | None = None
+    inline: bool = False
+    statistics: bool = False
+
+
+class Completed(Message, frozen=True):
+    """Participant to coordinator, the answer to :class:`Init`: every tasklet has ended. ``error`` None: all
+    went well, or the job was cancelled."""
+
+    job: int
+    status: JobStatus
+    error: ErrorData | None = None
+    tasklets: tuple[TaskletStatistics, ...] = ()
+
+
+class Data(Message, frozen=True):
+    """A batch of a stream in the body, or none; ``last``: the stream has ended. ``schema``: that of the body,
+    None = as before on this stream."""
+
+    job: int
+    edge: int
+    last: bool = False
+    schema: bytes | None = None
+
+
+class Acknowledge(Message, frozen=True):
+    """Receiver to sender: up to ``limit`` bytes of the stream may be sent."""
+
+    job: int
+    edge: int
+    limit: int
+
+
+class InputClosed(Message, frozen=True):
+    """Receiver to sender: nobody takes what the stream brings."""
+
+    job: int
+    edge: int
+
+
+class Terminate(Message, frozen=True):
+    """Coordinator to participant: stop; nobody waits for an answer to this."""
+
+    job: int
+
+
+class CheckJobs(Message, frozen=True):
+    """Participant to coordinator: do you know these jobs?"""
+
+    jobs: tuple[int, ...]
+
+
+class UnknownJobs(Message, frozen=True):
+    """Coordinator to participant: of these jobs I know nothing, or they were cancelled."""
+
+    jobs: tuple[int, ...]
+
+
+class ListJobs(Message, frozen=True):
+    """Which light jobs do you coordinate? ``request`` comes back with the answer."""
+
+    request: int
+
+
+class JobSummary(msgspec.Struct, frozen=True):
+    """A light job as its coordinator sees it; ``started`` in seconds since the epoch."""
+
+    id: int
+    coordinator: str
+    status: JobStatus
+    started: float
+    participants: tuple[str, ...]
+    description: str = ""
+
+
+class JobList(Message, frozen=True):
+    """The answer to :class:`ListJobs`."""
+
+    request: int
+    jobs: tuple[JobSummary, ...]
+
+
+class CancelJob(Message, frozen=True):
+    """Cancel a job that you coordinate; without effect if there is none."""
+
+    job: int
+
+
+#: The messages of this module.
+JOB_MESSAGES: Final = (
+    Init,
+    Completed,
+    Data,
+    Acknowledge,
+    InputClosed,
+    Terminate,
+    CheckJobs,
+    UnknownJobs,
+    ListJobs,
+    JobList,
+    CancelJob,
+)

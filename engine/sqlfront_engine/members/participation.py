@@ -1,0 +1,102 @@
+"""The part of a light job that runs on this member."""
+
+from collections.abc import Callable, Container, Mapping
+
+import msgspec
+
+from sqlfront_engine.coordinator import Engine, JobConfig
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream
+from sqlfront_engine.execution import Execution
+from sqlfront_engine.execution_plan import Member as Here
+from sqlfront_engine.members.messages import Acknowledge, Data, InputClosed
+from sqlfront_engine.members.wire import parcel
+from sqlfront_engine.network.transport import Body
+
+
+class Early(msgspec.Struct):
+    """Data that came before its job's init: since when (seconds), and what, by sender."""
+
+    since: float
+    data: list[tuple[str, Data, Body]]
+
+
+class Participation:
+    """A job's execution on this member, with its ends of distributed edges."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        execution: Execution,
+        dag: DAG,
+        config: JobConfig,
+        here: Here,
+        coordinator: str,
+    ) -> None:
+        self.execution = execution
+        self.coordinator = coordinator
+        self.inline = config.inline
+        self._engine = engine
+        self._config = config
+        self._plan = engine.plan(dag, execution, config, here)
+        self._inputs: Mapping[Stream, RemoteInput] = self._plan.inputs
+        self._outputs: Mapping[Stream, RemoteOutput] = self._plan.outputs
+        execution.hold(len(self._inputs))
+
+    def start(self, on_end: Callable[[Execution], None]) -> None:
+        """Let the tasklets run."""
+        self._engine.start(self.execution, self._plan, self._config, on_end)
+
+    def check_connected(self, peers: Container[str]) -> None:
+        """Fail if a member with which the job exchanges data isn't there (any more)."""
+        for stream in (*self._inputs, *self._outputs):
+            if stream.member not in peers:
+                self.execution.fail(member_lost(stream.member))
+
+    # ---- what the other members say
+
+    def data(self, sender: str, message: Data, body: Body) -> None:
+        """A batch of a stream, or its end."""
+        stream = self._inputs.get(Stream(message.edge, sender))
+        if stream is not None and not stream.finished:
+            stream.arrived(parcel(message, body))
+            if message.last:
+                self.execution.release()
+
+    def acknowledged(self, sender: str, message: Acknowledge) -> None:
+        """A receiver lets its sender go on."""
+        output = self._outputs.get(Stream(message.edge, sender))
+        if output is not None:
+            output.allow(message.limit)
+
+    def input_closed(self, sender: str, message: InputClosed) -> None:
+        """A receiver wants no more."""
+        output = self._outputs.get(Stream(message.edge, sender))
+        if output is not None:
+            output.close()
+
+    def lost(self, member: str) -> None:
+        """A member has gone: without it the job can't end if it coordinates, or still has to send."""
+        waiting = any(
+            stream.member == member and not remote.finished for stream, remote in self._inputs.items()
+        )
+        if waiting or member == self.coordinator:
+            self.execution.fail(member_lost(member))
+
+    # ---- time
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether other members send data to this one."""
+        return any(not remote.finished for remote in self._inputs.values())
+
+    def adapt(self, now: float) -> None:
+        """Once per flow-control period: adapt the receive windows."""
+        for remote in self._inputs.values():
+            remote.adapt(now)
+
+
+def member_lost(member: str) -> OperationalError:
+    """A job's member has left the cluster, or can't be reached."""
+    return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")
