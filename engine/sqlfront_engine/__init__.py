@@ -29,7 +29,8 @@ To be read in this order:
   :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what a job did.
 * **Several members.** :mod:`.members` (light jobs, their coordinator and participants), :mod:`.codec` (what
   travels), :mod:`.network` (how).
-* **Testing them.** :mod:`.testing`: the simulation of a cluster in one thread under a seed, the hostile harness for processors, a clock that stands still.
+* **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still, the
+  simulation of a cluster in one thread under a seed.
 
 What holds everywhere:
 
