@@ -130,6 +130,12 @@ def test_large_sort_is_merged() -> None:
     assert shape(plan) == "Result\n  Sort x n -> to one, merged in order\n    Values x n"
 
 
+def test_order_is_merged_before_its_keys_are_dropped() -> None:
+    plan = large("select l_tax from lineitem order by l_orderkey")
+
+    assert shape(plan) == "Result\n  Project\n    Sort x n -> to one, merged in order\n      Values x n"
+
+
 def test_computed_keys_become_columns_for_the_operator_only() -> None:
     plan = small("select t.b, c from t join u on t.a + 1 = u.a * 2")
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.processor import BATCH_ROWS, Processor
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
 from sqlfront_planner.logical import Scan
@@ -78,11 +78,15 @@ def lower_rows(
     if expressions is None:
         return source if condition is None else builder.follow("filter", filter.Filter(condition), source)
     items = tuple(expressions)
-    if condition is None:
-        result = builder.follow("project", ProjectProcessor(items, schema), source)
-    else:
-        result = builder.follow("filter", FilterProject(condition, items, schema), source)
-    return _projected(result, items)
+    name = "project" if condition is None else "filter"
+    processor: Processor = ProjectProcessor(items, schema)
+    if condition is not None:
+        processor = FilterProject(condition, items, schema)
+    kept = {item.ordinal for item in items if isinstance(item, Column)}
+    if source.parallel and any(key.ordinal not in kept for key in source.ordered):
+        # Without its keys the order couldn't be merged any more.
+        return builder.gather(name, processor, source)
+    return _projected(builder.follow(name, processor, source), items)
 
 
 def lower_filtered_by_keys(
