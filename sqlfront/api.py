@@ -24,6 +24,7 @@ def connect(
     config: Config | None = None,
     *,
     workers: int | None = None,
+    members: int | None = None,
     memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
@@ -35,7 +36,13 @@ def connect(
     ...     connection.execute("select 1 + ?", [2]).fetchall()
     [(3,)]
     """
-    given = {"workers": workers, "memory_limit": memory_limit, "timeout": timeout, "time_zone": time_zone}
+    given = {
+        "workers": workers,
+        "members": members,
+        "memory_limit": memory_limit,
+        "timeout": timeout,
+        "time_zone": time_zone,
+    }
     changes = {name: value for name, value in given.items() if value is not None}
     return connection.Connection(Session(replace(config or Config(), **changes)))
 

@@ -4,7 +4,6 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, Snapshot, Table, WritableTable, Write
-from sqlfront_connectors.memory import MemoryTable
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_planner.catalog import Entry, TableEntry
 
@@ -14,7 +13,7 @@ class CachedTable(msgspec.Struct, frozen=True):
     the origin, so that the copy never has what the origin lacks."""
 
     origin: Entry
-    copy: MemoryTable
+    copy: WritableTable
 
     @property
     def schema(self) -> pa.Schema:

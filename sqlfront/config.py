@@ -23,6 +23,10 @@ class Config(msgspec.Struct, frozen=True):
     that one statement may hold, None = the same. ``timeout``: seconds that a statement may take, None = no
     limit. ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file
     format without LOCATION, None = a temporary one that goes with the session.
+
+    ``members``: how many members (in this process, sharing the workers) memory tables are spread over and
+    queries run on. ``collect_rows``: with several, inputs of up to that many estimated rows are collected by
+    one of them instead of being exchanged.
     """
 
     workers: int | None = None
@@ -31,10 +35,14 @@ class Config(msgspec.Struct, frozen=True):
     timeout: float | None = None
     time_zone: str = "UTC"
     warehouse: str | None = None
+    members: int = 1
+    collect_rows: float = 20_000
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
+        if self.members < 1:
+            raise ProgrammingError(f"members must be at least 1, not {self.members}")
         for name, value in (
             ("memory_limit", self.memory_limit),
             ("query_memory_limit", self.query_memory_limit),

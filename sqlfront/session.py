@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from sqlfront.frames import replace_frames
 from sqlfront.options import Options
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
+from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
@@ -29,15 +30,17 @@ from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
-from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.planning import Target, plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, parse
 
 if TYPE_CHECKING:
+    from sqlfront import cluster as clusters
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
 else:
+    clusters = lazy_module("sqlfront.cluster")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
     tables = lazy_module("sqlfront_connectors.base")
@@ -53,10 +56,15 @@ class Session:
         self.config = config or Config()
         self.options = Options(self.config)
         self.catalog = Catalog(_path_table)
-        self._engine = Engine(self.config.workers, memory_limit=self.config.memory_limit)
+        self.cluster = clusters.Cluster(self.config) if self.config.members > 1 else None
+        self._engine = (
+            Engine(self.config.workers, memory_limit=self.config.memory_limit)
+            if self.cluster is None
+            else self.cluster.engine
+        )
         self._home = _Home(self.config.warehouse)
         self._closed = False
-        self._finalizer = weakref.finalize(self, _free, self._engine, self._home)
+        self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
 
     @property
     def settings(self) -> Settings:
@@ -76,7 +84,7 @@ class Session:
     @property
     def target(self) -> Target:
         """Whom plans are made for."""
-        return Target(self.workers)
+        return Target(self.workers, self.config.members, self.config.collect_rows)
 
     @property
     def closed(self) -> bool:
@@ -153,9 +161,17 @@ class Session:
         for part in plan.shared:
             dag, resources = part.template.bind(arguments.values, values)
             job = replace(config, resources={**resources, **held})
-            held[part.key] = self._engine.hold(f"shared rows {part.name}", dag, job)
+            run = self._runner(part.template)
+            held[part.key] = self._engine.hold(f"shared rows {part.name}", dag, job, run)
         dag, resources = plan.bind(arguments.values, values)
-        return self._engine.run(dag, replace(config, resources={**resources, **held}))
+        return self._runner(plan.template)(dag, replace(config, resources={**resources, **held}))
+
+    def _runner(self, template: Template) -> Callable[[DAG, JobConfig], LightJob]:
+        """Who runs the template's DAGs: all members, or this one alone."""
+        if template.distributed:
+            assert self.cluster is not None
+            return self.cluster.submit
+        return self._engine.run
 
     def register(self, name: str, frame: "arrow.ArrowStream") -> None:
         """Make Arrow data a temporary view, in place of one of the same name."""
@@ -204,7 +220,7 @@ class _Home:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
 
-def _free(engine: Engine, home: _Home) -> None:
+def _free(engine: "Engine | clusters.Cluster", home: _Home) -> None:
     engine.close()
     home.remove()
 

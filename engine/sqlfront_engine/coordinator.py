@@ -104,7 +104,8 @@ class EngineStatistics(msgspec.Struct, frozen=True):
 class Engine:
     """Runs DAGs in this process. ``workers``: cooperative threads (None = one per core), started with the
     first job that needs them. ``memory_limit``: bytes that all jobs' operators may hold together (None =
-    six tenths of the machine's). ``threads`` replaces those who run tasklets, as a simulation does."""
+    six tenths of the machine's), ``process_memory`` what all engines of the process may. ``threads``
+    replaces those who run tasklets, as a simulation does."""
 
     def __init__(
         self,
@@ -112,14 +113,15 @@ class Engine:
         clock: Clock | None = None,
         memory_limit: int | None = None,
         threads: tuple[Workers, Dedicated] | None = None,
+        process_memory: MemoryBudget | None = None,
     ) -> None:
         self._workers, self._dedicated = threads or (
             CooperativeWorkers(available_cores() if workers is None else workers),
             DedicatedThreads(),
         )
         self.clock: Clock = SystemClock() if clock is None else clock
-        limit = int(_machine_memory() * MEMORY_SHARE) if memory_limit is None else memory_limit
-        self.memory = MemoryBudget("the member", limit)
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        self.memory = MemoryBudget("the member", limit, process_memory)
         self._numbers = itertools.count(1)
         self._submitted = 0
         self._running: dict[int, Execution] = {}
@@ -150,8 +152,11 @@ class Engine:
         self.start(execution, self.plan(dag, execution, config), config)
         return LightJob(execution)
 
-    def hold(self, name: str, dag: DAG, config: JobConfig) -> HeldBatches:
-        """Run the DAG to its end and keep its result for later jobs of the same query (``config.query``).
+    def hold(
+        self, name: str, dag: DAG, config: JobConfig, run: Callable[[DAG, JobConfig], LightJob] | None = None
+    ) -> HeldBatches:
+        """Run the DAG to its end (by ``run``, None = here) and keep its result for later jobs of the same
+        query (``config.query``).
 
         The rows are charged to the query under ``name`` until the object is forgotten. Raises what the job
         failed with, and OperationalError if there is no memory for the rows.
@@ -160,7 +165,7 @@ class Engine:
         account = OperatorAccount(config.query.budget, name)
         batches = []
         try:
-            with self.run(dag, config).batches() as reader:
+            with (run or self.run)(dag, config).batches() as reader:
                 for batch in reader:
                     account.charge(batch.nbytes)
                     batches.append(batch)
@@ -249,6 +254,11 @@ class Engine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def default_memory_limit() -> int:
+    """Bytes that operators may hold unless somebody says otherwise."""
+    return int(_machine_memory() * MEMORY_SHARE)
 
 
 def _machine_memory() -> int:

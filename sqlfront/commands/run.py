@@ -7,13 +7,16 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
-from sqlfront_connectors.base import Table
+from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.memory import MemoryConnector
+from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.logical import LogicalPlan, Project, Scan
+from sqlfront_planner.lowering import Store
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, nodes, shared_rows
 from sqlfront_planner.statement import Query, parse_query
@@ -47,6 +50,22 @@ class Run(msgspec.Struct, frozen=True):
         session = self.session
         planned = plan_logical(plan, session.settings, session.target)
         return session.submit(planned, self.arguments, timeout=self.timeout).batches()
+
+    def memory_table(self, definition: TableDefinition) -> WritableTable:
+        """A new memory table: spread over the session's members if there are several."""
+        cluster = self.session.cluster
+        return (MemoryConnector() if cluster is None else MemoryConnector(cluster.table)).create(definition)
+
+    def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
+        """Add the plan's rows to a table, or let them take the place of its own; all or nothing. Returns
+        their number."""
+        if self.session.cluster is None or not isinstance(table, SpreadTable):
+            return insert_all(table, self.rows(plan), overwrite=overwrite)
+        session = self.session
+        with table.next_version(overwrite=overwrite) as version:
+            store = Store(table.name, version.processor, version.keys)
+            planned = plan_logical(plan, session.settings, session.target, store)
+            return version.publish(session.submit(planned, self.arguments, timeout=self.timeout).batches())
 
     def entry(self, name: str) -> Entry:
         """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""

@@ -8,9 +8,8 @@ import pyarrow as pa
 from sqlfront.cache import CachedTable, writable
 from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, tables_of, wrote
 from sqlfront_connectors import registry
-from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
-from sqlfront_connectors.memory import MemoryTable, partitioning_of
 from sqlfront_engine.errors import DataError, ProgrammingError
 from sqlfront_engine.types import VOID
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
@@ -71,6 +70,8 @@ def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
         statement.clustered_by,
         statement.buckets,
     )
+    if (statement.format or DEFAULT_FORMAT).lower() == DEFAULT_FORMAT:
+        return run.memory_table(definition)
     return registry.create(statement.format or DEFAULT_FORMAT, definition)
 
 
@@ -101,7 +102,7 @@ def _check_unique(names: Sequence[str]) -> None:
 def _fill(run: Run, table: Table, name: str, query: LogicalPlan, columns: tuple[str, ...] = ()) -> int:
     assert isinstance(table, WritableTable)
     names = columns or (tuple(query.schema.names) if columns == () and _is_permuted(table, query) else ())
-    return insert_all(table, run.rows(assign(query, name, table.schema, names)))
+    return run.store(table, assign(query, name, table.schema, names))
 
 
 def _is_permuted(table: Table, query: LogicalPlan) -> bool:
@@ -144,8 +145,8 @@ def cache(run: Run, statement: CacheTable) -> Made:
     definition = TableDefinition(
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
     )
-    copy = MemoryTable(definition.name, plan.schema, partitioning_of(definition))
-    rows = insert_all(copy, run.rows(plan))
+    copy = run.memory_table(definition)
+    rows = run.store(copy, plan)
     entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
     catalog.add(entry, replace=True)
     return wrote(rows)
@@ -188,7 +189,7 @@ def insert(run: Run, statement: Insert) -> Made:
     table = writable(entry)
     plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
     try:
-        written = insert_all(table, run.rows(plan), overwrite=statement.overwrite)
+        written = run.store(table, plan, overwrite=statement.overwrite)
     except DataError as error:
         if error.condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
             raise DataError(
@@ -209,7 +210,7 @@ def _refresh_views(run: Run, changed: Table) -> None:
             if isinstance(cached.origin, ViewEntry):
                 plan = run.all_rows(entry.name, cached.origin)
                 if any(table is changed for table in tables_of(plan)):
-                    insert_all(cached.copy, run.rows(plan), overwrite=True)
+                    run.store(cached.copy, plan, overwrite=True)
 
 
 def refresh(run: Run, statement: RefreshTable) -> Made:
@@ -219,7 +220,7 @@ def refresh(run: Run, statement: RefreshTable) -> Made:
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
         origin.table.refresh()
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        insert_all(entry.table.copy, run.rows(run.all_rows(statement.name, origin)), overwrite=True)
+        run.store(entry.table.copy, run.all_rows(statement.name, origin), overwrite=True)
     return NOTHING
 
 

@@ -11,15 +11,18 @@ from tests.oracle.values import rows_of
 
 
 class Subject:
-    """A context manager that owns one connection.
+    """A context manager that owns one connection, with the default configuration unless another is given.
 
     >>> with Subject() as subject:
     ...     subject.answer("SELECT 1")
     Answer(columns=(Column(name='1', type='int'),), rows=(('1',),))
     """
 
+    def __init__(self, config: sqlfront.Config | None = None) -> None:
+        self._config = config
+
     def __enter__(self) -> Self:
-        self._connection = sqlfront.connect()
+        self._connection = sqlfront.connect(self._config)
         return self
 
     def __exit__(
