@@ -5,11 +5,11 @@ nothing waits. Messages of one peer come one after the other, those of several a
 
 What can cross on the way, and what becomes of it:
 
-* Data before its job's init is kept, and handed over by the init; after :data:`NEVER_INITIALISED` seconds
-  without one it is dropped.
-* Data after a job has failed or was cancelled here is recognised for :data:`FAILED_MEMORY` seconds by the
-  job's id; what comes later counts as data before init. After a job that ended well there is none, since its
-  end waits for the ends of all streams.
+* Data before its job's init is kept, and handed over by the init, and so is the news that nobody takes
+  a stream; after :data:`NEVER_INITIALISED` seconds without an init both are dropped.
+* What comes after a job has ended here is recognised for :data:`ENDED_MEMORY` seconds by the job's id; what
+  comes later counts as data before init. To a job that ended well no data comes any more, since its end waits
+  for the ends of all streams, but perhaps the news that what it sent isn't wanted.
 * A job that begins here after its coordinator has ended it (the terminate overtook the init, or got lost) is
   found by the checker, which asks the coordinators of the jobs at hand once a second.
 """
@@ -57,8 +57,8 @@ from sqlfront_engine.processor import NO_RESOURCES
 CHECK_PERIOD: Final = 1.0
 #: Seconds for which data waits for its job's init.
 NEVER_INITIALISED: Final = 300.0
-#: Seconds for which the ids of failed and cancelled jobs are remembered.
-FAILED_MEMORY: Final = 5.0
+#: Seconds for which the ids of ended jobs are remembered.
+ENDED_MEMORY: Final = 5.0
 #: Job ids are random, so that all members can make them.
 JOB_ID_BITS: Final = 62
 
@@ -73,7 +73,7 @@ class MemberStatistics(msgspec.Struct, frozen=True):
     participations: int
     coordinations: int
     early: int
-    failed: int
+    remembered: int
 
     @property
     def idle(self) -> bool:
@@ -104,7 +104,7 @@ class Member:
         self._participations: dict[int, Participation] = {}
         self._coordinations: dict[int, Coordination] = {}
         self._early: dict[int, Early] = {}
-        self._failed: dict[int, float] = {}
+        self._ended: dict[int, float] = {}
         # Ids whose init is being worked on.
         self._reserved: set[int] = set()
         self._checking = self._adapting = False
@@ -202,8 +202,8 @@ class Member:
             raise InterfaceError(f"there is a job {number} already")
         self._participations[number] = participation
         early = self._early.pop(number, None)
-        for sender, message, body in early.data if early is not None else ():
-            participation.data(sender, message, body)
+        for sender, message, body in early.messages if early is not None else ():
+            participation.hear(sender, message, body)
 
     def _init(self, peer: Peer, message: Init) -> None:
         try:
@@ -245,7 +245,7 @@ class Member:
         except Error:
             with self._lock:  # what the others send to it won't be taken by anybody
                 self._early.pop(message.job, None)
-                self._failed[message.job] = self._clock.now()
+                self._ended[message.job] = self._clock.now()
             self._watch()
             raise
         finally:
@@ -260,23 +260,31 @@ class Member:
         peer.send(Completed(message.job, execution.status, record, tasklets))
 
     def _forget(self, execution: Execution) -> None:
-        """With the lock held: the job has ended here. If not by itself, more may be on its way."""
-        self._participations.pop(execution.id, None)
-        if execution.status is not JobStatus.COMPLETED:
-            self._failed[execution.id] = self._clock.now()
+        """With the lock held: the job has ended here. More may be on its way, unless it ended by itself and
+        sent nothing that somebody may not want."""
+        participation = self._participations.pop(execution.id, None)
+        sends = participation is not None and participation.sends
+        if sends or execution.status is not JobStatus.COMPLETED:
+            self._ended[execution.id] = self._clock.now()
 
-    def _data(self, peer: Peer, message: Data, body: Body) -> None:
+    def _hear(self, peer: Peer, message: Data | InputClosed | Acknowledge, body: Body) -> None:
+        """A message about a stream. That nobody takes a stream may be said before its sender's init, too; an
+        acknowledgement can't come before the data."""
         with self._lock:
             participation = self._participations.get(message.job)
-            if participation is None and message.job not in self._failed:
+            if (
+                participation is None
+                and message.job not in self._ended
+                and not isinstance(message, Acknowledge)
+            ):
                 early = self._early.get(message.job)
                 if early is None:
                     early = self._early[message.job] = Early(self._clock.now(), [])
-                early.data.append((peer.name, message, body))
+                early.messages.append((peer.name, message, body))
         if participation is None:
             self._watch()
             return
-        participation.data(peer.name, message, body)
+        participation.hear(peer.name, message, body)
         self._pump(participation)
 
     def _pump(self, participation: Participation) -> None:
@@ -288,7 +296,7 @@ class Member:
         with self._lock:
             participation = self._participations.get(message.job)
             if participation is None and self._early.pop(message.job, None) is not None:
-                self._failed[message.job] = self._clock.now()
+                self._ended[message.job] = self._clock.now()
         if participation is not None and participation.coordinator == peer.name:
             participation.execution.stop(JobStatus.CANCELLED)
 
@@ -317,24 +325,14 @@ class Member:
         match message:
             case Init():
                 self._init(peer, message)
-            case Data():
-                self._data(peer, message, body)
+            case Data() | InputClosed() | Acknowledge():
+                self._hear(peer, message, body)
             case Completed():
                 coordination = self._coordinations.get(message.job)
                 if coordination is not None:
                     coordination.completed(peer.name, message)
                     with self._lock:
                         self._forget_coordination(message.job)
-            case Acknowledge():
-                participation = self._participations.get(message.job)
-                if participation is not None:
-                    participation.acknowledged(peer.name, message)
-                    self._pump(participation)
-            case InputClosed():
-                participation = self._participations.get(message.job)
-                if participation is not None:
-                    participation.input_closed(peer.name, message)
-                    self._pump(participation)
             case Terminate():
                 self._terminate(peer, message)
             case CheckJobs():
@@ -363,7 +361,7 @@ class Member:
             self._clock.call_at(self._clock.now() + FLOW_CONTROL_PERIOD, self._adapt)
 
     def _has_jobs(self) -> bool:
-        return bool(self._participations or self._early or self._failed)
+        return bool(self._participations or self._early or self._ended)
 
     def _adapt(self) -> None:
         with self._lock:
@@ -379,13 +377,13 @@ class Member:
         by_coordinator: dict[str, list[int]] = {}
         with self._lock:
             self._checking = False
-            for number, when in tuple(self._failed.items()):
-                if now - when >= FAILED_MEMORY:
-                    del self._failed[number]
+            for number, when in tuple(self._ended.items()):
+                if now - when >= ENDED_MEMORY:
+                    del self._ended[number]
             for number, early in tuple(self._early.items()):
                 if now - early.since >= NEVER_INITIALISED:
                     del self._early[number]
-                    self._failed[number] = now
+                    self._ended[number] = now
             for number, participation in self._participations.items():
                 if participation.coordinator != self.name:
                     by_coordinator.setdefault(participation.coordinator, []).append(number)
@@ -417,7 +415,7 @@ class Member:
                 len(self._participations),
                 len(self._coordinations),
                 len(self._early),
-                len(self._failed),
+                len(self._ended),
             )
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """The part of a light job that runs on this member."""
 
 from collections.abc import Callable, Container, Mapping
+from typing import assert_never
 
 import msgspec
 
@@ -16,10 +17,10 @@ from sqlfront_engine.network.transport import Body
 
 
 class Early(msgspec.Struct):
-    """Data that came before its job's init: since when (seconds), and what, by sender."""
+    """What came before its job's init: since when (seconds), and what, by sender."""
 
     since: float
-    data: list[tuple[str, Data, Body]]
+    messages: list[tuple[str, Data | InputClosed, Body]]
 
 
 class Participation:
@@ -56,7 +57,19 @@ class Participation:
 
     # ---- what the other members say
 
-    def data(self, sender: str, message: Data, body: Body) -> None:
+    def hear(self, sender: str, message: Data | InputClosed | Acknowledge, body: Body) -> None:
+        """A message about a stream."""
+        match message:
+            case Data():
+                self._data(sender, message, body)
+            case InputClosed():
+                self._input_closed(sender, message)
+            case Acknowledge():
+                self._acknowledged(sender, message)
+            case _:
+                assert_never(message)
+
+    def _data(self, sender: str, message: Data, body: Body) -> None:
         """A batch of a stream, or its end."""
         stream = self._inputs.get(Stream(message.edge, sender))
         if stream is not None and not stream.finished:
@@ -64,13 +77,13 @@ class Participation:
             if message.last:
                 self.execution.release()
 
-    def acknowledged(self, sender: str, message: Acknowledge) -> None:
+    def _acknowledged(self, sender: str, message: Acknowledge) -> None:
         """A receiver lets its sender go on."""
         output = self._outputs.get(Stream(message.edge, sender))
         if output is not None:
             output.allow(message.limit)
 
-    def input_closed(self, sender: str, message: InputClosed) -> None:
+    def _input_closed(self, sender: str, message: InputClosed) -> None:
         """A receiver wants no more."""
         output = self._outputs.get(Stream(message.edge, sender))
         if output is not None:
@@ -85,6 +98,11 @@ class Participation:
             self.execution.fail(member_lost(member))
 
     # ---- time
+
+    @property
+    def sends(self) -> bool:
+        """Whether this member sends data to others."""
+        return bool(self._outputs)
 
     @property
     def has_streams(self) -> bool:

@@ -66,6 +66,8 @@ class Chaos:
         # what hangs must not be ended by the next fault.
         self._breaks = self.random.randint(0, 5)
         self._loss = self.random.choice((0.0, 0.0, 0.3))
+        # Whether anything was lost or broken, so that data may be left without a job for a while.
+        self._disturbed = self._loss > 0
         self._faults = self.random.choice((0.0, 0.0, 0.003, 0.02))
         self.cluster.lost = self._lost
 
@@ -112,6 +114,7 @@ class Chaos:
             self._look(running)
 
     def _break_something(self) -> None:
+        self._disturbed = True
         fault = self.random.randrange(5)
         name = self.random.choice(self._alive())
         if fault == 0 and len(self._alive()) > 2:
@@ -160,7 +163,11 @@ class Chaos:
 
     def _check_nothing_is_left(self) -> None:
         self._faults = self._loss = 0.0
-        self.simulation.pass_time(400)
+        self.simulation.pass_time(30)
+        early = [name for name in self._alive() if self.cluster.members[name].statistics().early]
+        if early and not self._disturbed:
+            raise Bug(f"data without a job at {early}")
+        self.simulation.pass_time(370)
         left = self.cluster.leftovers(self._alive())
         if left:
             raise Bug(f"left behind: {left}")

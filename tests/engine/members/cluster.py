@@ -116,11 +116,12 @@ class Cluster:
         return self.rows(self.submit(dag, at, config))
 
     def leftovers(self, among: Sequence[str] | None = None) -> dict[str, object]:
-        """What is left of jobs, by member: nothing, once all have ended and some seconds have passed."""
+        """What is left of jobs, by member, some seconds later: nothing, once all have ended."""
+        self.simulation.pass_time(7)
         left: dict[str, object] = {}
         for name in among or self.members:
             member = self.members[name]
             statistics = member.statistics()
-            if not statistics.idle or statistics.failed or member.engine.memory.used:
+            if not statistics.idle or statistics.remembered or member.engine.memory.used:
                 left[name] = statistics, member.engine.memory.statistics()
         return left

@@ -306,7 +306,7 @@ def test_a_terminate_before_the_init_drops_the_data() -> None:
     cluster.simulation.pass_time(0.02)
 
     assert cluster.members["m2"].statistics().early == 0
-    assert cluster.members["m2"].statistics().failed == 1
+    assert cluster.members["m2"].statistics().remembered == 1
 
 
 def test_a_terminate_of_an_unknown_job_is_ignored() -> None:
