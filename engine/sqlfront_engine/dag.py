@@ -18,9 +18,13 @@ from typing import Final, Self, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.expressions import Literal, SortKey
+from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.settings import DEFAULT_PARTITIONS
+from sqlfront_engine.types import physical
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024
@@ -66,6 +70,13 @@ class OnlyOn(msgspec.Struct, frozen=True):
 
     member: str | None = None
     partition: int | None = None
+
+    @classmethod
+    def owner_of(cls, key: Sequence[Literal], partition_count: int = DEFAULT_PARTITIONS) -> Self:
+        """On the member that handles the partition of a key's values. For a key that depends on a run's
+        arguments see :meth:`DAG.with_places`."""
+        columns = [from_values([value.value], physical(value.type)) for value in key]
+        return cls(partition=int(partition_ids(columns, 1, partition_count)[0]))
 
 
 class Vertex(msgspec.Struct, frozen=True, eq=False):
@@ -400,6 +411,19 @@ class DAG:
         bound._order = tuple([fresh.get(vertex.name, vertex) for vertex in self.validate()])
         bound._derived = self._derived
         bound._locked = bound._rebound = True
+        return bound
+
+    def with_places(self, places: Mapping[str, OnlyOn]) -> "DAG":
+        """A locked DAG of the same shape in which these vertices, which have a total parallelism of one, run
+        elsewhere: for owners that depend on a run's arguments. It shares nothing that was derived."""
+        bound = self.with_processors({})
+        for name, place in places.items():
+            moved = self._vertices[name]
+            if moved.only_on is None:
+                raise InterfaceError(f"vertex {name!r} can't be moved: it has no total parallelism of one")
+            bound._vertices[name] = replace(moved, only_on=place)
+        bound._order = tuple([bound._vertices[vertex.name] for vertex in self.validate()])
+        bound._derived = {}
         return bound
 
     def to_dot(

@@ -21,6 +21,7 @@ from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Nowhere, Partitioned, RoundRobin
 from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
+from sqlfront_engine.shares import Share
 from sqlfront_engine.tasklet import UNLINKED, Listener, Tasklet
 
 if TYPE_CHECKING:
@@ -82,10 +83,14 @@ def plan_execution(
     )
     vertices = dag.validate()
     tasklets: list[Tasklet] = []
+    shares: dict[int, Share] = {}
     for place in blueprint.places:
         vertex = vertices[place.vertex] if place.vertex >= 0 else None
         processor: Processor = _FORWARD if vertex is None else vertex.processor
         account = OperatorAccount(budget, place.name)
+        share = None
+        if processor.shared:
+            share = shares.setdefault(place.vertex, Share(place.name, place.parallelism))
         context = ProcessorContext(
             place.name,
             account,
@@ -99,6 +104,7 @@ def plan_execution(
             place.partitions,
             partition_count,
             resources,
+            share,
         )
         tasklets.append(Tasklet(processor, context, account, listener))
     byte_limit = max(1, min(QUEUE_BYTES, budget.limit // (QUEUE_SHARE * (len(blueprint.links) + 1))))

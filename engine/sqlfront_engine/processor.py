@@ -10,7 +10,8 @@
 
 Returning ends its outputs. Only the tasklet touches queues; a processor knows no queue, thread or member.
 When nobody wants the output any more the generator is closed (``GeneratorExit`` at its yield), so
-``try/finally`` frees what it holds.
+``try/finally`` frees what it holds. What goes wrong in there is logged and ignored: the job has what it
+wants, or a better error.
 
 A filter is three lines::
 
@@ -31,6 +32,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.shares import Share
 
 #: Upper bound of rows that one step of a cooperative processor handles.
 BATCH_ROWS: Final = 65_536
@@ -68,7 +70,8 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     takes a thirtieth of a frozen dataclass's time. Changed copies by ``msgspec.structs.replace``.)
 
     ``partitions`` are the partition ids that this instance handles (sorted). ``resources`` are the objects
-    that the job brought along by key, such as the table snapshots pinned for it.
+    that the job brought along by key, such as the table snapshots pinned for it. ``share`` is what the
+    vertex's instances on this member have in common, for processors that are ``shared``.
     """
 
     vertex: str
@@ -83,6 +86,7 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     partitions: tuple[int, ...] = ()
     partition_count: int = 271
     resources: Mapping[str, object] = NO_RESOURCES
+    share: Share | None = None
 
 
 class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="processor", tag=True):
@@ -96,6 +100,8 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     cooperative: ClassVar[bool] = True
     #: Preferred number of instances per member; None: one per cooperative worker.
     preferred_parallelism: ClassVar[int | None] = None
+    #: True: its instances on a member have something in common, ``ProcessorContext.share``.
+    shared: ClassVar[bool] = False
 
     def run(self, context: ProcessorContext) -> Steps:
         """The operator's work, see the module's docstring."""

@@ -22,6 +22,7 @@ from sqlfront_engine.memory import OperatorAccount
 from sqlfront_engine.processor import ANY_INPUT, BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.queues import NOTHING, Input, Output
 from sqlfront_engine.routing import AnyOf, Unlinked
+from sqlfront_engine.shares import close_quietly
 
 #: A call of a cooperative tasklet that takes longer (in seconds) is logged.
 SLOW_CALL: Final = 0.1
@@ -217,7 +218,7 @@ class Tasklet:
             generator = self._begin()
         resume, output, step = generator.send, self._output, self._step
         share = BATCH_ROWS
-        while True:
+        while not self.stopped:
             answer = None
             if type(step) is Take:
                 if share <= 0:
@@ -251,6 +252,7 @@ class Tasklet:
             step = resume(answer)
             if step is None:
                 raise InternalError(f"{self.vertex!r} yielded neither a Take nor a batch")
+        return self._close()
 
     def _begin(self) -> Steps:
         assert self._processor is not None
@@ -261,10 +263,11 @@ class Tasklet:
     # ---- ending
 
     def _close(self) -> Progress:
-        """End before the processor does: its generator gets GeneratorExit, so that it frees what it holds."""
+        """End before the processor does: its generator gets GeneratorExit, so that it frees what it holds.
+        What goes wrong in there is logged and ignored."""
         try:
             if self._generator is not None:
-                self._generator.close()
+                close_quietly(self._generator.close, self.vertex)
         finally:
             self._free()
         return Progress.DONE
@@ -272,7 +275,10 @@ class Tasklet:
     def _free(self) -> None:
         """Tell both sides, and drop all that could hold memory."""
         self.ended = True
+        context = self._context
         self._generator = self._step = self._processor = self._context = None
+        if context is not None and context.share is not None:
+            context.share.leave()
         if self.account.held:
             self.account.close()
         self._output.finish()

@@ -1,0 +1,60 @@
+"""Lines of text files, as a source for pipelines."""
+
+from collections.abc import Iterator
+from glob import glob
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.errors import DataError, OperationalError
+from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.processors.user_code.sources import Source
+from sqlfront_engine.types import STRING
+
+#: Lines per batch.
+LINES: Final = 4096
+
+
+class TextLines(Source, frozen=True, tag_field="processor", tag=True):
+    """The lines, without their ends, of all files that match ``patterns``, in UTF-8. The files are dealt to
+    the instances: each member has to see the same ones."""
+
+    patterns: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return f"filesSource({', '.join(self.patterns)})"
+
+    def open(self, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+        paths = sorted({path for pattern in self.patterns for path in glob(pattern, recursive=True)})
+        if not paths:
+            raise OperationalError(f"no file matches {', '.join(self.patterns)}")
+        for path in paths[context.global_index :: context.total_parallelism]:
+            yield from self._read(path)
+
+    def _read(self, path: str) -> Iterator[pa.RecordBatch]:
+        lines: list[str] = []
+        try:
+            with open(path, encoding="utf-8") as file:
+                for line in file:
+                    lines.append(line.rstrip("\n"))
+                    if len(lines) == LINES:
+                        yield self._batch(lines)
+                        lines = []
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path} is not UTF-8 text: {error}") from error
+        except OSError as error:
+            raise OperationalError(f"{path} can't be read: {error}") from error
+        yield self._batch(lines)
+
+    def _batch(self, lines: list[str]) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays([from_values(lines, STRING)], names=self.schema.names)
+
+    def describe(self) -> str:
+        return f"Lines of {', '.join(self.patterns)}"
+
+
+def text_lines(*patterns: str) -> TextLines:
+    """A source of one column, ``line``, from the files that match the patterns (as of :mod:`glob`)."""
+    return TextLines(pa.schema([pa.field("line", STRING)]), patterns)

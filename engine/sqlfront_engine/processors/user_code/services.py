@@ -1,0 +1,193 @@
+"""Map by a function that uses a service: something that is opened before and closed afterwards, such as a
+connection to a database.
+
+A function that blocks gets a thread of its own for each instance; one that is awaited has many calls under
+way on the one thread of its instance.
+"""
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine
+from enum import Enum
+from typing import ClassVar, Final, TypeVar, assert_never
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import slices
+from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.values import Rows, rows_of
+from sqlfront_engine.shares import Share, close_quietly
+from sqlfront_engine.user_functions import UserFunction
+
+#: Rows between two looks at whether the job still wants them; each of them may block.
+ROWS: Final = 64
+
+T = TypeVar("T")
+
+
+class Scope(Enum):
+    """Who uses a service."""
+
+    MEMBER = "member"
+    """All instances on a member use one, at the same time."""
+    INSTANCE = "instance"
+    """Each instance has its own."""
+
+
+class Service(msgspec.Struct, frozen=True):
+    """How to open a service: ``open`` is a function of the ``ProcessorContext``, ``close`` (None = nothing
+    to do) one of what that gave. For awaited functions either may be a coroutine function, if each instance
+    has its own service."""
+
+    open: UserFunction
+    close: UserFunction | None = None
+    scope: Scope = Scope.MEMBER
+
+
+class MapUsingService(Processor, frozen=True, tag_field="processor", tag=True):
+    """``function(service, *row)`` for each row; it may block. ``input_schema`` and ``schema`` have logical
+    types."""
+
+    cooperative: ClassVar[bool] = False
+    shared: ClassVar[bool] = True
+
+    service: Service
+    function: UserFunction
+    input_schema: pa.Schema
+    schema: pa.Schema
+
+    def run(self, context: ProcessorContext) -> Steps:
+        site = Site(context.vertex, self.function)
+        function = self.function.function
+        service, close = _open(self.service, context, _called)
+        try:
+            while (batch := (yield Take(0))) is not None:
+                for piece in slices(batch, ROWS):
+                    rows = Rows.of(piece, self.input_schema)
+                    with site:
+                        results = [function(service, *row) for row in rows]
+                    yield rows_of(results, len(self.schema), site.refused).to_batch(self.schema, site.refused)
+        finally:
+            close()
+
+    def describe(self) -> str:
+        return f"Map using service: {Site('', self.function).name}"
+
+
+class CooperativeMapUsingService(MapUsingService, frozen=True, tag_field="processor", tag=True):
+    """The same for a service and a function that never block."""
+
+    cooperative: ClassVar[bool] = True
+
+
+class MapUsingServiceAsync(Processor, frozen=True, tag_field="processor", tag=True):
+    """``await function(service, *row)`` for each row, up to ``concurrency`` of them at the same time in each
+    instance. The rows keep their order. When one fails, the others are cancelled."""
+
+    cooperative: ClassVar[bool] = False
+    shared: ClassVar[bool] = True
+
+    service: Service
+    function: UserFunction
+    input_schema: pa.Schema
+    schema: pa.Schema
+    concurrency: int
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1:
+            raise InterfaceError(f"the concurrency must be positive, not {self.concurrency}")
+
+    def run(self, context: ProcessorContext) -> Steps:
+        loop = _new_loop()
+        try:
+            yield from self._run(context, loop)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    def _run(self, context: ProcessorContext, loop: asyncio.AbstractEventLoop) -> Steps:
+        site = Site(context.vertex, self.function)
+
+        def finished(result: object) -> object:
+            return loop.run_until_complete(result) if inspect.iscoroutine(result) else result
+
+        service, close = _open(self.service, context, finished)
+        try:
+            while (batch := (yield Take(0))) is not None:
+                for piece in slices(batch, max(ROWS, 4 * self.concurrency)):
+                    rows = Rows.of(piece, self.input_schema)
+                    with site:
+                        results = loop.run_until_complete(self._call_all(service, rows))
+                    yield rows_of(results, len(self.schema), site.refused).to_batch(self.schema, site.refused)
+        finally:
+            close()
+
+    async def _call_all(self, service: object, rows: Rows) -> list[object]:
+        free = asyncio.Semaphore(self.concurrency)
+        function: Callable[..., Coroutine[object, object, object]] = self.function.function  # type: ignore[assignment]
+
+        async def call(row: tuple[object, ...]) -> object:
+            async with free:
+                return await function(service, *row)
+
+        calls = [asyncio.ensure_future(call(row)) for row in rows]
+        try:
+            return list(await asyncio.gather(*calls))
+        except BaseException:
+            for each in calls:
+                each.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+            raise
+
+    def describe(self) -> str:
+        return f"Map using service (up to {self.concurrency} at a time): {Site('', self.function).name}"
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.new_event_loop()
+    raise InterfaceError(
+        "an inline job that awaits functions can't be read on a thread whose event loop runs;"
+        " submit it without inline=True"
+    )
+
+
+def _called(result: T) -> T:
+    return result
+
+
+def _open(
+    service: Service, context: ProcessorContext, finished: Callable[[object], object]
+) -> tuple[object, Callable[[], None]]:
+    """The service for one instance, and what that has to call in the end. ``finished`` waits for what open
+    and close give, if that has to be awaited."""
+    opener = Site(context.vertex, service.open)
+
+    def make() -> object:
+        with opener:
+            return finished(service.open.function(context))
+
+    def end(opened: object) -> object:
+        return None if service.close is None else finished(service.close.function(opened))
+
+    match service.scope:
+        case Scope.INSTANCE:
+            opened = make()
+            return opened, lambda: close_quietly(lambda: end(opened), context.vertex)
+        case Scope.MEMBER:
+            share = context.share
+            if share is not None:
+                return share.open(make, end), _nothing
+            alone = Share(context.vertex, 1)
+            return alone.open(make, end), alone.leave
+        case _:
+            assert_never(service.scope)
+
+
+def _nothing() -> None:
+    """The share closes the service."""

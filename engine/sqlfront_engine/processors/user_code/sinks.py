@@ -1,0 +1,145 @@
+"""Sinks: what takes rows out of a DAG.
+
+A sink is opened once per instance, on the member that runs it, and told where it is as a source is. What it
+gives takes batches of logical types, hears of the input's end (``finish``: the place to make things
+permanent) and is closed on every exit, be it an error, a cancellation or the end.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import ClassVar, Final, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.values import Rows, to_logical
+from sqlfront_engine.shares import close_quietly
+from sqlfront_engine.user_functions import UserFunction
+
+#: The schema of a sink before it is known which rows it gets.
+NO_COLUMNS: Final = pa.schema([])
+
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class Writer(Protocol):
+    """An opened sink."""
+
+    def write(self, batch: pa.RecordBatch) -> object:
+        """Take some rows."""
+
+    def finish(self) -> object:
+        """All rows have come; not called if the job ends in another way."""
+
+    def close(self) -> object:
+        """Free what it holds; the last call, on every exit. What goes wrong in it is logged and ignored."""
+
+
+class Sink(Processor, frozen=True):
+    """The base of sinks that are opened and closed; ``schema`` has the logical types of what they take.
+
+    Instances may block; there is one per member unless the vertex says otherwise. Those of one member can
+    have something in common: ``context.share.open(make, close)``.
+    """
+
+    cooperative: ClassVar[bool] = False
+    preferred_parallelism: ClassVar[int | None] = 1
+    shared: ClassVar[bool] = True
+
+    schema: pa.Schema
+
+    @property
+    def title(self) -> str:
+        """A short name for plans."""
+        return type(self).__name__
+
+    def open(self, context: ProcessorContext) -> Writer:
+        """Begin."""
+        raise NotImplementedError
+
+    def run(self, context: ProcessorContext) -> Steps:
+        writer = self.open(context)
+        try:
+            while (batch := (yield Take(0))) is not None:
+                writer.write(to_logical(batch, self.schema))
+            writer.finish()
+        finally:
+            close_quietly(writer.close, context.vertex)
+
+
+class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
+    """A sink by a function of the ``ProcessorContext`` that gives a :class:`Writer`, or just a function that
+    takes each batch."""
+
+    function: UserFunction
+    name: str = "sink"
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+    def open(self, context: ProcessorContext) -> Writer:
+        site = Site(context.vertex, self.function)
+        with site:
+            opened = self.function.function(context)
+        if isinstance(opened, Writer):
+            return _Guarded(site, opened)
+        if not callable(opened):
+            raise site.refused(f"a writer, or a function of a batch, is expected, not {opened!r}")
+        return _Guarded(site, _EachBatch(opened))
+
+    def describe(self) -> str:
+        return f"Sink: {self.name}"
+
+
+class LoggerSink(Sink, frozen=True, tag_field="processor", tag=True):
+    """Logs every row, at INFO."""
+
+    @property
+    def title(self) -> str:
+        return "loggerSink"
+
+    def open(self, context: ProcessorContext) -> Writer:
+        def write(batch: pa.RecordBatch) -> None:
+            for row in Rows.of(batch, self.schema):
+                logger.info("%s: %s", context.vertex, ", ".join(map(str, row)))
+
+        return _EachBatch(write)
+
+    def describe(self) -> str:
+        return "Sink: log"
+
+
+class _EachBatch:
+    """A function as a writer."""
+
+    def __init__(self, function: Callable[[pa.RecordBatch], object]) -> None:
+        self._function = function
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._function(batch)
+
+    def finish(self) -> None:
+        """There is nothing to finish."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+class _Guarded:
+    """A user's writer, whose errors get a place."""
+
+    def __init__(self, site: Site, writer: Writer) -> None:
+        self._site = site
+        self._writer = writer
+        self.close = writer.close
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        with self._site:
+            self._writer.write(batch)
+
+    def finish(self) -> None:
+        with self._site:
+            self._writer.finish()

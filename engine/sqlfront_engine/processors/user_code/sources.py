@@ -1,0 +1,98 @@
+"""Sources: what brings rows into a DAG.
+
+A source is opened once per instance, on the member that runs it, and told where it is: of its
+``ProcessorContext``, ``global_index`` of ``total_parallelism`` says which part of the data is its own,
+``partitions`` which partitions, ``member_index`` of ``member_count`` which member this is. It gives an
+iterable of batches, which is closed on every exit if it can be: for a generator, ``finally`` is that.
+
+>>> from sqlfront_engine.testing.harness import run_processor
+>>> def numbers(context):
+...     for start in range(10 * context.global_index, 30, 10 * context.total_parallelism):
+...         yield pa.RecordBatch.from_pydict({"n": list(range(start, start + 10))})
+>>> source = FunctionSource(pa.schema({"n": pa.int64()}), UserFunction(numbers))
+>>> sum(batch.num_rows for batch in run_processor(source))
+30
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import slices
+from sqlfront_engine.errors import DataError
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.values import to_physical
+from sqlfront_engine.shares import close_quietly
+from sqlfront_engine.user_functions import UserFunction
+
+
+class Source(Processor, frozen=True):
+    """The base of sources that are opened and closed; ``schema`` has the logical types of what they emit.
+
+    Instances may block; there is one per member unless the vertex says otherwise. Those of one member can
+    have something in common, such as a connection: ``context.share.open(make, close)``.
+    """
+
+    cooperative: ClassVar[bool] = False
+    preferred_parallelism: ClassVar[int | None] = 1
+    shared: ClassVar[bool] = True
+
+    schema: pa.Schema
+
+    @property
+    def title(self) -> str:
+        """A short name for plans."""
+        return type(self).__name__
+
+    def open(self, context: ProcessorContext) -> Iterable[pa.RecordBatch]:
+        """Begin; the rows in any size of batches. What it gives is closed if it has a ``close``."""
+        raise NotImplementedError
+
+    def run(self, context: ProcessorContext) -> Steps:
+        batches = self.open(context)
+        try:
+            for batch in batches:
+                yield from slices(to_physical(batch, self.schema, DataError), BATCH_ROWS)
+        finally:
+            close = getattr(batches, "close", None)
+            if close is not None:
+                close_quietly(close, context.vertex)
+
+
+class FunctionSource(Source, frozen=True, tag_field="processor", tag=True):
+    """A source by a function of the ``ProcessorContext`` that gives an iterable of batches, mostly a
+    generator. ``name`` is for messages and plans."""
+
+    function: UserFunction
+    name: str = "source"
+
+    @property
+    def title(self) -> str:
+        return self.name
+
+    def open(self, context: ProcessorContext) -> Iterable[pa.RecordBatch]:
+        site = Site(context.vertex, self.function)
+        with site:
+            batches = self.function.function(context)
+        if not isinstance(batches, Iterable):
+            raise site.refused(f"an iterable of batches is expected, not {batches!r}")
+        return _guarded(site, batches)
+
+    def describe(self) -> str:
+        return f"Source: {self.name}"
+
+
+def _guarded(site: Site, batches: Iterable[object]) -> Iterator[pa.RecordBatch]:
+    """The batches, with a place for errors; closing it closes them."""
+    try:
+        with site:
+            for batch in batches:
+                if not isinstance(batch, pa.RecordBatch):
+                    raise site.refused(f"a pa.RecordBatch is expected, not a {type(batch).__name__}")
+                yield batch
+    finally:
+        close = getattr(batches, "close", None)
+        if close is not None:
+            close_quietly(close, site.step)

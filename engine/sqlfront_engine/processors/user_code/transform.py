@@ -1,0 +1,175 @@
+"""Map, filter and flat-map by functions of the user's, one after the other in one operator."""
+
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import Final, assert_never
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.columns.batches import slices
+from sqlfront_engine.errors import DataError
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.user_code.calls import Site
+from sqlfront_engine.processors.user_code.values import Rows, rows_of, to_logical, to_physical
+from sqlfront_engine.user_functions import UserFunction
+
+#: Rows that are handled one by one before the worker is given back.
+ROWS: Final = 4096
+
+
+class OperationKind(Enum):
+    """What is done with what the function gives."""
+
+    MAP = "map"
+    """A function of the row's values; it gives the new row: one value, or a tuple for several columns."""
+    FILTER = "filter"
+    """A function of the row's values; the row stays if it gives something true."""
+    FLAT_MAP = "flat-map"
+    """A function of the row's values; it gives any number of new rows."""
+    MAP_BATCHES = "map-batches"
+    """A function of a ``pa.RecordBatch``; it gives a batch, or None for no rows."""
+
+
+class Operation(msgspec.Struct, frozen=True):
+    """One step: ``schema`` is that of its output, in logical types, ``step`` its name for messages."""
+
+    kind: OperationKind
+    step: str
+    function: UserFunction
+    schema: pa.Schema
+
+
+class Transform(Processor, frozen=True, tag_field="processor", tag=True):
+    """The operations in a row. ``schema`` is that of the input.
+
+    Between two operations values are as they would be in columns of the stated types, whether or not they
+    are put into one operator.
+    """
+
+    schema: pa.Schema
+    operations: tuple[Operation, ...]
+
+    def run(self, context: ProcessorContext) -> Steps:
+        by_rows = self.operations[0].kind is not OperationKind.MAP_BATCHES
+        while (batch := (yield Take(0))) is not None:
+            for piece in slices(batch, ROWS) if by_rows else (batch,):
+                yield from self._outputs(piece)
+                yield piece.slice(0, 0)  # a place to give the worker back, though no row may have come out
+
+    def _outputs(self, piece: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        pieces: Iterable[_Piece] = (_Piece(self.schema, batch=piece),)
+        for operation in self.operations:
+            pieces = _apply(operation, pieces)
+        for output in pieces:
+            yield output.batch()
+
+    def describe(self) -> str:
+        return "; ".join(
+            f"{each.kind.value.capitalize()}: {Site(each.step, each.function).name}"
+            for each in self.operations
+        )
+
+
+class _Piece:
+    """Some rows between two operations, as a batch or as Python values, whichever is at hand."""
+
+    __slots__ = ("_batch", "_rows", "_schema", "_site")
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        *,
+        batch: pa.RecordBatch | None = None,
+        rows: Rows | None = None,
+        site: Site | None = None,
+    ) -> None:
+        self._schema, self._batch, self._rows, self._site = schema, batch, rows, site
+
+    def rows(self) -> Rows:
+        """Python values of the stated types."""
+        if self._rows is None:
+            assert self._batch is not None
+            return Rows.of(self._batch, self._schema)
+        return self._rows if self._site is None else self._rows.settled(self._schema, self._site.refused)
+
+    def batch(self) -> pa.RecordBatch:
+        """A batch in physical form."""
+        if self._batch is not None:
+            return self._batch
+        assert self._rows is not None
+        refuse = DataError if self._site is None else self._site.refused
+        return self._rows.to_batch(self._schema, refuse)
+
+    def logical_batch(self) -> pa.RecordBatch:
+        """A batch of logical types."""
+        return to_logical(self.batch(), self._schema)
+
+
+def _apply(operation: Operation, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+    site = Site(operation.step, operation.function)
+    for piece in pieces:
+        match operation.kind:
+            case OperationKind.MAP:
+                yield _mapped(operation, site, piece)
+            case OperationKind.FILTER:
+                yield _filtered(operation, site, piece)
+            case OperationKind.FLAT_MAP:
+                yield from _flat_mapped(operation, site, piece)
+            case OperationKind.MAP_BATCHES:
+                yield from _batches_mapped(operation, site, piece)
+            case _:
+                assert_never(operation.kind)
+
+
+def _mapped(operation: Operation, site: Site, piece: _Piece) -> _Piece:
+    function = operation.function.function
+    rows = piece.rows()
+    with site:
+        results = [function(*row) for row in rows]
+    return _Piece(operation.schema, rows=rows_of(results, len(operation.schema), site.refused), site=site)
+
+
+def _filtered(operation: Operation, site: Site, piece: _Piece) -> _Piece:
+    function = operation.function.function
+    rows = piece.rows()
+    with site:
+        kept = [place for place, row in enumerate(rows) if function(*row)]
+    if len(kept) == rows.length:
+        return piece
+    columns = [[column[place] for place in kept] for column in rows.columns]
+    return _Piece(operation.schema, rows=Rows(columns, len(kept)))
+
+
+def _flat_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:
+    """New rows in pieces, so that a row that gives many of them doesn't need memory for all."""
+    width = len(operation.schema)
+    results: list[object] = []
+    for row in piece.rows():
+        for result in _results(operation.function.function, site, row):
+            results.append(result)
+            if len(results) >= ROWS:
+                yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
+                results = []
+    yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
+
+
+def _results(function: Callable[..., object], site: Site, row: tuple[object, ...]) -> Iterator[object]:
+    with site:
+        results = function(*row)
+        if isinstance(results, str | bytes) or not isinstance(results, Iterable):
+            raise site.refused(f"an iterable of rows is expected, not {results!r}")
+        yield from results
+
+
+def _batches_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:
+    batch = piece.logical_batch()
+    if not batch.num_rows:
+        return
+    with site:
+        result = operation.function.function(batch)
+    if result is None:
+        return
+    if not isinstance(result, pa.RecordBatch):
+        raise site.refused(f"a pa.RecordBatch is expected, not a {type(result).__name__}")
+    yield _Piece(operation.schema, batch=to_physical(result, operation.schema, site.refused))

@@ -1,0 +1,205 @@
+"""Between batches in physical form and what user code sees: Python values, or batches of logical types."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from numbers import Integral
+from typing import Final, Self, cast
+
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values, to_python, without_validity
+from sqlfront_engine.arrow_intervals import exported, exported_schema, exported_type, imported
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DICTIONARY_STRING,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TINYINT,
+    ddl,
+    holds_interval,
+    is_integral,
+    physical,
+)
+
+#: How a value that doesn't fit is reported.
+Refuse = Callable[[str], Exception]
+
+#: Types whose Python values of exactly these classes are the same before and after a column of the type.
+_UNCHANGED: Final[dict[pa.DataType, type]] = {STRING: str, BOOLEAN: bool, DOUBLE: float, BINARY: bytes}
+#: Types that hold values of exactly these classes unless they overflow.
+_QUICK: Final[dict[pa.DataType, type]] = {
+    **_UNCHANGED,
+    TINYINT: int,
+    SMALLINT: int,
+    INT: int,
+    BIGINT: int,
+    FLOAT: float,
+}
+_NOT_FITTING: Final = (pa.ArrowException, OverflowError, ValueError, TypeError, ArithmeticError)
+
+
+def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with columns of logical types, intervals in Arrow's own, named as in ``schema``."""
+    if not batch.num_columns:
+        return batch
+    columns = [_logical(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=exported_schema(schema))
+
+
+def _logical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    if column.type == data_type:
+        return column
+    return exported(column, data_type) if holds_interval(data_type) else column.cast(data_type)
+
+
+def to_physical(batch: pa.RecordBatch, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
+    """A batch from user code in physical form; its columns are those of ``schema``, in logical types or any
+    form of them. Raises what ``refuse`` makes of a batch that isn't."""
+    if batch.schema.names != schema.names:
+        raise refuse(
+            f"a batch has the columns {', '.join(batch.schema.names)}, not {', '.join(schema.names)}"
+        )
+    columns = []
+    for field, column in zip(schema, batch.columns, strict=True):
+        if not _is_form(column.type, field.type):
+            raise refuse(f"column {field.name!r} is {column.type}, not {ddl(field.type)}")
+        columns.append(_physical(without_validity(column), field.type))
+    return make_batch(columns, schema.names, batch.num_rows)
+
+
+def _is_form(given: pa.DataType, stated: pa.DataType) -> bool:
+    if pa.types.is_dictionary(given) and stated == STRING:
+        return bool(given.value_type == STRING)
+    return given in (stated, physical(stated), exported_type(stated))
+
+
+def _physical(column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    form = physical(data_type)
+    if holds_interval(data_type):
+        return imported(column, data_type) if column.type == exported_type(data_type) else column
+    if column.type == form or column.type == DICTIONARY_STRING:
+        return column
+    return column.cast(form)
+
+
+def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) -> pa.Array:
+    """Python values (None = null) as a column of a logical type, in physical form. Nothing is converted
+    that could lose anything: a float is no int, a str no number, a decimal has to fit."""
+    quick = _QUICK.get(data_type)
+    try:
+        if quick is not None and _only(values, quick):
+            return from_values(values, data_type)
+        column = _physical(pa.array(values, exported_type(data_type)), data_type)
+        for value in values:
+            if _loses(value, data_type):
+                raise ValueError("it would lose a part")
+        return column
+    except _NOT_FITTING as error:
+        raise refuse(f"{_culprit(values, data_type)} is no {ddl(data_type)}: {error}") from error
+
+
+def settled(values: list[object], data_type: pa.DataType, refuse: Refuse) -> list[object]:
+    """The values as they come out of a column of the type."""
+    unchanged = _UNCHANGED.get(data_type)
+    if unchanged is not None and _only(values, unchanged):
+        return values
+    return python_values(column_of(values, data_type, refuse), data_type)
+
+
+def python_values(column: pa.Array, data_type: pa.DataType) -> list[object]:
+    """The Python values of a column in physical form of a logical type."""
+    return to_python(_logical(column, data_type))
+
+
+def _only(values: Sequence[object], kind: type) -> bool:
+    """Whether all values are exactly of that class, or None."""
+    return set(map(type, values)) <= {kind, type(None)}
+
+
+def _culprit(values: Sequence[object], data_type: pa.DataType) -> str:
+    """The first value that doesn't fit by itself, for the message."""
+    for value in values:
+        try:
+            pa.array([value], exported_type(data_type))
+            fits = not _loses(value, data_type)
+        except _NOT_FITTING:
+            fits = False
+        if not fits:
+            shown = repr(value)
+            return shown if len(shown) <= 60 else f"{shown[:57]}..."
+    return "a value"
+
+
+def _loses(value: object, data_type: pa.DataType) -> bool:
+    """Whether pyarrow, which takes the value for the type, cuts a part of it off: the fraction of a number,
+    the time of a day."""
+    if value is None:
+        return False
+    if is_integral(data_type):
+        return not isinstance(value, Integral)
+    if data_type == DATE:
+        return isinstance(value, datetime)
+    if pa.types.is_list(data_type) and isinstance(value, Iterable):
+        return any(_loses(item, data_type.value_type) for item in value)
+    if pa.types.is_map(data_type):
+        pairs = (
+            value.items() if isinstance(value, Mapping) else cast("Iterable[tuple[object, object]]", value)
+        )
+        return any(
+            _loses(key, data_type.key_type) or _loses(item, data_type.item_type) for key, item in pairs
+        )
+    if pa.types.is_struct(data_type) and isinstance(value, Mapping):
+        return any(_loses(value.get(field.name), field.type) for field in data_type)
+    return False
+
+
+class Rows:
+    """Rows as lists of Python values, one per column."""
+
+    __slots__ = ("columns", "length")
+
+    def __init__(self, columns: list[list[object]], length: int) -> None:
+        self.columns = columns
+        self.length = length
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, schema: pa.Schema) -> Self:
+        """The rows of a batch in physical form."""
+        columns = [
+            python_values(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
+        ]
+        return cls(columns, batch.num_rows)
+
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
+        """Each row as a tuple."""
+        return zip(*self.columns, strict=True) if self.columns else iter([()] * self.length)
+
+    def settled(self, schema: pa.Schema, refuse: Refuse) -> "Rows":
+        """The same after a way through columns of the schema."""
+        pairs = zip(self.columns, schema.types, strict=True)
+        return Rows([settled(column, data_type, refuse) for column, data_type in pairs], self.length)
+
+    def to_batch(self, schema: pa.Schema, refuse: Refuse) -> pa.RecordBatch:
+        """The rows in physical form; ``refuse`` makes the error of values that don't fit the schema."""
+        pairs = zip(self.columns, schema.types, strict=True)
+        columns = [column_of(column, data_type, refuse) for column, data_type in pairs]
+        return make_batch(columns, schema.names, self.length)
+
+
+def rows_of(results: list[object], width: int, refuse: Refuse) -> Rows:
+    """What a function gave for some rows, taken apart: the value itself for one column, else a sequence of
+    ``width`` values each."""
+    if width == 1:
+        return Rows([results], len(results))
+    for result in results:
+        if not isinstance(result, tuple | list) or len(result) != width:
+            raise refuse(f"{width} values are expected, as a tuple, not {result!r}")
+    columns = [list(column) for column in zip(*results, strict=True)] if results else [[]] * width
+    return Rows(columns, len(results))

@@ -1,0 +1,44 @@
+"""The Pipeline API: steps that are written down one after the other, the second door to the DAG.
+
+A pipeline is plain data, a tuple of steps that holds functions only in pickled form where it travels. It is
+planned to the core DAG after submission, by the coordinator: ``stages`` (writing it down) gives ``steps``, of
+which ``plan`` and ``fusion`` make the DAG, which ``submission`` logs and runs. ``aggregations`` and
+``endpoints`` are what steps are given.
+
+Counting the words of some lines:
+
+>>> import pyarrow as pa
+>>> from sqlfront_engine.coordinator import Engine
+>>> from sqlfront_planner.pipeline.submission import submit
+>>> def lines(context):
+...     if context.global_index == 0:
+...         yield pa.RecordBatch.from_pydict({"line": ["to be or not", "to be"]})
+>>> pipeline = Pipeline()
+>>> words = pipeline.read(source(lines, pa.schema({"line": pa.string()}), name="lines")).flat_map(
+...     str.split, pa.field("word", pa.string())
+... )
+>>> counted = words.filter(lambda word: word != "not").group_by("word").aggregate(n=aggregation("count"))
+>>> with Engine(workers=1) as engine:
+...     job = submit(counted.collect(), engine.run)
+...     sorted(row for batch in job.batches() for row in zip(*batch.to_pydict().values()))
+[('be', 2), ('or', 1), ('to', 2)]
+"""
+
+from sqlfront_planner.pipeline.aggregations import Aggregation, aggregation
+from sqlfront_planner.pipeline.endpoints import logger_sink, service, sink, source
+from sqlfront_planner.pipeline.stages import GroupedStage, Pipeline, Stage
+from sqlfront_planner.pipeline.steps import Definition, OwnerOf
+
+__all__ = [
+    "Aggregation",
+    "Definition",
+    "GroupedStage",
+    "OwnerOf",
+    "Pipeline",
+    "Stage",
+    "aggregation",
+    "logger_sink",
+    "service",
+    "sink",
+    "source",
+]

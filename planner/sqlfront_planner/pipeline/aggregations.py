@@ -1,0 +1,88 @@
+"""Aggregations by name, with Spark's argument and result types."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.expressions import AggregateCall, Cast, Column, Expr, Literal
+from sqlfront_engine.functions.aggregates import AggregateFunction, aggregate_names, lookup_aggregate
+from sqlfront_engine.functions.registry import ArgumentType
+from sqlfront_engine.types import BIGINT, BOOLEAN, ddl
+from sqlfront_planner.types import argument_name, implicit_cast
+
+
+class Aggregation(msgspec.Struct, frozen=True):
+    """A call of one of Spark's aggregate functions: see :func:`aggregation`."""
+
+    function: str
+    arguments: tuple[str | Literal, ...] = ()
+    distinct: bool = False
+    where: str | None = None
+
+
+def aggregation(
+    function: str, *arguments: str | Literal, distinct: bool = False, where: str | None = None
+) -> Aggregation:
+    """An aggregate function by its Spark name over columns by theirs; constants are given as
+    :class:`~sqlfront_engine.expressions.Literal`. ``count`` without arguments counts rows. ``where`` is the
+    boolean column that says which rows count.
+
+    >>> aggregation("sum", "price", distinct=True).function
+    'sum'
+    """
+    return Aggregation(function.lower(), arguments, distinct, where)
+
+
+def bind_aggregation(call: Aggregation, schema: pa.Schema) -> AggregateCall:
+    """The call over rows of the schema, its arguments cast as Spark casts them. ProgrammingError for an
+    unknown function or column, for a wrong number of arguments and for types that don't fit."""
+    entry = lookup_aggregate(call.function)
+    if entry is None:
+        raise ProgrammingError(
+            f"there is no aggregate function {call.function!r}; known are {', '.join(aggregate_names())}"
+        )
+    condition = None if call.where is None else column_named(call.where, schema)
+    if condition is not None and condition.type != BOOLEAN:
+        raise ProgrammingError(f"column {call.where!r} is {ddl(condition.type)}, not boolean")
+    if call.function == "count" and not call.arguments and not call.distinct:
+        return AggregateCall("count", (), BIGINT, filter=condition)
+    wanted = _kinds(entry, len(call.arguments))
+    arguments = tuple(
+        _cast(call.function, _operand(argument, schema), kind)
+        for argument, kind in zip(call.arguments, wanted, strict=True)
+    )
+    result = entry.result_type(tuple(argument.type for argument in arguments))
+    return AggregateCall(
+        entry.name, arguments, result, call.distinct and entry.distinct_matters, filter=condition
+    )
+
+
+def column_named(name: str, schema: pa.Schema) -> Column:
+    """The column of that name. ProgrammingError, with the known ones, if there is none."""
+    ordinal = schema.get_field_index(name)
+    if ordinal < 0:
+        raise ProgrammingError(f"there is no column {name!r}; known are {', '.join(map(repr, schema.names))}")
+    return Column(schema.field(ordinal).type, ordinal, name)
+
+
+def _kinds(entry: AggregateFunction, given: int) -> Sequence[ArgumentType]:
+    """What the entry takes at each position."""
+    kinds = entry.arguments
+    least = len(kinds) - entry.optional
+    if given < least or (given > len(kinds) and not entry.variadic):
+        bounds = f"at least {least}" if entry.variadic else f"{least} to {len(kinds)}"
+        raise ProgrammingError(f"{entry.name} takes {bounds} arguments, not {given}")
+    return [kinds[min(place, len(kinds) - 1)] for place in range(given)]
+
+
+def _operand(argument: str | Literal, schema: pa.Schema) -> Expr:
+    return argument if isinstance(argument, Literal) else column_named(argument, schema)
+
+
+def _cast(function: str, operand: Expr, wanted: ArgumentType) -> Expr:
+    target = implicit_cast(operand.type, wanted)
+    if target is None:
+        raise ProgrammingError(f"{function} takes {argument_name(wanted)}, not {ddl(operand.type)}")
+    return operand if target == operand.type else Cast(target, operand)

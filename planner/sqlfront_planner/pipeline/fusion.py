@@ -1,0 +1,42 @@
+"""Which steps become one vertex."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlfront_planner.pipeline.steps import Apply, Definition, Step
+
+
+def chains(definition: Definition) -> Iterator[tuple[int, ...]]:
+    """The positions of all steps, in their order: those that are to be fused together, others by
+    themselves."""
+    fused: set[int] = set()
+    for position in range(len(definition.steps)):
+        if position not in fused:
+            chain = tuple(_chain(definition, position))
+            fused.update(chain)
+            yield chain
+
+
+def fused_name(steps: Sequence[Step]) -> str:
+    """The name of a vertex that does what these steps do.
+
+    >>> fused_name([])
+    'fused()'
+    """
+    return steps[0].name if len(steps) == 1 else f"fused({', '.join(step.name for step in steps)})"
+
+
+def _chain(definition: Definition, position: int) -> Iterator[int]:
+    """The step and those that can be fused with it: stateless ones of the same parallelism, each the only one
+    that takes from the one before."""
+    yield position
+    step = definition.steps[position]
+    while isinstance(step, Apply):
+        consumers = definition.consumers(position)
+        if len(consumers) != 1:
+            return
+        position = consumers[0]
+        following = definition.steps[position]
+        if not isinstance(following, Apply) or following.parallelism != step.parallelism:
+            return
+        yield position
+        step = following

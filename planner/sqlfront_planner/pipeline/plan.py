@@ -1,0 +1,328 @@
+"""From a pipeline's steps to the core DAG.
+
+* Consecutive stateless steps with the same parallelism become one vertex, ``fused(a, b)``.
+* Group-and-aggregate becomes two: ``name-prepare`` gets its rows partitioned within the member and gives
+  partial results, ``name`` gets these partitioned over all members.
+* With ``preserve_order`` the inputs of order-sensitive steps are isolated edges, and such a step has no more
+  instances than what it takes from.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import assert_never
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Edge, OnlyOn, Vertex
+from sqlfront_engine.errors import InterfaceError, ProgrammingError
+from sqlfront_engine.evaluate import evaluate_scalar
+from sqlfront_engine.expressions import Expr, Literal, Parameter, transform, walk
+from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.hash_join import HashJoin
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.user_code.services import (
+    CooperativeMapUsingService,
+    MapUsingService,
+    MapUsingServiceAsync,
+)
+from sqlfront_engine.processors.user_code.transform import Operation, Transform
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
+from sqlfront_planner.pipeline.fusion import chains, fused_name
+from sqlfront_planner.pipeline.steps import (
+    FILTERING_JOINS,
+    Apply,
+    Definition,
+    GroupAndAggregate,
+    Join,
+    OwnerOf,
+    Read,
+    ReadTable,
+    Rebalance,
+    Step,
+    UseService,
+    Write,
+)
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """What planning needs to know of the run: the default number of instances on a member, the arguments of
+    :class:`~sqlfront_planner.pipeline.steps.OwnerOf`, and whether there are other members."""
+
+    workers: int = 1
+    arguments: tuple[Literal, ...] = ()
+    partition_count: int = DEFAULT_PARTITIONS
+    settings: Settings = Settings()
+    distributed: bool = False
+
+
+class PipelinePlan(msgspec.Struct, frozen=True):
+    """What a pipeline becomes: a DAG, the objects that its sources need, and the schema of the result (None:
+    nothing is collected)."""
+
+    dag: DAG
+    resources: Mapping[str, object]
+    schema: pa.Schema | None
+
+
+def plan(definition: Definition, circumstances: Circumstances | None = None) -> PipelinePlan:
+    """Plan a pipeline for one run. InterfaceError for one that has a step without consumer that is no sink,
+    for an un-keyed rebalancing where order is to be preserved, and for a join of one read with itself."""
+    _check(definition)
+    planning = _Planning(definition, circumstances or Circumstances())
+    for chain in chains(definition):
+        planning.add(chain)
+    results = [step for step in definition.steps if _is_result(step)]
+    return PipelinePlan(planning.dag, planning.resources, results[0].schema if results else None)
+
+
+def _is_result(step: Step) -> bool:
+    return isinstance(step, Write) and isinstance(step.sink, ResultSink)
+
+
+def _check(definition: Definition) -> None:
+    if not definition.steps:
+        raise InterfaceError("the pipeline has no steps")
+    for position, step in enumerate(definition.steps):
+        if not isinstance(step, Write) and not definition.consumers(position):
+            raise InterfaceError(f"nothing takes from step {step.name!r}, and it is no sink")
+        if isinstance(step, Join):
+            left, right = (_origins(definition, place) for place in step.inputs)
+            shared = sorted(definition.steps[place].name for place in left & right)
+            if shared:
+                raise InterfaceError(
+                    f"both sides of step {step.name!r} come from {shared[0]!r}, so that one would wait for"
+                    " the other; read it twice"
+                )
+    if sum(map(_is_result, definition.steps)) > 1:
+        raise InterfaceError("a pipeline collects one result at most")
+
+
+def _origins(definition: Definition, position: int) -> set[int]:
+    """The reads that a step's rows come from."""
+    inputs = definition.steps[position].inputs
+    return set().union(*(_origins(definition, place) for place in inputs)) if inputs else {position}
+
+
+class _Outlet(msgspec.Struct, frozen=True):
+    """Where the rows of a step come out: a vertex, and how a rebalancing behind it wants them spread."""
+
+    vertex: Vertex
+    rebalance: Rebalance | None = None
+
+
+def _spread(edge: Edge, rebalance: Rebalance) -> Edge:
+    return (edge.partitioned(rebalance.keys) if rebalance.keys else edge).distributed()
+
+
+class _Planning:
+    """A DAG in the making."""
+
+    def __init__(self, definition: Definition, circumstances: Circumstances) -> None:
+        self.dag = DAG()
+        self.resources: dict[str, object] = {}
+        self._definition = definition
+        self._circumstances = circumstances
+        # By the position of the step.
+        self._outlets: dict[int, _Outlet] = {}
+        self._outputs: dict[str, int] = {}
+
+    def add(self, chain: tuple[int, ...]) -> None:
+        """Add what the steps at these positions, more than one only if they are to be fused, become."""
+        steps = [self._definition.steps[position] for position in chain]
+        step = steps[0]
+        match step:
+            case Read():
+                outlet = _Outlet(self._vertex(step, step.source, self._resolved(step.only_on)))
+            case ReadTable():
+                outlet = _Outlet(self._read_table(step))
+            case Apply():
+                outlet = _Outlet(self._fused([each for each in steps if isinstance(each, Apply)]))
+            case UseService():
+                vertex = self._vertex(step, self._using_service(step), parallelism=self._capped(step))
+                outlet = _Outlet(self._follow(step, vertex))
+            case Rebalance():
+                outlet = self._rebalanced(step)
+            case GroupAndAggregate():
+                outlet = _Outlet(self._aggregated(step))
+            case Join():
+                outlet = _Outlet(self._joined(step))
+            case Write():
+                outlet = _Outlet(self._written(step))
+            case _:
+                raise InterfaceError(f"there is no step {type(step).__name__}")
+        self._outlets[chain[-1]] = outlet
+
+    # ---- vertices
+
+    def _vertex(
+        self,
+        step: Step,
+        processor: Processor,
+        only_on: OnlyOn | None = None,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+    ) -> Vertex:
+        unique = self.dag.unique_name(name or step.name)
+        return self.dag.vertex(unique, processor, parallelism or step.parallelism, only_on)
+
+    def _read_table(self, step: ReadTable) -> Vertex:
+        from sqlfront_connectors.base import ScanRequest  # noqa: PLC0415 - loaded when a table is read
+
+        request = ScanRequest(tuple(range(len(step.schema))))
+        scan = step.table.snapshot().scan(request)
+        self.resources.update(scan.resources)
+        # The objects that it reads are here, and nowhere else.
+        return self._vertex(step, scan.source, OnlyOn() if self._circumstances.distributed else None)
+
+    def _fused(self, steps: Sequence[Apply]) -> Vertex:
+        operations = tuple(Operation(step.kind, step.name, step.function, step.schema) for step in steps)
+        transform = Transform(self._input_schema(steps[0]), operations)
+        vertex = self._vertex(steps[0], transform, name=fused_name(steps), parallelism=self._capped(steps[0]))
+        return self._follow(steps[0], vertex)
+
+    def _using_service(self, step: UseService) -> Processor:
+        schemas = self._input_schema(step), step.schema
+        if step.concurrency is not None:
+            return MapUsingServiceAsync(step.service, step.function, *schemas, step.concurrency)
+        kind = MapUsingService if step.blocking else CooperativeMapUsingService
+        return kind(step.service, step.function, *schemas)
+
+    def _aggregated(self, step: GroupAndAggregate) -> Vertex:
+        """Two vertices; one, if a call has to see all rows of a group at once."""
+        places = tuple(range(len(step.keys)))
+        if any(call.distinct for call in step.calls):
+            single = Aggregate(step.keys, step.calls, AggregateMode.SINGLE, step.schema)
+            return self._gathered(step, self._outlet(step), single, step.keys)
+        partial = Aggregate(step.keys, step.calls, AggregateMode.PARTIAL, step.schema)
+        name = self._free_pair(step.name)
+        prepare = self.dag.vertex(name + PREPARE_SUFFIX, partial, step.parallelism if step.keys else None)
+        outlet = self._outlet(step)
+        edge = self._edge(outlet.vertex).to(prepare)
+        if outlet.rebalance is not None:
+            edge = _spread(edge, outlet.rebalance)
+        elif step.keys:
+            edge = edge.partitioned(step.keys)
+        self.dag.edge(edge)
+        final = Aggregate(step.keys, step.calls, AggregateMode.FINAL, step.schema)
+        return self._gathered(step, _Outlet(prepare), final, places, name)
+
+    def _gathered(
+        self,
+        step: GroupAndAggregate,
+        source: _Outlet,
+        processor: Aggregate,
+        keys: tuple[int, ...],
+        name: str | None = None,
+    ) -> Vertex:
+        vertex = self._vertex(step, processor, name=name)
+        edge = self._edge(source.vertex).to(vertex)
+        self.dag.edge((edge.partitioned(keys) if keys else edge.to_one()).distributed())
+        return vertex
+
+    def _free_pair(self, name: str) -> str:
+        """A name that is free, with the suffix, too."""
+        number = 1
+        candidate = name
+        while any(self.dag.unique_name(each) != each for each in (candidate, candidate + PREPARE_SUFFIX)):
+            number += 1
+            candidate = f"{name}-{number}"
+        return candidate
+
+    def _joined(self, step: Join) -> Vertex:
+        left, right = (self._definition.steps[place].schema for place in step.inputs)
+        if step.kind not in FILTERING_JOINS:
+            right = pa.schema(list(step.schema)[len(left) :])  # with the suffixes
+        join = HashJoin(step.kind, step.left_keys, step.right_keys, None, left, right)
+        vertex = self._vertex(step, join)
+        for ordinal, keys in enumerate((step.left_keys, step.right_keys)):
+            edge = self._edge(self._outlet(step, ordinal).vertex).to(vertex, ordinal)
+            self.dag.edge(edge.partitioned(keys).distributed())
+        return vertex
+
+    def _rebalanced(self, step: Rebalance) -> _Outlet:
+        if self._definition.preserve_order and not step.keys:
+            raise InterfaceError(
+                f"step {step.name!r} spreads rows evenly, but the pipeline is to preserve their order;"
+                " rebalance by columns"
+            )
+        return _Outlet(self._outlet(step).vertex, step)
+
+    def _written(self, step: Write) -> Vertex:
+        only_on = self._resolved(step.only_on)
+        vertex = self._vertex(step, step.sink, only_on)
+        if only_on is None:
+            return self._follow(step, vertex)
+        edge = self._edge(self._outlet(step).vertex).to(vertex)
+        if only_on.partition is not None:
+            self.dag.edge(edge.to_one(only_on.partition).distributed())
+        elif only_on.member is not None:
+            self.dag.edge(edge.to_one().distribute_to(only_on.member))
+        else:
+            self.dag.edge(edge.to_one().distribute_to())
+        return vertex
+
+    # ---- edges
+
+    def _edge(self, source: Vertex) -> Edge:
+        """An edge from the next free output of a vertex."""
+        ordinal = self._outputs.get(source.name, 0)
+        self._outputs[source.name] = ordinal + 1
+        return Edge.from_(source, ordinal)
+
+    def _follow(self, step: Step, vertex: Vertex) -> Vertex:
+        """Connect a step that takes rows as they come."""
+        outlet = self._outlet(step)
+        edge = self._edge(outlet.vertex).to(vertex)
+        if outlet.rebalance is not None:
+            edge = _spread(edge, outlet.rebalance)
+        elif self._definition.preserve_order:
+            edge = edge.isolated()
+        self.dag.edge(edge)
+        return vertex
+
+    def _capped(self, step: Step) -> int | None:
+        """The parallelism of an order-sensitive step: not above that of what it takes from."""
+        outlet = self._outlet(step)
+        if not self._definition.preserve_order or outlet.rebalance is not None:
+            return step.parallelism
+        workers = self._circumstances.workers
+        wanted = workers if step.parallelism is None else step.parallelism
+        cap = outlet.vertex.parallelism(workers)
+        return min(wanted, cap) if cap < wanted else step.parallelism
+
+    def _outlet(self, step: Step, ordinal: int = 0) -> _Outlet:
+        return self._outlets[step.inputs[ordinal]]
+
+    def _input_schema(self, step: Step) -> pa.Schema:
+        return self._definition.steps[step.inputs[0]].schema
+
+    # ---- places
+
+    def _resolved(self, place: OnlyOn | OwnerOf | None) -> OnlyOn | None:
+        match place:
+            case None | OnlyOn():
+                return place
+            case OwnerOf():
+                key = [self._value(expression) for expression in place.key]
+                return OnlyOn.owner_of(key, self._circumstances.partition_count)
+            case _:
+                assert_never(place)
+
+    def _value(self, expression: Expr) -> Literal:
+        """The value of an expression over the run's arguments."""
+        arguments = self._circumstances.arguments
+
+        def bind(node: Expr) -> Expr:
+            if not isinstance(node, Parameter):
+                return node
+            if node.index >= len(arguments):
+                raise ProgrammingError(f"argument {node.index} is missing; there are {len(arguments)}")
+            return Literal(node.type, arguments[node.index].value)
+
+        bound = transform(expression, bind)
+        known = isinstance(bound, Literal)
+        if not known and any(not node.children() and not isinstance(node, Literal) for node in walk(bound)):
+            raise ProgrammingError("the key of an owner is an expression over arguments and constants")
+        return Literal(bound.type, evaluate_scalar(bound, self._circumstances.settings))

@@ -1,0 +1,336 @@
+"""Writing a pipeline down: each method adds a step."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront_engine.dag import OnlyOn
+from sqlfront_engine.errors import InterfaceError, ProgrammingError
+from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.user_code.services import Service
+from sqlfront_engine.processors.user_code.sinks import Sink
+from sqlfront_engine.processors.user_code.sources import Source
+from sqlfront_engine.processors.user_code.transform import OperationKind
+from sqlfront_engine.types import ddl
+from sqlfront_engine.user_functions import UserFunction
+from sqlfront_planner.pipeline.aggregations import Aggregation, bind_aggregation, column_named
+from sqlfront_planner.pipeline.steps import (
+    FILTERING_JOINS,
+    Apply,
+    Definition,
+    GroupAndAggregate,
+    Join,
+    JoinKind,
+    OwnerOf,
+    Read,
+    ReadTable,
+    Rebalance,
+    Step,
+    UseService,
+    Write,
+)
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import Table
+
+#: What a step gives: one column, whose values its function gives as they are, or several, given as tuples.
+Output: TypeAlias = pa.Field | pa.Schema
+_Place = OnlyOn | OwnerOf | None
+
+
+class Pipeline:
+    """A pipeline in the making; it begins with :meth:`read`.
+
+    With ``preserve_order`` rows keep their order on each path: map, filter and flat-map have no more
+    instances than what they take from, up to the next grouping or keyed rebalancing.
+    """
+
+    def __init__(self, *, preserve_order: bool = False) -> None:
+        self.preserve_order = preserve_order
+        self._steps: list[Step] = []
+
+    def read(
+        self,
+        source: "Source | Table",
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        only_on: _Place = None,
+    ) -> "Stage":
+        """Rows from a source (see :mod:`.endpoints`) or all rows of a table. ``only_on``: one instance in
+        the whole cluster, and where."""
+        if isinstance(source, Source):
+            return self._add(Read(name or source.title, source.schema, (), parallelism, source, only_on))
+        if only_on is not None:
+            raise InterfaceError("a table decides by itself where it is read")
+        return self._add(ReadTable(name or "table", source.schema, (), parallelism, source))
+
+    def _add(self, step: Step) -> "Stage":
+        _check_names(step)
+        if step.parallelism is not None and step.parallelism < 1:
+            raise InterfaceError(f"step {step.name!r}: parallelism must be positive, not {step.parallelism}")
+        self._steps.append(step)
+        return Stage(self, len(self._steps) - 1)
+
+    def definition(self) -> Definition:
+        """The pipeline as data."""
+        return Definition(tuple(self._steps), self.preserve_order)
+
+
+class Stage:
+    """The output of a step, from which the next ones take. ``name`` of each step is for plans, messages and
+    the DAG; ``parallelism`` is the number of its instances per member (None: one per worker)."""
+
+    def __init__(self, pipeline: Pipeline, position: int) -> None:
+        self._pipeline = pipeline
+        self._position = position
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and logical types of the columns."""
+        return self._pipeline._steps[self._position].schema
+
+    # ---- row by row, batch by batch
+
+    def map(
+        self,
+        function: Callable[..., object],
+        output: Output,
+        *,
+        name: str = "map",
+        parallelism: int | None = None,
+    ) -> "Stage":
+        """``function(*values)`` of each row gives the new one: the value for one column, a tuple for several.
+
+        A row costs about a microsecond and holds the interpreter's lock, a hundred times what a kernel of
+        Arrow's takes: where there is one, use :meth:`map_batches`.
+        """
+        return self._apply(OperationKind.MAP, function, _schema(output), name, parallelism)
+
+    def filter(
+        self, function: Callable[..., object], *, name: str = "filter", parallelism: int | None = None
+    ) -> "Stage":
+        """The rows for which ``function(*values)`` gives something true. Costs what :meth:`map` costs."""
+        return self._apply(OperationKind.FILTER, function, self.schema, name, parallelism)
+
+    def flat_map(
+        self,
+        function: Callable[..., object],
+        output: Output,
+        *,
+        name: str = "flat-map",
+        parallelism: int | None = None,
+    ) -> "Stage":
+        """``function(*values)`` of each row gives an iterable of new ones."""
+        return self._apply(OperationKind.FLAT_MAP, function, _schema(output), name, parallelism)
+
+    def map_batches(
+        self,
+        function: Callable[[pa.RecordBatch], pa.RecordBatch | None],
+        output: Output,
+        *,
+        name: str = "map-batches",
+        parallelism: int | None = None,
+    ) -> "Stage":
+        """``function(batch)`` gives a batch with exactly the columns of ``output``, or None for no rows."""
+        return self._apply(OperationKind.MAP_BATCHES, function, _schema(output), name, parallelism)
+
+    def map_using_service(
+        self,
+        service: Service,
+        function: Callable[..., object],
+        output: Output,
+        *,
+        blocking: bool = True,
+        name: str = "map-using-service",
+        parallelism: int | None = None,
+    ) -> "Stage":
+        """``function(service, *values)`` of each row, as :meth:`map`. Each instance has a thread of its own,
+        unless it is said not to be ``blocking``."""
+        step = UseService(
+            name,
+            _schema(output),
+            (self._position,),
+            parallelism,
+            service,
+            UserFunction(function),
+            blocking=blocking,
+        )
+        return self._pipeline._add(step)
+
+    def map_using_service_async(
+        self,
+        service: Service,
+        function: Callable[..., object],
+        output: Output,
+        *,
+        concurrency: int = 64,
+        name: str = "map-using-service-async",
+        parallelism: int | None = 1,
+    ) -> "Stage":
+        """``await function(service, *values)`` of each row, up to ``concurrency`` at the same time in each
+        instance. The rows keep their order."""
+        step = UseService(
+            name,
+            _schema(output),
+            (self._position,),
+            parallelism,
+            service,
+            UserFunction(function),
+            concurrency=concurrency,
+        )
+        return self._pipeline._add(step)
+
+    def _apply(
+        self,
+        kind: OperationKind,
+        function: Callable[..., object],
+        schema: pa.Schema,
+        name: str,
+        parallelism: int | None,
+    ) -> "Stage":
+        step = Apply(name, schema, (self._position,), parallelism, kind, UserFunction(function))
+        return self._pipeline._add(step)
+
+    # ---- rows that meet
+
+    def rebalance(self, *columns: str, name: str = "rebalance") -> "Stage":
+        """Spread the rows over the instances of all members: rows that agree in ``columns`` to the same one,
+        or evenly."""
+        keys = self._ordinals(columns)
+        return self._pipeline._add(Rebalance(name, self.schema, (self._position,), None, keys))
+
+    def group_by(self, *columns: str) -> "GroupedStage":
+        """The rows in groups that agree in these columns; none: in the whole row."""
+        return GroupedStage(self, self._ordinals(columns or tuple(self.schema.names)))
+
+    def aggregate(self, *, name: str = "aggregate", **calls: Aggregation) -> "Stage":
+        """One row for all rows of all members: a column per call."""
+        return self._aggregate((), calls, name, 1)
+
+    def _aggregate(
+        self, keys: tuple[int, ...], calls: Mapping[str, Aggregation], name: str, parallelism: int | None
+    ) -> "Stage":
+        if not calls:
+            raise ProgrammingError(f"step {name!r} has no aggregation")
+        bound = {column: bind_aggregation(call, self.schema) for column, call in calls.items()}
+        results = [pa.field(column, call.type) for column, call in bound.items()]
+        schema = pa.schema([*(self.schema.field(key) for key in keys), *results])
+        step = GroupAndAggregate(name, schema, (self._position,), parallelism, keys, tuple(bound.values()))
+        return self._pipeline._add(step)
+
+    def join(
+        self,
+        right: "Stage",
+        on: str | Sequence[str] | Mapping[str, str],
+        *,
+        kind: JoinKind = "inner",
+        suffix: str = "_right",
+        name: str = "join",
+        parallelism: int | None = None,
+    ) -> "Stage":
+        """The pairs of rows that agree in the columns ``on`` (a mapping: left column to right one): all
+        columns of both sides, those of the right side whose name is taken with a ``suffix``.
+
+        Keys have the same type on both sides; null equals nothing. The right side is held in memory, the left
+        one streams. The two sides may not come from one read: it would wait for itself.
+        """
+        if right._pipeline is not self._pipeline:
+            raise InterfaceError("both sides of a join belong to one pipeline")
+        pairs = dict(on) if isinstance(on, Mapping) else {key: key for key in _names(on)}
+        left_keys, right_keys = self._ordinals(tuple(pairs)), right._ordinals(tuple(pairs.values()))
+        _check_keys(name, self.schema, left_keys, right.schema, right_keys)
+        schema = self.schema
+        if kind not in FILTERING_JOINS:
+            taken = set(schema.names)
+            renamed = [
+                field.with_name(field.name + suffix) if field.name in taken else field
+                for field in right.schema
+            ]
+            schema = pa.schema([*self.schema, *renamed])
+        inputs = (self._position, right._position)
+        return self._pipeline._add(Join(name, schema, inputs, parallelism, kind, left_keys, right_keys))
+
+    def _ordinals(self, columns: Sequence[str]) -> tuple[int, ...]:
+        return tuple(column_named(column, self.schema).ordinal for column in columns)
+
+    # ---- out
+
+    def write(
+        self,
+        sink: Sink,
+        *,
+        name: str | None = None,
+        parallelism: int | None = None,
+        only_on: _Place = None,
+    ) -> Pipeline:
+        """Into a sink (see :mod:`.endpoints`). ``only_on``: one instance in the whole cluster, and where."""
+        return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
+
+    def collect(self, *, name: str = "result") -> Pipeline:
+        """Into the job's result, which the submitter reads. A pipeline has one at most."""
+        return self._write(ResultSink(), name, None, OnlyOn())
+
+    def _write(self, sink: Processor, name: str, parallelism: int | None, only_on: _Place) -> Pipeline:
+        step = Write(name, self.schema, (self._position,), parallelism, sink, only_on=only_on)
+        self._pipeline._add(step)
+        return self._pipeline
+
+
+class GroupedStage:
+    """Groups of rows, to be aggregated."""
+
+    def __init__(self, stage: Stage, keys: tuple[int, ...]) -> None:
+        self._stage = stage
+        self._keys = keys
+
+    def aggregate(
+        self, *, name: str = "group-and-aggregate", parallelism: int | None = None, **calls: Aggregation
+    ) -> Stage:
+        """One row per group: its key, then a column per call, named by its keyword; see
+        :func:`.aggregations.aggregation`. Nulls are one group. On each member the rows are aggregated first,
+        then what has become of them over all members."""
+        return self._stage._aggregate(self._keys, calls, name, parallelism)
+
+
+def _schema(output: Output) -> pa.Schema:
+    if isinstance(output, pa.Schema):
+        return output
+    if isinstance(output, pa.Field):
+        return pa.schema([output])
+    raise InterfaceError(f"a step's output is a pa.Field or a pa.Schema, not {output!r}")
+
+
+def _names(on: str | Sequence[str]) -> Sequence[str]:
+    return (on,) if isinstance(on, str) else on
+
+
+def _check_names(step: Step) -> None:
+    names = step.schema.names
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ProgrammingError(
+            f"step {step.name!r} has several columns named {', '.join(map(repr, doubled))}"
+        )
+    for field in step.schema:
+        ddl(field.type)  # refuses what is none of Spark's types
+
+
+def _check_keys(
+    name: str,
+    left: pa.Schema,
+    left_keys: Sequence[int],
+    right: pa.Schema,
+    right_keys: Sequence[int],
+) -> None:
+    if not left_keys:
+        raise ProgrammingError(f"step {name!r} joins on no columns")
+    for mine, other in zip(left_keys, right_keys, strict=True):
+        if left.field(mine).type != right.field(other).type:
+            raise ProgrammingError(
+                f"step {name!r}: {left.field(mine).name!r} is {ddl(left.field(mine).type)}, but"
+                f" {right.field(other).name!r} is {ddl(right.field(other).type)}"
+            )

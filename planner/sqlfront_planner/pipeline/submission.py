@@ -1,0 +1,43 @@
+"""Submitting a pipeline: it is planned, its DAG is logged, and it runs as a light job."""
+
+import logging
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from sqlfront_engine.coordinator import DEFAULT_CONFIG, JobConfig
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.light_job import LightJob
+from sqlfront_planner.pipeline.plan import Circumstances, PipelinePlan, plan
+from sqlfront_planner.pipeline.stages import Pipeline
+from sqlfront_planner.pipeline.steps import Definition
+
+logger = logging.getLogger(__name__)
+
+
+def submit(
+    pipeline: Pipeline | Definition,
+    run: Callable[[DAG, JobConfig], LightJob],
+    config: JobConfig = DEFAULT_CONFIG,
+    circumstances: Circumstances | None = None,
+) -> LightJob:
+    """Plan a pipeline and submit it by ``run``: :meth:`.Engine.run`, or ``submit`` of a member. The
+    coordinator calls this; what the submitter has is but the pipeline's definition.
+
+    The job's options hold for pipelines, too: ``config.required_partitions`` prunes the members.
+    """
+    planned = plan_for(pipeline, config, circumstances)
+    resources = {**config.resources, **planned.resources}
+    return run(planned.dag, replace(config, resources=resources))
+
+
+def plan_for(
+    pipeline: Pipeline | Definition, config: JobConfig, circumstances: Circumstances | None = None
+) -> PipelinePlan:
+    """Plan a pipeline for a light job, and log its DAG at DEBUG."""
+    definition = pipeline.definition() if isinstance(pipeline, Pipeline) else pipeline
+    planned = plan(definition, circumstances)
+    if logger.isEnabledFor(logging.DEBUG):
+        workers = None if circumstances is None else circumstances.workers
+        logger.debug("a pipeline is submitted:\n%s", planned.dag.to_dot(config.parallelism or workers))
+    return planned
