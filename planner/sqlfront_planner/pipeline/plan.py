@@ -8,7 +8,7 @@
 """
 
 from collections.abc import Mapping, Sequence
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +17,7 @@ from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Edge, OnlyOn, Vertex
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
 from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Expr, Literal, Parameter, transform, walk
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.hash_join import HashJoin
@@ -43,6 +44,11 @@ from sqlfront_planner.pipeline.steps import (
     UseService,
     Write,
 )
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base as tables
+else:
+    tables = lazy_module("sqlfront_connectors.base")
 
 
 class Circumstances(msgspec.Struct, frozen=True):
@@ -168,13 +174,10 @@ class _Planning:
         return self.dag.vertex(unique, processor, parallelism or step.parallelism, only_on)
 
     def _read_table(self, step: ReadTable) -> Vertex:
-        from sqlfront_connectors.base import ScanRequest  # noqa: PLC0415 - loaded when a table is read
-
-        request = ScanRequest(tuple(range(len(step.schema))))
-        scan = step.table.snapshot().scan(request)
+        scan = step.table.snapshot().scan(tables.ScanRequest(tuple(range(len(step.schema)))))
         self.resources.update(scan.resources)
-        # The objects that it reads are here, and nowhere else.
-        return self._vertex(step, scan.source, OnlyOn() if self._circumstances.distributed else None)
+        here = self._circumstances.distributed and scan.location is tables.Location.HERE
+        return self._vertex(step, scan.source, OnlyOn() if here else None)
 
     def _fused(self, steps: Sequence[Apply]) -> Vertex:
         operations = tuple(Operation(step.kind, step.name, step.function, step.schema) for step in steps)

@@ -31,6 +31,7 @@ from sqlfront_engine.expressions import (
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.registry import processor_class, register_processor, tag_of
 from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, STRING, decimal
+from sqlfront_engine.user_functions import UserFunction
 
 HOUSE = ("sqlfront_engine.", "sqlfront_connectors.", "sqlfront_planner.", "sqlfront.")
 EXPRESSION = Call(BOOLEAN, "less", (Column(DATE, 3, "day"), Literal(DATE, None)))
@@ -49,6 +50,7 @@ EXAMPLES: dict[object, object] = {
     EngineExpr: EXPRESSION,
     Expr: EXPRESSION,
     Mapping[str, str]: {"header": "true"},
+    UserFunction: UserFunction(len),
 }
 
 
@@ -62,7 +64,8 @@ def house() -> list[type[Processor]]:
     while waiting:
         kind = waiting.pop()
         waiting += kind.__subclasses__()
-        if kind.__module__.startswith(HOUSE) and not kind.__name__.startswith("_"):
+        base = getattr(getattr(kind, "open", None), "__isabstractmethod__", False)
+        if kind.__module__.startswith(HOUSE) and not kind.__name__.startswith("_") and not base:
             found.add(kind)
     return sorted(found, key=lambda kind: kind.__name__)
 
@@ -103,7 +106,9 @@ def test_a_processor_comes_back(kind: type[Processor]) -> None:
     processor = filled(kind)
 
     assert processor_class(tag_of(processor)) is kind
-    assert decode(encode(processor), kind) == processor
+    back = decode(encode(processor), kind, authenticated=True)
+    assert encode(back) == encode(processor)
+    assert back == processor or "UserFunction" in repr(processor)  # which is equal to itself only
 
 
 def test_a_processor_that_is_not_registered_does_not_travel() -> None:

@@ -6,6 +6,7 @@ permanent) and is closed on every exit, be it an error, a cancellation or the en
 """
 
 import logging
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import ClassVar, Final, Protocol, runtime_checkable
 
@@ -55,9 +56,9 @@ class Sink(Processor, frozen=True):
         """A short name for plans."""
         return type(self).__name__
 
+    @abstractmethod
     def open(self, context: ProcessorContext) -> Writer:
         """Begin."""
-        raise NotImplementedError
 
     def run(self, context: ProcessorContext) -> Steps:
         writer = self.open(context)

@@ -14,6 +14,7 @@ iterable of batches, which is closed on every exit if it can be: for a generator
 30
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
@@ -46,9 +47,9 @@ class Source(Processor, frozen=True):
         """A short name for plans."""
         return type(self).__name__
 
+    @abstractmethod
     def open(self, context: ProcessorContext) -> Iterable[pa.RecordBatch]:
         """Begin; the rows in any size of batches. What it gives is closed if it has a ``close``."""
-        raise NotImplementedError
 
     def run(self, context: ProcessorContext) -> Steps:
         batches = self.open(context)
