@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
+import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
 from sqlfront.config import Config
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable

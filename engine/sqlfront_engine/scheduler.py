@@ -85,8 +85,13 @@ class Dedicated(Protocol):
         """End what is idle."""
 
 
+#: Seconds for which the timers' thread waits for another one.
+IDLE_TIMERS: Final = 2.0
+
+
 class SystemClock:
-    """Real time; timers run on one daemon thread, which is started with the first of them."""
+    """Real time; timers run on one daemon thread, which is started with the first of them and ends when there
+    has been none for :data:`IDLE_TIMERS` seconds."""
 
     def __init__(self) -> None:
         self.now = time.monotonic
@@ -117,7 +122,12 @@ class SystemClock:
         while True:
             with self._changed:
                 while not self._timers or self._timers[0][0] > self.now():
-                    self._changed.wait(self._timers[0][0] - self.now() if self._timers else None)
+                    told = self._changed.wait(
+                        self._timers[0][0] - self.now() if self._timers else IDLE_TIMERS
+                    )
+                    if not told and not self._timers:
+                        self._thread = None
+                        return
                 callback = heapq.heappop(self._timers)[2]
             try:
                 callback()

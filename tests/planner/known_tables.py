@@ -8,7 +8,14 @@ from decimal import Decimal
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import ColumnStatistics, ScanPlan, ScanRequest, TableStatistics
+from sqlfront_connectors.base import (
+    ColumnStatistics,
+    Location,
+    Partitioning,
+    ScanPlan,
+    ScanRequest,
+    TableStatistics,
+)
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processors.values import Values
 from sqlfront_planner.catalog import Catalog, TableEntry
@@ -19,9 +26,13 @@ class KnownSnapshot:
 
     version = 0
 
-    def __init__(self, schema: pa.Schema, statistics: TableStatistics) -> None:
+    def __init__(
+        self, schema: pa.Schema, statistics: TableStatistics, location: Location, placed: Partitioning | None
+    ) -> None:
         self.schema = schema
         self.statistics = statistics
+        self.location = location
+        self.placed = placed
         self.asked: list[ScanRequest] = []
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -30,7 +41,7 @@ class KnownSnapshot:
     def scan(self, request: ScanRequest) -> ScanPlan:
         self.asked.append(request)
         fields = [self.schema.field(ordinal) for ordinal in request.columns]
-        return ScanPlan(Values(pa.schema(fields), ()))
+        return ScanPlan(Values(pa.schema(fields), ()), {}, self.location, self.placed)
 
 
 class KnownTable:
@@ -39,9 +50,16 @@ class KnownTable:
     format = "known"
     partitioning = None
 
-    def __init__(self, schema: pa.Schema, rows: int, columns: Mapping[str, ColumnStatistics]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        rows: int,
+        columns: Mapping[str, ColumnStatistics],
+        location: Location = Location.HERE,
+        placed: Partitioning | None = None,
+    ) -> None:
         self.schema = schema
-        self.known = KnownSnapshot(schema, TableStatistics(rows, None, columns))
+        self.known = KnownSnapshot(schema, TableStatistics(rows, None, columns), location, placed)
 
     def snapshot(self) -> KnownSnapshot:
         return self.known
@@ -121,14 +139,16 @@ BOUNDS: dict[str, tuple[object, object]] = {
 }
 
 
-def known_table(rows: int, columns: str) -> KnownTable:
+def known_table(
+    rows: int, columns: str, location: Location = Location.HERE, placed: Partitioning | None = None
+) -> KnownTable:
     """A table of ``name:type:different values`` for each column."""
     fields, statistics = [], {}
     for name, kind, distinct in (column.split(":") for column in columns.split()):
         fields.append((name, TYPES[kind]))
         low, high = BOUNDS.get(name, DATES if kind == "date" else (None, None))
         statistics[name] = ColumnStatistics(int(distinct) or rows, 0, low, high)
-    return KnownTable(pa.schema(fields), rows, statistics)
+    return KnownTable(pa.schema(fields), rows, statistics, location, placed)
 
 
 def known_catalog(tables: Mapping[str, tuple[int, str]]) -> Catalog:

@@ -1,5 +1,7 @@
 """A member's shares of the memory tables that are spread over all members."""
 
+import threading
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Final
 
@@ -9,6 +11,8 @@ from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.processor import ProcessorContext
 
+#: Keys of versions that failed are remembered until there have been so many more.
+_MOST_REFUSED: Final = 1000
 #: The resource under which a member's processors find its store.
 STORE: Final = "memory:store"
 
@@ -39,16 +43,26 @@ class TableStore(Mapping[str, object]):
     """
 
     def __init__(self) -> None:
+        # Reentrant for finalizers, which free.
+        self._lock = threading.RLock()
         self._shares: dict[str, Share] = {}
+        # Keys that were freed before their share came.
+        self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
 
     def stage(self, key: str, share: Share) -> None:
-        """Keep the share of a version that nobody knows of yet."""
-        if self._shares.setdefault(key, share) is not share:
-            raise InternalError(f"there is a share {key} already")
+        """Keep the share of a version that nobody knows of yet, unless its writer has given up."""
+        with self._lock:
+            if key in self._shares:
+                raise InternalError(f"there is a share {key} already")
+            if key not in self._refused:
+                self._shares[key] = share
 
     def free(self, key: str) -> None:
-        """Forget a share; those who read it keep what they hold. Without effect if there is none."""
-        self._shares.pop(key, None)
+        """Forget a share; those who read it keep what they hold. If it comes later (a job may fail while
+        another member is still at work), it is forgotten then."""
+        with self._lock:
+            if self._shares.pop(key, None) is None:
+                self._refused.append(key)
 
     def __getitem__(self, key: str) -> object:
         return self if key == STORE else self._shares[key]

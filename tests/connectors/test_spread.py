@@ -1,0 +1,244 @@
+"""Memory tables spread over members: shares, versions, and what is known of them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
+from sqlfront_connectors.base import (
+    ColumnStatistics,
+    Location,
+    Partitioning,
+    ScanRequest,
+    WritableTable,
+    insert_all,
+)
+from sqlfront_connectors.memory.share_statistics import ShareStatistics, appended, merged, nothing
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.store import STORE, Share, TableStore
+from sqlfront_engine.coordinator import JobConfig
+from sqlfront_engine.dag import DAG, Edge, OnlyOn
+from sqlfront_engine.errors import InternalError, OperationalError
+from sqlfront_engine.expressions import Call, Column, Literal
+from sqlfront_engine.launchers.embedded import EmbeddedCluster
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
+
+SCHEMA = pa.schema([("k", BIGINT), ("s", STRING)])
+ALL = ScanRequest((0, 1))
+MEMBERS = ("embedded-0", "embedded-1", "embedded-2")
+
+
+class Members:
+    """Three embedded members with their stores; `fail` makes the next job fail."""
+
+    def __init__(self) -> None:
+        self.stores = {name: TableStore() for name in MEMBERS}
+        self.cluster = EmbeddedCluster(3, workers=2, resources=self.stores.__getitem__)
+        self.fail = False
+
+    def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
+        yield from self.cluster.coordinator.submit(dag, JobConfig(resources=resources)).batches()
+        if self.fail:
+            raise OperationalError("as told")
+
+    def free(self, key: str) -> None:
+        for store in self.stores.values():
+            store.free(key)
+
+    def shares(self, key: str | None) -> list[Share]:
+        shares = [store.get(key) for store in self.stores.values()] if key else []
+        return [share for share in shares if isinstance(share, Share)]
+
+    def keys(self) -> set[str]:
+        return {key for store in self.stores.values() for key in store} - {STORE}
+
+    def read(self, table: SpreadTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
+        planned = table.snapshot().scan(request)
+        dag = DAG()
+        place = OnlyOn() if planned.location is Location.HERE else None
+        source = dag.vertex("scan", planned.source, None if place is None else 1, place)
+        dag.edge(Edge.between(source, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
+        batches = self.run(dag, planned.resources)
+        return sorted(row for batch in batches for row in zip(*map(pa.Array.to_pylist, batch), strict=True))
+
+
+@pytest.fixture
+def members() -> Iterator[Members]:
+    members = Members()
+    with members.cluster:
+        yield members
+
+
+def rows(*numbers: int) -> pa.RecordBatch:
+    return pa.record_batch([pa.array(numbers, BIGINT), pa.array(map(str, numbers), STRING)], schema=SCHEMA)
+
+
+@pytest.mark.parametrize("partitions", [271, 8, None])
+def test_rows_are_read_from_all_shares(members: Members, partitions: int | None) -> None:
+    placed = None if partitions is None else Partitioning((0,), partitions)
+    table = SpreadTable("t", SCHEMA, placed, members)
+
+    assert insert_all(table, [rows(*range(500)), rows(*range(500, 1000))]) == 1000
+    assert members.read(table) == [(number, str(number)) for number in range(1000)]
+    assert all(share.rows > 0 for share in members.shares(table.snapshot().key)[: 3 if placed else 2])
+
+
+def test_a_member_has_the_rows_of_its_partitions(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    insert_all(table, [rows(*range(1000))])
+
+    for share in members.shares(table.snapshot().key):
+        (segment,) = share.segments
+        assert segment.offsets is not None
+        filled = [p for p in range(271) if segment.offsets[p + 1] > segment.offsets[p]]
+        assert set(filled) <= set(share.partitions)
+        assert len(share.partitions) in (90, 91)
+
+
+def test_a_key_is_looked_up_in_the_shares(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    insert_all(table, [rows(*range(100))])
+    wanted = Call(BOOLEAN, "equal", (Column(BIGINT, 0), Literal(BIGINT, 42)))
+
+    assert table.snapshot().exact_filters((wanted,)) == (wanted,)
+    assert members.read(table, ScanRequest((1,), (wanted,))) == [("42",)]
+
+
+def test_inserts_append_and_overwrites_replace(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    assert members.read(table) == []
+
+    insert_all(table, [rows(1, 2)])
+    insert_all(table, [rows(3)])
+    assert members.read(table) == [(1, "1"), (2, "2"), (3, "3")]
+    insert_all(table, [rows(4)], overwrite=True)
+    assert members.read(table) == [(4, "4")]
+    table.drop()
+    assert members.read(table) == []
+    assert isinstance(table, WritableTable)
+
+
+def test_a_version_stays_as_long_as_somebody_holds_its_snapshot(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, None, members)
+    insert_all(table, [rows(1)])
+    before = table.snapshot()
+    insert_all(table, [rows(2)])
+
+    assert members.keys() == {before.key, table.snapshot().key}
+    del before
+    gc.collect()
+    assert members.keys() == {table.snapshot().key}
+    table.drop()
+    gc.collect()
+    assert members.keys() == set()
+
+
+def test_an_insert_that_fails_leaves_the_old_version_and_no_share(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, None, members)
+    insert_all(table, [rows(1)])
+    key = table.snapshot().key
+
+    members.fail = True
+    with pytest.raises(OperationalError, match="as told"):
+        insert_all(table, [rows(2)])
+    members.fail = False
+    gc.collect()
+
+    assert members.keys() == {key}
+    assert members.read(table) == [(1, "1")]
+
+
+def test_a_share_that_is_gone_is_an_error_that_says_what_to_do(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, None, members)
+    insert_all(table, [rows(1)])
+    members.stores["embedded-1"].free(str(table.snapshot().key))
+
+    with pytest.raises(OperationalError, match="run the query again") as caught:
+        members.read(table)
+    assert caught.value.sqlstate == "40001"
+
+
+def test_a_share_made_for_other_partitions_is_refused(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    insert_all(table, [rows(1)])
+    key = str(table.snapshot().key)
+    store = members.stores["embedded-2"]
+    share = store[key]
+    assert isinstance(share, Share)
+    store.free(key)
+    store.stage(key, msgspec.structs.replace(share, partitions=share.partitions[1:]))
+
+    with pytest.raises(OperationalError, match="other members than there are now"):
+        members.read(table)
+
+
+def test_a_share_is_staged_once() -> None:
+    store = TableStore()
+    store.stage("t@1", Share((), ()))
+
+    assert STORE in store and "t@1" in store
+    with pytest.raises(InternalError):
+        store.stage("t@1", Share((), ()))
+
+
+def test_a_share_that_comes_after_it_was_freed_is_forgotten() -> None:
+    store = TableStore()
+    store.free("t@1")
+    store.stage("t@1", Share((), ()))
+
+    assert "t@1" not in store
+
+
+def test_statistics_are_those_of_all_rows(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    insert_all(table, [rows(*range(900))])
+    insert_all(table, [rows(*range(900, 1000))])
+    known = table.snapshot().statistics
+
+    assert known.rows == 1000
+    assert known.size is not None and known.size > 10_000
+    assert known.columns["k"] == ColumnStatistics(1000, 0, 0, 999)
+
+
+def column(rows: int, distinct: int) -> ShareStatistics:
+    return ShareStatistics(rows, rows, (ColumnStatistics(distinct, 0),))
+
+
+@pytest.mark.parametrize(
+    "parts, at_least, at_most",
+    [
+        ([(1000, 7), (1000, 7), (1000, 6)], 7, 7),
+        ([(1000, 1000), (1000, 1000)], 2000, 2000),
+        # 150,000 values, four rows of each, dealt out at random to three.
+        ([(200_000, 110_500)] * 3, 140_000, 160_000),
+        ([(1000, 10), (0, 0)], 10, 10),
+    ],
+)
+def test_distinct_values_of_random_parts_are_estimated(
+    parts: list[tuple[int, int]], at_least: int, at_most: int
+) -> None:
+    (known,) = merged([column(*part) for part in parts], 1, None).columns
+
+    assert known.distinct is not None
+    assert at_least <= known.distinct <= at_most
+
+
+def test_distinct_keys_of_partitions_add_up() -> None:
+    (known,) = merged([column(1000, 20), column(1000, 30)], 1, Partitioning((0,), 271)).columns
+
+    assert known.distinct == 50
+
+
+def test_bounds_and_nulls_are_merged() -> None:
+    first = ShareStatistics(2, 1, (ColumnStatistics(1, 1, 5, 5),))
+    second = ShareStatistics(3, 1, (ColumnStatistics(3, 0, -1, 3),))
+
+    assert appended(first, second) == ShareStatistics(5, 2, (ColumnStatistics(4, 1, -1, 5),))
+    assert appended(nothing(1), second) == second
+    assert appended(first, nothing(1)) == first

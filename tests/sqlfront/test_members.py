@@ -1,0 +1,180 @@
+"""SQL over several members in one process."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import sqlfront
+from sqlfront.cluster import Cluster
+from sqlfront_connectors.memory.store import STORE
+
+Rows = list[tuple[object, ...]]
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlfront.Connection]:
+    with sqlfront.connect(members=3, workers=3) as connection:
+        yield connection
+
+
+@pytest.fixture
+def numbers(connection: sqlfront.Connection) -> sqlfront.Connection:
+    """With a clustered table ``t(k, v)`` of 50,000 rows."""
+    connection.execute(
+        "CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k, id % 100 AS v FROM range(50000)"
+    )
+    return connection
+
+
+def ask(connection: sqlfront.Connection, sql: str) -> Rows:
+    return connection.execute(sql).fetchall()
+
+
+def explained(connection: sqlfront.Connection, sql: str) -> str:
+    return "\n".join(str(line) for (line,) in ask(connection, f"EXPLAIN {sql}"))
+
+
+def cluster(connection: sqlfront.Connection) -> Cluster:
+    found = connection.session.cluster
+    assert found is not None
+    return found
+
+
+def shares(connection: sqlfront.Connection) -> list[int]:
+    """How many shares each member holds."""
+    gc.collect()
+    return [len(set(store) - {STORE}) for store in cluster(connection)._stores.values()]
+
+
+def test_explain_shows_members_and_distributed_edges(numbers: sqlfront.Connection) -> None:
+    text = explained(numbers, "SELECT v, count(*) FROM t GROUP BY v")
+
+    assert "MemoryScan: t on all members" in text
+    assert "-> to one, on the coordinator" in text
+    assert "broadcast, over all members" in explained(numbers, "SELECT * FROM t x JOIN t y ON x.v = y.v")
+    assert "over all members" not in explained(numbers, "SELECT * FROM t x JOIN t y ON x.k = y.k")
+
+
+def test_a_query_without_spread_tables_runs_on_one_member(connection: sqlfront.Connection) -> None:
+    connection.register("frame", pa.table({"a": list(range(100))}))
+
+    assert ask(connection, "SELECT sum(a) FROM frame") == [(4950,)]
+    assert "members" not in explained(connection, "SELECT sum(a) FROM frame")
+
+
+def test_rows_of_the_session_meet_those_of_the_members(numbers: sqlfront.Connection) -> None:
+    numbers.register("frame", pa.table({"a": [1, 2, 70_000]}))
+
+    assert ask(numbers, "SELECT a, v FROM frame LEFT JOIN t ON a = k ORDER BY a") == [
+        (1, 1),
+        (2, 2),
+        (70_000, None),
+    ]
+    assert ask(numbers, "SELECT count(*) FROM (SELECT k FROM t UNION ALL SELECT a FROM frame)") == [(50_003,)]
+
+
+def test_what_a_query_shares_is_computed_once(numbers: sqlfront.Connection) -> None:
+    both = "SELECT count(*) FROM r a JOIN r b ON a.k = b.k AND a.x = b.x"
+
+    assert ask(numbers, f"WITH r AS (SELECT k, rand() AS x FROM t) {both}") == [(50_000,)]
+
+
+def test_a_lookup_finds_its_row(numbers: sqlfront.Connection) -> None:
+    assert numbers.execute("SELECT v FROM t WHERE k = ?", [4321]).fetchall() == [(21,)]
+
+
+def test_a_limit_stops_the_scans_on_all_members(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE big USING memory AS SELECT id FROM range(3000000)")
+
+    result = connection.session.sql("SELECT id FROM big LIMIT 10")
+    assert len(result.collect()) == 10
+    text = "\n".join(str(line) for (line,) in ask(connection, "EXPLAIN ANALYZE SELECT id FROM big LIMIT 10"))
+    assert "MemoryScan: big on all members  [rows 10," in text
+
+
+def test_inserts_are_spread_and_old_versions_freed(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE t (k BIGINT, s STRING) USING memory CLUSTERED BY (k)")
+    assert ask(connection, "SELECT * FROM t") == []
+
+    connection.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+    connection.execute("INSERT INTO t SELECT k + 10, s FROM t")
+    assert connection.execute("INSERT INTO t (k) VALUES (7)").rowcount == 1
+    assert ask(connection, "SELECT count(*), sum(k), count(s) FROM t") == [(7, 49, 6)]
+    assert shares(connection) == [1, 1, 1]
+
+    connection.execute("INSERT OVERWRITE t SELECT k, s FROM t WHERE k > 10")
+    assert ask(connection, "SELECT k FROM t ORDER BY k") == [(11,), (12,), (13,)]
+    connection.execute("DROP TABLE t")
+    assert shares(connection) == [0, 0, 0]
+
+
+def test_a_failed_insert_changes_nothing_and_leaves_nothing(numbers: sqlfront.Connection) -> None:
+    with pytest.raises(sqlfront.DataError, match="DIVIDE_BY_ZERO"):
+        numbers.execute("INSERT INTO t SELECT id, 1 / (id - 99) FROM range(100)")
+
+    assert ask(numbers, "SELECT count(*) FROM t") == [(50_000,)]
+    assert shares(numbers) == [1, 1, 1]
+
+
+def test_a_cached_file_table_is_spread_and_follows_inserts(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE f USING parquet AS SELECT id AS k FROM range(30000)")
+    connection.execute("CACHE TABLE f CLUSTERED BY (k)")
+    connection.execute("INSERT INTO f VALUES (30000)")
+
+    assert ask(connection, "SELECT count(*), max(k) FROM f") == [(30_001, 30_000)]
+    assert "MemoryScan: f on all members" in explained(connection, "SELECT * FROM f")
+    connection.execute("UNCACHE TABLE f")
+    assert ask(connection, "SELECT count(*), max(k) FROM f") == [(30_001, 30_000)]
+    assert shares(connection) == [0, 0, 0]
+
+
+def test_large_files_are_read_by_all_members(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE f USING parquet AS SELECT id AS k FROM range(30000)")
+
+    assert "FileScan: f on all members" in explained(connection, "SELECT sum(k) FROM f")
+    assert ask(connection, "SELECT sum(k) FROM f") == [(449_985_000,)]
+
+
+def test_an_error_on_a_member_is_the_querys(numbers: sqlfront.Connection) -> None:
+    with pytest.raises(sqlfront.DataError, match="DIVIDE_BY_ZERO"):
+        ask(numbers, "SELECT 1 / (k - 77) FROM t")
+
+
+def test_nothing_is_left_on_any_member(numbers: sqlfront.Connection) -> None:
+    for _ in range(20):
+        ask(numbers, "SELECT v, count(*) FROM t GROUP BY v")
+        result = numbers.session.sql("SELECT * FROM t x JOIN t y ON x.v = y.v")
+        del result
+    gc.collect()
+
+    members = cluster(numbers)._members.members
+    for member in members:
+        deadline = threading.Event()
+        for _ in range(500):
+            if member.statistics().idle and not member.engine.memory.used:
+                break
+            deadline.wait(0.01)
+        assert member.statistics().idle
+        assert member.engine.memory.used == 0
+
+
+def test_no_thread_outlives_the_connection() -> None:
+    before = set(threading.enumerate())
+    connection = sqlfront.connect(members=4, workers=2)
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(100000)")
+    assert ask(connection, "SELECT count(distinct id) FROM t") == [(100_000,)]
+    connection.close()
+
+    for thread in set(threading.enumerate()) - before:
+        thread.join(5)
+        assert not thread.is_alive(), thread
+
+
+def test_the_number_of_members_is_checked() -> None:
+    with pytest.raises(sqlfront.ProgrammingError, match="members must be at least 1"):
+        sqlfront.connect(members=0)
