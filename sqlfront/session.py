@@ -119,7 +119,7 @@ class Session:
             raise InterfaceError("the session is closed")
         try:
             statement = parse(text)
-            arguments = Arguments.of(parameters)
+            arguments = Arguments.of(parameters, self.settings.time_zone)
             if isinstance(statement, Query):
                 plan = self.plan(statement, arguments)
                 return self.run(plan, arguments, timeout=timeout)

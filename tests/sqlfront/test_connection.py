@@ -6,6 +6,7 @@ import threading
 import time
 from decimal import Decimal
 
+import numpy
 import pyarrow as pa
 import pytest
 
@@ -77,6 +78,36 @@ def test_parameters_come_back_as_they_were_given(value: object, type_name: str) 
         assert cursor.description is not None
         assert repr(cursor.description[0][1]) == type_name
         assert cursor.fetchall() == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("value", "type_name", "back"),
+    [
+        (numpy.int64(3), "bigint", 3),
+        (numpy.int32(3), "int", 3),
+        (numpy.int8(-3), "tinyint", -3),
+        (numpy.float32(1.5), "float", 1.5),
+        (numpy.float64(1.5), "double", 1.5),
+        (numpy.bool_(True), "boolean", True),
+        (numpy.str_("x"), "string", "x"),
+        (numpy.datetime64("2024-02-29"), "date", datetime.date(2024, 2, 29)),
+        ((1, 2), "array<int>", [1, 2]),
+    ],
+)
+def test_numpy_scalars_and_tuples_are_parameters(value: object, type_name: str, back: object) -> None:
+    with sqlfront.connect() as connection:
+        cursor = connection.execute("select ? as x", [value])
+        assert cursor.description is not None
+        assert repr(cursor.description[0][1]) == type_name
+        assert cursor.fetchall() == [(back,)]
+
+
+def test_a_datetime_without_a_zone_is_in_the_sessions() -> None:
+    with sqlfront.connect(time_zone="Europe/Berlin") as connection:
+        (row,) = connection.execute(
+            "select cast(? as string), unix_seconds(?)", [datetime.datetime(2020, 7, 1, 12)] * 2
+        )
+    assert row == ("2020-07-01 12:00:00", 1593597600)
 
 
 @pytest.mark.parametrize("given", [[], [1], [1, 2, 3]])

@@ -347,6 +347,8 @@ def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> D
     settings = invocation.settings
     source = arguments[0] if len(arguments) == 3 else scalar(settings.time_zone, STRING)
     target, times = arguments[-2:]
+    # The middle argument is the target of three and the local time of two.
+    target = compile_cast(invocation.argument_types[-2], STRING, safe=False, settings=settings)(target)
     times = compile_cast(invocation.argument_types[-1], TIMESTAMP_NTZ, safe=False, settings=settings)(times)
     given = constants((source, target))
     if isinstance(times, pa.Array) and given is not None:

@@ -1,12 +1,13 @@
 """What one statement's binding shares: catalog, settings, arguments, and what it found out about them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -53,8 +54,12 @@ class Arguments(msgspec.Struct, frozen=True):
     names: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, given: "Sequence[object] | Mapping[str, object] | Arguments | None") -> "Arguments":
-        """The arguments from what a user gave.
+    def of(
+        cls,
+        given: "Sequence[object] | Mapping[str, object] | Arguments | None",
+        time_zone: str = "UTC",
+    ) -> "Arguments":
+        """The arguments from what a user gave; a datetime without a zone is in ``time_zone``.
 
         Raises ProgrammingError for a value of a class that has no SQL type.
 
@@ -66,8 +71,12 @@ class Arguments(msgspec.Struct, frozen=True):
         if isinstance(given, Arguments):
             return given
         names = tuple(sorted(given)) if isinstance(given, Mapping) else None
-        raw = tuple(given[name] for name in names) if isinstance(given, Mapping) and names else tuple(given)
-        pairs = [typed_value(value) for value in raw] if not isinstance(given, Mapping) or names else []
+        raw = [given[name] for name in names or ()] if isinstance(given, Mapping) else given
+        pairs = (
+            [typed_value(value, time_zone) for value in raw]
+            if not isinstance(given, Mapping) or names
+            else []
+        )
         return cls(tuple(value for value, _ in pairs), tuple(kind for _, kind in pairs), names)
 
     def place(self, name: str) -> int | None:
@@ -82,10 +91,14 @@ class Arguments(msgspec.Struct, frozen=True):
 NO_ARGUMENTS: Final = Arguments()
 
 
-def typed_value(value: object) -> tuple[object, pa.DataType]:
-    """A Python value as Spark reads it: the value that a Literal holds, and its type.
+def typed_value(value: object, time_zone: str = "UTC") -> tuple[object, pa.DataType]:
+    """A Python value as Spark reads it: the value that a Literal holds, and its type. A numpy scalar has the
+    type of its width, a datetime without a zone is in ``time_zone``.
 
-    Raises ProgrammingError (UNSUPPORTED_FEATURE.LITERAL_TYPE) for other classes.
+    Raises ProgrammingError (INVALID_SQL_ARG) for other classes.
+
+    >>> typed_value(np.int16(3))
+    (3, DataType(int16))
     """
     match value:
         case None:
@@ -106,15 +119,19 @@ def typed_value(value: object) -> tuple[object, pa.DataType]:
             return str(value), types.STRING
         case bytes() | bytearray() | memoryview():
             return bytes(value), types.BINARY
+        case np.generic() if value.dtype.kind == "i" or value.dtype == np.float32:
+            return value.item(), pa.from_numpy_dtype(value.dtype)
+        case np.generic() if not isinstance(value.item(), np.generic):
+            return typed_value(value.item(), time_zone)
         case datetime():
-            aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            aware = value if value.tzinfo is not None else value.replace(tzinfo=_zone(time_zone))
             return aware.astimezone(UTC), types.TIMESTAMP
         case date():
             return value, types.DATE
         case timedelta():
             return value, types.DAY_TIME_INTERVAL
-        case list():
-            pairs = [typed_value(item) for item in value]
+        case list() | tuple():
+            pairs = [typed_value(item, time_zone) for item in value]
             kind = coercion.common_type(item_type for _, item_type in pairs)
             if kind is not None:
                 return [item for item, _ in pairs], pa.list_(kind)
@@ -125,6 +142,14 @@ def typed_value(value: object) -> tuple[object, pa.DataType]:
         condition="INVALID_SQL_ARG",
         sqlstate="42K08",
     )
+
+
+def _zone(name: str) -> tzinfo:
+    if name == "UTC":
+        return UTC
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - loaded when first needed
+
+    return ZoneInfo(name)
 
 
 def _typed_decimal(value: Decimal) -> tuple[object, pa.DataType]:
