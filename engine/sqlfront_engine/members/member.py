@@ -16,7 +16,7 @@ What can cross on the way, and what becomes of it:
 
 import logging
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from threading import Lock
 from typing import Final
@@ -96,6 +96,8 @@ class Member:
         self.name = transport.name
         self.members = members
         self.peers: dict[str, Peer] = {}
+        #: Raises if no job may begin here now.
+        self.check_usable: Callable[[], None] = _always_usable
         self._transport = transport
         self._clock = engine.clock
         self._resources = resources
@@ -122,6 +124,7 @@ class Member:
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """The same for a job whose id, unique in the cluster, was chosen before."""
+        self.check_usable()
         dag.lock()
         members = self.members
         demands = dag.derive(demands_of, demands_of)
@@ -224,7 +227,7 @@ class Member:
                 raise InterfaceError(f"there is a job {message.job} already")
             self._reserved.add(message.job)
         try:
-            if message.list_version != self.members.version:
+            if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
             if self.name not in message.placement.participants:
                 raise InternalError(f"member {self.name} isn't among the job's participants")
@@ -418,10 +421,21 @@ class Member:
                 len(self._ended),
             )
 
+    def abandon(self, error: Error) -> None:
+        """End every job that runs or is coordinated here with the error."""
+        with self._lock:
+            executions = [each.execution for each in self._participations.values()]
+        for execution in executions:
+            execution.fail(error)
+
     def close(self) -> None:
         """Cancel what runs here, and leave: to the others the member is lost."""
         self.engine.close()
         self._transport.close()
+
+
+def _always_usable() -> None:
+    """A member without a keeper."""
 
 
 class _Chain(Mapping[str, object]):
@@ -456,5 +470,5 @@ def _participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
 def topology_changed(theirs: int, ours: int) -> OperationalError:
     """A job was planned for other members than there are now."""
     return OperationalError(
-        f"the cluster has changed (member list {theirs} is not {ours}); run the query again", sqlstate="40001"
+        f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
     )

@@ -4,23 +4,33 @@ import msgspec
 
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 
+#: In the place of the owner of a partition that has none.
+NOBODY = ""
+
 
 class MemberInfo(msgspec.Struct, frozen=True):
     """One member. ``lite``: it owns no partitions and runs only what is placed on the coordinator.
-    ``leaving``: it is shutting down, and new jobs avoid it."""
+    ``leaving``: it is shutting down, and new jobs avoid it. ``address``: where the others connect to it;
+    empty for one that only connects to others, as clients do."""
 
     name: str
     lite: bool = False
     leaving: bool = False
+    address: str = ""
 
 
 class MemberList(msgspec.Struct, frozen=True):
     """One version of the cluster: its members in the order in which they joined, and the owner of each
-    partition. Made by the keeper; everybody else has a copy."""
+    partition (:data:`NOBODY` = none). Made by the keeper; everybody else has a copy.
+
+    ``valid_from``: jobs planned with this version or a later one can run; since then no member was lost and
+    no partition has changed its owner.
+    """
 
     version: int
     members: tuple[MemberInfo, ...]
     owners: tuple[str, ...]
+    valid_from: int = 0
 
     @property
     def data_members(self) -> tuple[str, ...]:
@@ -30,7 +40,16 @@ class MemberList(msgspec.Struct, frozen=True):
     def __contains__(self, name: object) -> bool:
         return any(member.name == name for member in self.members)
 
+    def accepts(self, version: int) -> bool:
+        """Whether a job that was planned with that version can run where this one is known."""
+        return self.valid_from <= version <= self.version
+
 
 def alone(name: str, partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
     """The list of a cluster of one."""
     return MemberList(0, (MemberInfo(name),), (name,) * partition_count)
+
+
+def nobody(partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
+    """The list of a cluster that nobody has joined yet."""
+    return MemberList(0, (), (NOBODY,) * partition_count)

@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.network.transport import NetworkStatistics, Part, Receiver
+from sqlfront_engine.network.transport import NetworkStatistics, Part, Receiver, UnconnectedPeer
 from sqlfront_engine.tasklet import Tasklet
 
 #: Seconds that a message is on its way, at least and (mostly) at most.
@@ -35,6 +35,8 @@ class Simulation:
         self.steps = 0
         self.drop: Callable[[str, str, msgspec.Struct], bool] = lambda sender, receiver, message: False
         self.machines: dict[str, Machine] = {}
+        #: Pairs of machines that can't connect; :meth:`cut` their connections, too.
+        self.blocked: set[frozenset[str]] = set()
         self._events: list[tuple[float, int, Machine | None, Callable[[], object]]] = []
         self._numbers = itertools.count()
         self._forgotten: set[int] = set()
@@ -99,9 +101,16 @@ class Simulation:
 
     def connect(self, first: str, second: str) -> None:
         """Connect two machines' transports."""
+        self._connections = [each for each in self._connections if each.open]
         connection = _Connection(self, self.machines[first], self.machines[second])
         self._connections.append(connection)
         connection.establish()
+
+    def reachable(self, first: str, second: str) -> bool:
+        """Whether the first machine can connect to the second one."""
+        other = self.machines.get(second)
+        blocked = frozenset((first, second)) in self.blocked
+        return other is not None and other.alive and other.transport.started and not blocked
 
     def connections(self) -> list[tuple[str, str]]:
         """The pairs that are connected."""
@@ -196,15 +205,24 @@ class SimulatedTransport:
     def __init__(self, machine: Machine) -> None:
         self.name = machine.name
         self.receiver: Receiver
+        self.started = False
         self._machine = machine
 
     def start(self, receiver: Receiver) -> None:
         """Messages go to ``receiver`` from now on."""
         self.receiver = receiver
+        self.started = True
 
     def connect(self, address: str) -> None:
-        """Connect to the machine of that name."""
-        self._machine.simulation.connect(self._machine.name, address)
+        """Connect to the machine of that name, if it can be reached."""
+        simulation, name = self._machine.simulation, self._machine.name
+        if any(set(names) == {name, address} for names in simulation.connections()):
+            return
+        if simulation.reachable(name, address):
+            simulation.connect(name, address)
+            return
+        tell = partial(self.receiver.disconnected, UnconnectedPeer(address), "it can't be reached")
+        simulation.at(simulation.time + simulation.delay(NETWORK_DELAY), tell, self._machine)
 
     def statistics(self) -> NetworkStatistics:
         """Nothing is counted."""
