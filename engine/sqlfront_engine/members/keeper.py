@@ -63,6 +63,9 @@ class KeeperSettings(msgspec.Struct, frozen=True):
     partition_count: int = DEFAULT_PARTITIONS
 
 
+DEFAULT_SETTINGS: Final = KeeperSettings()
+
+
 class Document(msgspec.Struct, frozen=True):
     """A replicated document, such as a table's definition."""
 
@@ -97,7 +100,7 @@ class Keeper:
     its own, whose name is :data:`KEEPER`."""
 
     def __init__(
-        self, transport: Transport, clock: Clock, settings: KeeperSettings = KeeperSettings()
+        self, transport: Transport, clock: Clock, settings: KeeperSettings = DEFAULT_SETTINGS
     ) -> None:
         assert transport.name == KEEPER
         self.settings = settings
@@ -256,7 +259,9 @@ class Keeper:
             members = tuple(each for each in self.members.members if each.name != name)
             heirs = [each.name for each in members if not each.lite and not each.leaving]
             owners = inherit(self.members.owners, name, heirs)
-            self._publish(members, owners, invalidate=lost or (bool(self.documents) and owners != self.members.owners))
+            self._publish(
+                members, owners, invalidate=lost or (bool(self.documents) and owners != self.members.owners)
+            )
         if known.peer is not None:
             self._refuse(known.peer, reason)
         self._allow_leaving()
@@ -339,12 +344,15 @@ class Keeper:
                     reason = f"member {later} was removed: it and {earlier} don't reach each other"
                     self._take_out(later, reason, lost=True)
 
-    def close(self, reason: str = "its keeper was closed") -> None:
-        """End the cluster."""
+    def end(self, reason: str = "its keeper was closed") -> None:
+        """End the cluster: all members are told."""
         with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            self._forget_timer()
-            self._tell(ClusterEnded(reason))
+            if not self._closed:
+                self._closed = True
+                self._forget_timer()
+                self._tell(ClusterEnded(reason))
+
+    def close(self) -> None:
+        """End the cluster, and the keeper's transport."""
+        self.end()
         self._transport.close()

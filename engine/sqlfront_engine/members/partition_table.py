@@ -50,8 +50,8 @@ def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
 def _fill(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
     """Whoever owns fewest gets the next partition that nobody owns."""
     if not members:
-        return tuple(owner for owner in owners)
-    counts = Counter({member: 0 for member in members})
+        return tuple(owners)
+    counts = Counter(dict.fromkeys(members, 0))
     counts.update(owner for owner in owners if owner in counts)
     filled = []
     for owner in owners:

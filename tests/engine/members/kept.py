@@ -62,9 +62,10 @@ class Kept:
 
     @property
     def alive(self) -> list[str]:
-        """The members that neither ended nor were killed."""
-        machines = self.simulation.machines
-        return [name for name in self.memberships if machines[name].alive and name not in self.ends]
+        """The members that neither ended nor were killed, nor sleep."""
+        machines, now = self.simulation.machines, self.simulation.time
+        awake = {name for name, each in machines.items() if each.alive and each.asleep_until <= now}
+        return [name for name in self.memberships if name in awake and name not in self.ends]
 
     def agreed(self) -> bool:
         """Whether everybody uses the keeper's list."""

@@ -371,7 +371,7 @@ def test_an_id_is_coordinated_once() -> None:
 
 def test_an_init_for_other_members_than_there_are_is_refused() -> None:
     cluster = Cluster()
-    cluster.members["m2"].members = cluster.list.__class__(2, cluster.list.members, cluster.list.owners)
+    cluster.members["m2"].members = replace(cluster.list, version=2, valid_from=2)
 
     with pytest.raises(OperationalError, match="cluster has changed") as caught:
         cluster.run(endless())

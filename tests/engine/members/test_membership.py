@@ -133,7 +133,7 @@ def test_no_job_fails_because_somebody_leaves(seed: int) -> None:
 
 def test_new_jobs_avoid_who_leaves() -> None:
     kept = Kept("m0", "m1", "m2")
-    kept.submit(exchanged(Endless()), "m2")
+    last = kept.submit(exchanged(Endless()), "m2")
     kept.memberships["m2"].leave()
     assert kept.run(lambda: kept.agreed() and kept.keeper.members.data_members == ("m0", "m1"))
     kept.said.clear()
@@ -142,6 +142,7 @@ def test_new_jobs_avoid_who_leaves() -> None:
     assert inits_to(kept) == {"m1"}
     with pytest.raises(OperationalError, match="m2 is leaving"):
         kept.submit(exchanged(), "m2")
+    assert last.status is JobStatus.RUNNING
 
 
 # ---- being lost
@@ -157,7 +158,7 @@ def test_a_killed_member_ends_its_jobs_and_then_its_partitions_are_given_away(se
     with pytest.raises(OperationalError, match="member m1 was lost"):
         kept.read(job)
     assert kept.run(lambda: "m1" not in kept.keeper.members and kept.agreed(), 7)
-    assert kept.owned() == {"m0": 136, "m2": 135}
+    assert sorted(kept.owned().items()) in ([("m0", 136), ("m2", 135)], [("m0", 135), ("m2", 136)])
     assert sorted(kept.read(kept.submit(exchanged(), "client"))) == EVERYTHING
     kept.simulation.pass_time(10)
     assert kept.leftovers() == {}
@@ -167,7 +168,7 @@ def test_a_member_that_is_known_to_have_ended_is_removed_at_once() -> None:
     kept = Kept("m0", "m1")
     kept.kill("m1")
     kept.keeper.remove("m1", "its process was ended by SIGKILL")
-    assert kept.run(lambda: kept.agreed(), 0.1)
+    assert kept.run(kept.agreed, 0.1)
     assert [each.name for each in kept.keeper.members.members] == ["m0"]
 
 
@@ -188,7 +189,7 @@ def test_a_short_pause_or_a_broken_connection_is_no_loss(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_who_was_paused_for_too_long_answers_nothing(seed: int) -> None:
     kept = Kept("m0", "m1", "m2", "client", seed=seed)
-    kept.submit(exchanged(Endless()), "client")
+    others = kept.submit(exchanged(Endless()), "client")
     own = kept.submit(exchanged(Endless()), "m1")
     kept.simulation.pass_time(0.05)
     kept.pause("m1", 12)
@@ -199,10 +200,13 @@ def test_who_was_paused_for_too_long_answers_nothing(seed: int) -> None:
     kept.said.clear()
     kept.simulation.pass_time(3)
 
-    assert not [message for sender, _, message in kept.said if sender == "m1" and isinstance(message, Completed)]
+    assert not [
+        message for sender, _, message in kept.said if sender == "m1" and isinstance(message, Completed)
+    ]
     assert kept.ends.keys() == {"m1"}
-    with pytest.raises(OperationalError, match="m1|lost"):
-        kept.read(own)
+    for job, error in ((own, "m1 was removed|m1 was cut off"), (others, "member m1 was lost")):
+        with pytest.raises(OperationalError, match=error):
+            kept.read(job)
     kept.simulation.pass_time(10)
     assert kept.leftovers() == {}
 
@@ -224,18 +228,19 @@ def test_of_two_that_do_not_reach_each_other_the_later_one_goes() -> None:
     assert kept.run(lambda: kept.memberships["m2"].joined)
     kept.simulation.blocked.add(frozenset(("m0", "m2")))
     kept.simulation.cut("m0", "m2")
+    kept.simulation.pass_time(0.1)
     with pytest.raises(OperationalError, match="member m2 was lost"):
         kept.read(kept.submit(exchanged(), "m0"))
-    assert kept.run(lambda: "m2" in kept.ends, 12)
+    assert kept.run(lambda: "m2" in kept.ends and kept.agreed(), 12)
     assert "don't reach each other" in str(kept.ends["m2"])
     assert sorted(kept.read(kept.submit(exchanged(), "m0"))) == EVERYTHING
 
 
 def test_the_cluster_ends_with_its_keeper() -> None:
     kept = Kept("m0", "m1", "client")
-    job = kept.submit(exchanged(Endless()), "client")
-    kept.simulation.pass_time(0.1)
     kept.kill(KEEPER)
+    kept.simulation.pass_time(4)
+    job = kept.submit(exchanged(Endless()), "client")
     with pytest.raises(OperationalError, match=r"keeper at keeper has not answered for 5|lost"):
         kept.read(job)
     assert kept.run(lambda: not kept.alive, 7)
@@ -246,7 +251,7 @@ def test_the_cluster_ends_with_its_keeper() -> None:
 
 def test_a_keeper_that_is_closed_says_so() -> None:
     kept = Kept("m0", "m1")
-    kept.keeper.close("the launcher was stopped")
+    kept.keeper.end("the launcher was stopped")
     assert kept.run(lambda: not kept.alive, 0.1)
     assert str(kept.ends["m0"]) == "the cluster has ended: the launcher was stopped SQLSTATE: 08006"
 
@@ -339,7 +344,9 @@ def test_of_two_who_change_the_same_version_one_wins(seed: int) -> None:
     for name in ("m0", "m1"):
         kept.memberships[name].put("table", name.encode(), 0, keep(name))
     assert kept.run(lambda: len(outcomes) == 2)
-    winners = [name for name, outcome in outcomes.items() if isinstance(outcome, DocumentAnswer) and outcome.stored]
+    winners = [
+        name for name, outcome in outcomes.items() if isinstance(outcome, DocumentAnswer) and outcome.stored
+    ]
     assert len(winners) == 1
     assert seen(kept, "table") == [winners[0].encode()] * 2
 
@@ -394,4 +401,6 @@ def test_only_heartbeats_are_said_when_nothing_happens() -> None:
     kept.said.clear()
     kept.simulation.pass_time(60)
     assert len(kept.said) == 3 * 60 * 2
-    assert {receiver for _, receiver, message in kept.said if not isinstance(message, HeartbeatAnswer)} == {KEEPER}
+    assert {receiver for _, receiver, message in kept.said if not isinstance(message, HeartbeatAnswer)} == {
+        KEEPER
+    }
