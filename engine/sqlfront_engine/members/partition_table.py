@@ -6,7 +6,7 @@ An owner table is a tuple with a member's name for each partition.
 >>> table
 ('a', 'b', 'a', 'b', 'a')
 >>> inherit(table, "a", ["b", "c"])
-('c', 'b', 'c', 'b', 'c')
+('c', 'b', 'c', 'b', 'b')
 >>> balance(table, ["a", "b", "c"])
 ('a', 'b', 'a', 'b', 'c')
 """
