@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError
+from sqlfront_engine.expressions import Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processors.held_rows import HeldBatches
@@ -37,10 +38,12 @@ from sqlfront_planner.statement import Query, parse
 
 if TYPE_CHECKING:
     from sqlfront import cluster as clusters
+    from sqlfront import pipeline as pipelines
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
 else:
     clusters = lazy_module("sqlfront.cluster")
+    pipelines = lazy_module("sqlfront.pipeline")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
     tables = lazy_module("sqlfront_connectors.base")
@@ -75,6 +78,11 @@ class Session:
     def bind_settings(self) -> BindSettings:
         """What binding needs to know, as SET left it."""
         return BindSettings(self.options.settings.time_zone)
+
+    @property
+    def engine(self) -> Engine:
+        """What runs jobs in this process."""
+        return self._engine
 
     @property
     def workers(self) -> int:
@@ -165,6 +173,24 @@ class Session:
             held[part.key] = self._engine.hold(f"shared rows {part.name}", dag, job, run)
         dag, resources = plan.bind(arguments.values, values)
         return self._runner(plan.template)(dag, replace(config, resources={**resources, **held}))
+
+    def run_pipeline(
+        self,
+        pipeline: "pipelines.Pipeline",
+        arguments: "Sequence[Literal]" = (),
+        *,
+        required_partitions: Collection[int] | None = None,
+        timeout: float | None = None,
+    ) -> Result:
+        """Plan a pipeline (:mod:`sqlfront.pipeline`) and run it as a light job, on all members or on those
+        that ``required_partitions`` need. ``arguments`` are for its ``OwnerOf`` keys.
+
+        The result reads what the pipeline collects; one that collects nothing has ended on return. Errors in
+        user code are DataErrors, OperationalErrors where the world refuses; they name step and function.
+        """
+        if self._closed:
+            raise InterfaceError("the session is closed")
+        return pipelines.run(self, pipeline, arguments, required_partitions, timeout)
 
     def _runner(self, template: Template) -> Callable[[DAG, JobConfig], LightJob]:
         """Who runs the template's DAGs: all members, or this one alone."""

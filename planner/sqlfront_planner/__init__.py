@@ -12,4 +12,5 @@ only by ``sqlfront_connectors.base``.
 Reading order: ``statement`` and ``tokens`` (text to sqlglot's tree), ``binder`` (names and types; ``types``
 has Spark's coercions, ``catalog`` the tables and views), ``logical`` (the plan), ``optimizer`` and ``rules``
 (one rule a file), ``lowering`` (the DAG), ``plan``, ``lanes`` (which way a query goes) and ``explain``.
+``pipeline`` is the other door to the DAG, without any SQL.
 """

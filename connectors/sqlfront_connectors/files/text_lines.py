@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import DataError, OperationalError
 from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.processors.registry import register_processor
 from sqlfront_engine.processors.user_code.sources import Source
 from sqlfront_engine.types import STRING
 
@@ -53,6 +54,9 @@ class TextLines(Source, frozen=True, tag_field="processor", tag=True):
 
     def describe(self) -> str:
         return f"Lines of {', '.join(self.patterns)}"
+
+
+register_processor("sqlfront_connectors.files.text_lines:TextLines")
 
 
 def text_lines(*patterns: str) -> TextLines:

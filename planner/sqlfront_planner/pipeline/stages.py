@@ -105,7 +105,7 @@ class Stage:
     ) -> "Stage":
         """``function(*values)`` of each row gives the new one: the value for one column, a tuple for several.
 
-        A row costs about a microsecond and holds the interpreter's lock, a hundred times what a kernel of
+        A row costs one to two microseconds and holds the interpreter's lock, a hundred times what a kernel of
         Arrow's takes: where there is one, use :meth:`map_batches`.
         """
         return self._apply(OperationKind.MAP, function, _schema(output), name, parallelism)

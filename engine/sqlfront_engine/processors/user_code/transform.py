@@ -142,24 +142,32 @@ def _filtered(operation: Operation, site: Site, piece: _Piece) -> _Piece:
 
 
 def _flat_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:
-    """New rows in pieces, so that a row that gives many of them doesn't need memory for all."""
     width = len(operation.schema)
-    results: list[object] = []
-    for row in piece.rows():
-        for result in _results(operation.function.function, site, row):
-            results.append(result)
-            if len(results) >= ROWS:
-                yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
-                results = []
-    yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
+    for results in _results(operation.function.function, site, piece.rows()):
+        yield _Piece(operation.schema, rows=rows_of(results, width, site.refused), site=site)
 
 
-def _results(function: Callable[..., object], site: Site, row: tuple[object, ...]) -> Iterator[object]:
+def _results(function: Callable[..., object], site: Site, rows: Rows) -> Iterator[list[object]]:
+    """What the function gives for all rows, in pieces, so that a row that gives many new ones doesn't need
+    memory for all of them."""
+    pending: list[object] = []
     with site:
-        results = function(*row)
-        if isinstance(results, str | bytes) or not isinstance(results, Iterable):
-            raise site.refused(f"an iterable of rows is expected, not {results!r}")
-        yield from results
+        for row in rows:
+            given = function(*row)
+            if isinstance(given, list | tuple):
+                pending += given
+            elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
+                raise site.refused(f"an iterable of rows is expected, not {given!r}")
+            else:
+                for result in given:
+                    pending.append(result)
+                    if len(pending) >= ROWS:
+                        yield pending
+                        pending = []
+            if len(pending) >= ROWS:
+                yield pending
+                pending = []
+    yield pending
 
 
 def _batches_mapped(operation: Operation, site: Site, piece: _Piece) -> Iterator[_Piece]:

@@ -5,9 +5,10 @@ from datetime import datetime
 from numbers import Integral
 from typing import Final, Self, cast
 
+import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values, to_python, without_validity
+from sqlfront_engine.arrays import from_numpy, from_values, numpy_dtype, to_python, without_validity
 from sqlfront_engine.arrow_intervals import exported, exported_schema, exported_type, imported
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.types import (
@@ -95,7 +96,9 @@ def column_of(values: Sequence[object], data_type: pa.DataType, refuse: Refuse) 
     quick = _QUICK.get(data_type)
     try:
         if quick is not None and _only(values, quick):
-            return from_values(values, data_type)
+            if quick in (str, bytes) or None in values:
+                return from_values(values, data_type)
+            return from_numpy(np.array(values, numpy_dtype(data_type)), data_type)
         column = _physical(pa.array(values, exported_type(data_type)), data_type)
         for value in values:
             if _loses(value, data_type):

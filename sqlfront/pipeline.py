@@ -1,0 +1,112 @@
+"""The Pipeline API at the front door; :mod:`sqlfront_planner.pipeline` explains it.
+
+>>> import re
+>>> import pyarrow as pa
+>>> from sqlfront import Session
+>>> words = (
+...     Pipeline()
+...     .read(text_lines("LICENSE"))
+...     .flat_map(lambda line: re.split(r"\\W+", line.lower()), pa.field("word", pa.string()))
+...     .filter(lambda word: word != "")
+...     .group_by("word")
+...     .aggregate(n=aggregation("count"))
+... )
+>>> with Session() as session:
+...     rows = session.run_pipeline(words.collect()).collect()
+>>> max(rows, key=lambda row: row.n)
+Row(word='the', n=100)
+"""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront.result import Result, Statistics
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.files.text_lines import text_lines
+from sqlfront_engine.coordinator import JobConfig
+from sqlfront_engine.dag import OnlyOn
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.expressions import Literal
+from sqlfront_engine.processors.user_code.services import Scope
+from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.pipeline import (
+    Aggregation,
+    OwnerOf,
+    Pipeline,
+    Stage,
+    aggregation,
+    logger_sink,
+    service,
+    sink,
+    source,
+)
+from sqlfront_planner.pipeline.plan import Circumstances
+from sqlfront_planner.pipeline.submission import plan_for
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+__all__ = [
+    "Aggregation",
+    "OnlyOn",
+    "OwnerOf",
+    "Pipeline",
+    "Scope",
+    "Stage",
+    "aggregation",
+    "logger_sink",
+    "service",
+    "sink",
+    "source",
+    "table",
+    "text_lines",
+]
+
+
+def table(session: "Session", name: str) -> Table:
+    """A table or registered frame of the session, to be read by a pipeline. ProgrammingError if there is none
+    of that name."""
+    entry = session.catalog.lookup(tuple(name.split(".")))
+    if not isinstance(entry, TableEntry):
+        raise ProgrammingError(f"there is no table {name!r}")
+    return entry.table
+
+
+def run(
+    session: "Session",
+    pipeline: Pipeline,
+    arguments: Sequence[Literal] = (),
+    required_partitions: Collection[int] | None = None,
+    timeout: float | None = None,
+) -> Result:
+    """See :meth:`sqlfront.Session.run_pipeline`."""
+    began = time.perf_counter()
+    config = JobConfig(
+        settings=session.settings,
+        memory_limit=session.config.query_memory_limit,
+        timeout=timeout if timeout is not None else session.options.timeout,
+        required_partitions=None if required_partitions is None else frozenset(required_partitions),
+    )
+    circumstances = Circumstances(
+        workers=session.workers,
+        arguments=tuple(arguments),
+        settings=session.settings,
+        distributed=session.cluster is not None,
+    )
+    planned = plan_for(pipeline, config, circumstances)
+    submit = session.cluster.submit if session.cluster is not None else session.engine.run
+    job = submit(planned.dag, replace(config, resources=planned.resources))
+    rest: Iterator[pa.RecordBatch] = iter(())
+    if planned.schema is None:
+        job.join()
+    else:
+        batches = job.batches()
+        first = next(batches, None)
+        rest = rest if first is None else chain((first,), batches)
+    statistics = Statistics("light", "a pipeline", time.perf_counter() - began)
+    return Result(planned.schema or pa.schema([]), rest, statistics, settings=session.settings, job=job)
