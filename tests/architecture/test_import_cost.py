@@ -16,7 +16,7 @@ PEERS = "import sqlglot, pyarrow"
 SELECT_1 = "import sqlfront; assert sqlfront.sql('select 1').collect()[0][0] == 1"
 GOAL = 1.3
 ROUNDS = 7
-ATTEMPTS = 4
+ATTEMPTS = 8
 
 
 def loaded_by(program: str) -> set[str]:
