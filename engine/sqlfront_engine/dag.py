@@ -445,7 +445,8 @@ def _check_gaps(vertex: Vertex, what: str, ordinals: list[int]) -> None:
 def _dot_vertices(dag: DAG, default_parallelism: int | None) -> Iterator[str]:
     for vertex in dag:
         preferred = vertex.processor.preferred_parallelism
-        if default_parallelism is not None or vertex.local_parallelism is not None:
+        fixed = vertex.local_parallelism is not None or vertex.only_on is not None
+        if default_parallelism is not None or fixed:
             parallelism: int | None = vertex.parallelism(default_parallelism or 1)
         else:
             parallelism = preferred

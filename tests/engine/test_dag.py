@@ -1,10 +1,15 @@
 """The DAG's invariants, its edges and its DOT text."""
 
-import pytest
+from decimal import Decimal
 
-from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, Routing, Vertex
+import pyarrow as pa
+import pytest
+from msgspec.structs import replace
+
+from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, EdgeConfig, OnlyOn, Routing, Vertex
 from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.expressions import Literal, SortKey
+from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 
@@ -122,6 +127,46 @@ def test_a_destination_ordinal_is_used_once_without_hint_if_ordinals_were_given(
         dag.edge(Edge.from_(b, 1).to(c, 1))
 
 
+@pytest.mark.parametrize(("source", "destination"), [(0, 1), (1, 0), (1, 1)])
+def test_only_two_zeros_advise_to_name_the_ordinals(source: int, destination: int) -> None:
+    dag, a, b, c = three()
+    dag.edge(Edge.from_(a, source).to(b, destination))
+
+    with pytest.raises(InterfaceError, match=r"is used already$"):
+        dag.edge(Edge.from_(a, source).to(c, destination))
+    with pytest.raises(InterfaceError, match=r"is used already$"):
+        dag.edge(Edge.from_(c, source).to(b, destination))
+
+
+def test_a_destination_ordinal_of_zero_advises_too() -> None:
+    dag, a, b, c = three()
+    dag.edge(Edge.between(a, c))
+
+    with pytest.raises(InterfaceError, match=r"input 0 of 'c' is used already; use Edge.from_"):
+        dag.edge(Edge.between(b, c))
+
+
+def test_edges_are_listed_by_their_ordinals_at_either_end() -> None:
+    dag, a, b, c = three()
+    edges = [Edge.from_(a, 1).to(c, 1), Edge.from_(b).to(c, 0), Edge.from_(a, 0).to(b)]
+    for edge in edges:
+        dag.edge(edge)
+
+    assert dag.edges == tuple(edges)
+    assert dag.inbound(c) == (edges[1], edges[0])
+    assert dag.outbound(a) == (edges[2], edges[0])
+    assert (dag.inbound(a), dag.outbound(c)) == ((), ())
+
+
+def test_the_vertices_of_a_dag_are_known_by_name() -> None:
+    dag, a, b, c = three()
+
+    assert [dag[name] for name in "abc"] == [a, b, c]
+    assert len(dag) == 3
+    with pytest.raises(KeyError):
+        dag["d"]
+
+
 def test_several_edges_between_two_vertices() -> None:
     dag, a, b, _ = three()
     dag.edge(Edge.from_(a, 0).to(b, 1)).edge(Edge.from_(a, 1).to(b, 0))
@@ -220,6 +265,30 @@ def test_each_method_changes_one_property() -> None:
     assert edge.queue_size(7).config == EdgeConfig(queue_size=7)
 
 
+def test_an_edge_names_its_ordinals() -> None:
+    _, a, b, _ = three()
+    edge = Edge.from_(a, 2).to(b, 3)
+
+    assert (edge.source, edge.source_ordinal) == (a, 2)
+    assert (edge.destination, edge.destination_ordinal) == (b, 3)
+
+
+def test_all_to_one_has_a_partition_or_any() -> None:
+    _, a, b, _ = three()
+
+    assert (Edge.between(a, b).to_one().partition, Edge.between(a, b).to_one(7).partition) == (1, 7)
+    assert Edge.between(a, b).partitioned((2, 0)).key_columns == (2, 0)
+
+
+def test_the_last_distribution_wins() -> None:
+    _, a, b, _ = three()
+    edge = Edge.between(a, b).to_one()
+
+    assert edge.distribute_to("m").distributed().target_member is None
+    assert edge.distributed().distribute_to().distribution is Distribution.TO_ONE
+    assert edge.distribute_to().target_member == COORDINATOR
+
+
 def test_partitioned_needs_key_columns() -> None:
     _, a, b, _ = three()
 
@@ -238,6 +307,55 @@ def test_edges_are_equal_by_what_they_connect() -> None:
 
     assert Edge.between(a, b) == Edge.between(a, b).broadcast()
     assert len({Edge.between(a, b), Edge.between(a, b).priority(1), Edge.from_(a, 1).to(b)}) == 2
+
+
+def test_changing_one_part_of_the_configuration_keeps_the_others() -> None:
+    _, a, b, _ = three()
+    config = EdgeConfig(queue_size=5, receive_window_multiplier=2)
+
+    changed = replace(Edge.between(a, b), config=config).queue_size(9)
+
+    assert changed.config == EdgeConfig(queue_size=9, receive_window_multiplier=2)
+
+
+# ---- total parallelism of one
+
+
+@pytest.mark.parametrize("place", [OnlyOn(), OnlyOn("m"), OnlyOn(partition=3)])
+def test_a_vertex_of_total_parallelism_one_has_one_instance(place: OnlyOn) -> None:
+    assert Vertex("a", Pass(), None, place).parallelism(8) == 1
+    assert Vertex("a", Pass(), 1, place).parallelism(8) == 1
+
+
+def test_the_owner_of_a_key_is_that_of_its_partition() -> None:
+    key = (Literal(pa.int64(), 5), Literal(pa.string(), "x"))
+    columns = [pa.array([5], pa.int64()), pa.array(["x"])]
+
+    assert OnlyOn.owner_of(key).partition == partition_ids(columns, 1, 271)[0]
+    assert OnlyOn.owner_of(key, 7).partition == partition_ids(columns, 1, 7)[0]
+    assert OnlyOn.owner_of([Literal(pa.decimal128(5, 2), Decimal("1.50"))]).partition is not None
+
+
+def test_a_vertex_is_moved_for_one_run_and_nothing_derived_is_shared() -> None:
+    dag = DAG()
+    a, b = dag.vertex("a", Pass(), None, OnlyOn(partition=0)), dag.vertex("b", Pass())
+    dag.edge(Edge.between(a, b))
+    dag.lock()
+    dag.derive("key", lambda _: "where a was")
+
+    moved = dag.with_places({"a": OnlyOn(partition=5)})
+
+    assert [vertex.only_on for vertex in moved] == [OnlyOn(partition=5), None]
+    assert moved.inbound(moved["b"])[0].source is moved["a"]
+    assert (dag["a"].only_on, moved.locked) == (OnlyOn(partition=0), True)
+    assert moved.derive("key", lambda _: "where it is") == "where it is"
+
+
+def test_only_a_vertex_of_total_parallelism_one_is_moved() -> None:
+    dag, *_ = three()
+
+    with pytest.raises(InterfaceError, match="'a' can't be moved"):
+        dag.with_places({"a": OnlyOn()})
 
 
 # ---- rebinding
@@ -324,6 +442,34 @@ def test_dot_groups_the_two_stages_of_an_aggregation() -> None:
         "\t}",
         "}",
     ]
+
+
+def test_dot_shows_preferences_up_to_the_default() -> None:
+    class Three(Pass, frozen=True, tag="Three"):
+        preferred_parallelism = 3
+
+    dag = DAG()
+    dag.vertex("three", Three())
+    dag.vertex("one", Pass(), None, OnlyOn())
+
+    assert dag.to_dot().splitlines()[1:3] == [
+        '\t"three" [localParallelism=3];',
+        '\t"one" [localParallelism=1];',
+    ]
+    assert '"three" [localParallelism=2];' in dag.to_dot(2)
+    assert '"one" [localParallelism=1];' in dag.to_dot(2)
+
+
+def test_dot_numbers_its_groups() -> None:
+    dag = DAG()
+    before = dag.vertex("source", Pass())
+    for name in ("sum", "max"):
+        prepare, combine = dag.vertex(f"{name}-prepare", Pass()), dag.vertex(name, Pass())
+        dag.edge(Edge.between(before, prepare)).edge(Edge.between(prepare, combine))
+        before = combine
+
+    groups = [line for line in dag.to_dot().splitlines() if "subgraph" in line]
+    assert groups == ["\tsubgraph cluster_0 {", "\tsubgraph cluster_1 {"]
 
 
 def test_dot_escapes_names() -> None:

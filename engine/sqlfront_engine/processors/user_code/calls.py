@@ -26,7 +26,7 @@ class Site(msgspec.Struct, frozen=True):
         inner = getattr(function, "func", function)  # functools.partial
         return str(getattr(inner, "__qualname__", None) or type(inner).__qualname__)
 
-    def failed(self, error: Exception) -> Error:
+    def failed(self, error: Exception | asyncio.CancelledError) -> Error:
         """What the job fails with after an exception of the function: OperationalError for what the world
         refuses (files, connections, memory), DataError for all else. sqlfront's own errors stay what they
         are. The member's name is added by the job."""
@@ -43,7 +43,7 @@ class Site(msgspec.Struct, frozen=True):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if isinstance(error, Exception):
+        if isinstance(error, Exception | asyncio.CancelledError):
             failure = self.failed(error)
             if failure is not error:
                 raise failure from error

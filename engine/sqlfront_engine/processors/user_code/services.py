@@ -9,7 +9,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
 from enum import Enum
-from typing import ClassVar, Final, TypeVar, assert_never
+from typing import ClassVar, Final, assert_never
 
 import msgspec
 import pyarrow as pa
@@ -24,8 +24,6 @@ from sqlfront_engine.user_functions import UserFunction
 
 #: Rows between two looks at whether the job still wants them; each of them may block.
 ROWS: Final = 64
-
-T = TypeVar("T")
 
 
 class Scope(Enum):
@@ -157,7 +155,17 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     )
 
 
-def _called(result: T) -> T:
+def _called(result: object) -> object:
+    return result
+
+
+def _refuse_coroutine(result: object) -> object:
+    if inspect.iscoroutine(result):
+        result.close()
+        raise InterfaceError(
+            "a service that all instances of a member use can't be opened or closed by a coroutine function;"
+            " give each instance its own, by Scope.INSTANCE"
+        )
     return result
 
 
@@ -167,6 +175,8 @@ def _open(
     """The service for one instance, and what that has to call in the end. ``finished`` waits for what open
     and close give, if that has to be awaited."""
     opener = Site(context.vertex, service.open)
+    if service.scope is Scope.MEMBER:
+        finished = _refuse_coroutine  # instances have loops of their own
 
     def make() -> object:
         with opener:
@@ -183,7 +193,7 @@ def _open(
             share = context.share
             if share is not None:
                 return share.open(make, end), _nothing
-            alone = Share(context.vertex, 1)
+            alone = Share(context.vertex, 1)  # outside of a job
             return alone.open(make, end), alone.leave
         case _:
             assert_never(service.scope)

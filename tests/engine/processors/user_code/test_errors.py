@@ -1,5 +1,6 @@
 """What user code raises, and what it gives that doesn't fit, names its step, function and member."""
 
+import asyncio
 import datetime
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
@@ -9,7 +10,13 @@ import pytest
 
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import DatabaseError, DataError, NotSupportedError, OperationalError
+from sqlfront_engine.errors import (
+    DatabaseError,
+    DataError,
+    InterfaceError,
+    NotSupportedError,
+    OperationalError,
+)
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import MapUsingService, MapUsingServiceAsync, Service
@@ -96,6 +103,35 @@ def test_what_the_world_refuses_is_an_operational_error() -> None:
         run(transform(disconnect))
     with pytest.raises(OperationalError, match="function broken_source: ConnectionError: gone"):
         run(FunctionSource(ROWS, UserFunction(broken_source)), source=True)
+
+
+def test_a_call_that_is_cancelled_by_itself_fails_the_job() -> None:
+    async def cancelled(*values: object) -> object:
+        raise asyncio.CancelledError
+
+    with pytest.raises(OperationalError, match="CancelledError"):
+        run(MapUsingServiceAsync(NONE, UserFunction(cancelled), ROWS, ROWS, 2))
+
+
+def test_a_shared_service_is_not_opened_by_a_coroutine() -> None:
+    async def opened(context: object) -> object:
+        return None
+
+    with pytest.raises(InterfaceError, match=r"Scope\.INSTANCE"):
+        run(MapUsingServiceAsync(Service(UserFunction(opened)), UserFunction(len), ROWS, ROWS, 2))
+
+
+def test_an_inline_job_awaits_nothing_where_an_event_loop_runs() -> None:
+    async def read() -> None:
+        run(MapUsingServiceAsync(NONE, UserFunction(divide_later), ROWS, ROWS, 2))
+
+    with pytest.raises(InterfaceError, match="event loop runs"):
+        asyncio.run(read())
+
+
+def test_the_concurrency_is_positive() -> None:
+    with pytest.raises(InterfaceError, match="must be positive, not 0"):
+        MapUsingServiceAsync(NONE, UserFunction(len), ROWS, ROWS, 0)
 
 
 def test_an_error_of_ours_keeps_its_class() -> None:
