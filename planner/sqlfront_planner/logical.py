@@ -88,6 +88,33 @@ class LogicalPlan(msgspec.Struct, frozen=True):
         return self
 
 
+class UnaryPlan(LogicalPlan, frozen=True):
+    """A node over one input."""
+
+    input: LogicalPlan
+
+    def inputs(self) -> tuple[LogicalPlan, ...]:
+        return (self.input,)
+
+    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
+        return replace(self, input=inputs[0])
+
+
+class PassingPlan(UnaryPlan, frozen=True):
+    """A node whose rows are rows of its input."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.input.schema
+
+    def row(self) -> tuple[Column, ...]:
+        return self.input.row()
+
+    @property
+    def width(self) -> int:
+        return self.input.width
+
+
 class Subquery(Expr, frozen=True, tag_field="kind", tag=True):
     """Base of the subquery expressions. ``plan`` may hold :class:`OuterColumn`."""
 
@@ -191,25 +218,10 @@ class Values(LogicalPlan, frozen=True):
         return replace(self, rows=tuple(operands[start : start + width] for start in starts) or self.rows)
 
 
-class Filter(LogicalPlan, frozen=True):
+class Filter(PassingPlan, frozen=True):
     """The rows for which ``condition`` is true."""
 
-    input: LogicalPlan
     condition: Expr
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
-
-    def row(self) -> tuple[Column, ...]:
-        return self.input.row()
-
-    @property
-    def width(self) -> int:
-        return self.input.width
-
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
 
     def operands(self) -> tuple[Expr, ...]:
         return (self.condition,)
@@ -217,14 +229,10 @@ class Filter(LogicalPlan, frozen=True):
     def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
         return replace(self, condition=operands[0])
 
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
-
-class Project(LogicalPlan, frozen=True):
+class Project(UnaryPlan, frozen=True):
     """One output column per expression."""
 
-    input: LogicalPlan
     expressions: tuple[Expr, ...]
     names: tuple[str, ...]
 
@@ -245,12 +253,6 @@ class Project(LogicalPlan, frozen=True):
 
     def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:
         return replace(self, expressions=operands)
-
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
 
 class JoinKey(NamedTuple):
@@ -322,11 +324,10 @@ class Join(LogicalPlan, frozen=True):
         return replace(self, left=inputs[0], right=inputs[1])
 
 
-class Aggregate(LogicalPlan, frozen=True):
+class Aggregate(UnaryPlan, frozen=True):
     """One row per distinct key (null is a key); without keys exactly one row. Output: keys, then aggregates.
     DISTINCT is an Aggregate without calls."""
 
-    input: LogicalPlan
     keys: tuple[Expr, ...]
     calls: tuple[AggregateCall, ...]
     names: tuple[str, ...]
@@ -352,18 +353,11 @@ class Aggregate(LogicalPlan, frozen=True):
         keys = tuple(islice(rest, len(self.keys)))
         return replace(self, keys=keys, calls=tuple(with_call_operands(call, rest) for call in self.calls))
 
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
 
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
-
-
-class Window(LogicalPlan, frozen=True):
+class Window(UnaryPlan, frozen=True):
     """The input row followed by one column per call; all calls share partitioning and ordering, whose
     expressions are over the input row (``order`` as (expression, descending, nulls first))."""
 
-    input: LogicalPlan
     partition: tuple[Expr, ...]
     order: tuple[tuple[Expr, bool, bool], ...]
     calls: tuple[WindowCall, ...]
@@ -403,62 +397,20 @@ class Window(LogicalPlan, frozen=True):
         )
         return replace(self, partition=partition, order=order, calls=calls)
 
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
 
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
-
-
-class Sort(LogicalPlan, frozen=True):
+class Sort(PassingPlan, frozen=True):
     """The rows in the order of ``keys`` (ordinals of the input); ``limit``/``offset`` make it a top-n."""
 
-    input: LogicalPlan
     keys: tuple[SortKey, ...]
     limit: int | None = None
     offset: int = 0
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
 
-    def row(self) -> tuple[Column, ...]:
-        return self.input.row()
-
-    @property
-    def width(self) -> int:
-        return self.input.width
-
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
-
-
-class Limit(LogicalPlan, frozen=True):
+class Limit(PassingPlan, frozen=True):
     """At most ``count`` rows (None = all) after skipping ``offset``, in the input's order."""
 
-    input: LogicalPlan
     count: int | None
     offset: int = 0
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
-
-    def row(self) -> tuple[Column, ...]:
-        return self.input.row()
-
-    @property
-    def width(self) -> int:
-        return self.input.width
-
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
 
 class SetKind(Enum):
@@ -501,28 +453,9 @@ class SetOperation(LogicalPlan, frozen=True):
         return replace(self, branches=inputs)
 
 
-class ScalarRow(LogicalPlan, frozen=True):
+class ScalarRow(PassingPlan, frozen=True):
     """The only row of its input; a row of nulls if there is none, SCALAR_SUBQUERY_TOO_MANY_ROWS if there are
     more. The optimizer makes it of an uncorrelated scalar subquery."""
-
-    input: LogicalPlan
-
-    @property
-    def schema(self) -> pa.Schema:
-        return self.input.schema
-
-    def row(self) -> tuple[Column, ...]:
-        return self.input.row()
-
-    @property
-    def width(self) -> int:
-        return self.input.width
-
-    def inputs(self) -> tuple[LogicalPlan, ...]:
-        return (self.input,)
-
-    def with_inputs(self, inputs: tuple[LogicalPlan, ...]) -> LogicalPlan:
-        return replace(self, input=inputs[0])
 
 
 def call_operands(call: AggregateCall) -> tuple[Expr, ...]:
