@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error, NotSupportedError, spark_error
+from sqlfront_planner import modification_parser
 from sqlfront_planner.query_parser import lead, parse_query
 from sqlfront_planner.statements import (
     CacheTable,
@@ -49,11 +50,11 @@ _EXPLAIN_MODES: Final = {
 _NOT_BUILT: Final = (
     "ADD", "ALTER", "ANALYZE", "BEGIN", "CALL", "CLEAR", "COMMENT", "COMMIT", "CREATE DATABASE",
     "CREATE FUNCTION", "CREATE JOB", "CREATE NAMESPACE", "CREATE SCHEMA", "CREATE TEMPORARY FUNCTION",
-    "DECLARE", "DELETE", "DESCRIBE CATALOG", "DESCRIBE DATABASE", "DESCRIBE FUNCTION",
+    "DECLARE", "DESCRIBE CATALOG", "DESCRIBE DATABASE", "DESCRIBE FUNCTION",
     "DESCRIBE NAMESPACE", "DESCRIBE SCHEMA", "DROP DATABASE", "DROP FUNCTION", "DROP NAMESPACE",
     "DROP SCHEMA", "EXECUTE", "EXPLAIN CODEGEN", "EXPLAIN COST", "EXPLAIN FORMATTED", "GRANT", "KILL",
     "LIST", "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH FUNCTION", "REPAIR", "RESET", "REVOKE",
-    "ROLLBACK", "SHOW", "START", "TRUNCATE", "UPDATE",
+    "ROLLBACK", "SHOW", "START", "TRUNCATE",
 )  # fmt: skip
 
 
@@ -65,6 +66,10 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
     """
     if word == "EXPLAIN":
         return _explain(sql, start, parse_from)
+    if word == "DELETE":
+        return modification_parser.parse_delete(sql, start)
+    if word == "UPDATE":
+        return modification_parser.parse_update(sql, start)
     refused = _not_built(sql, start)
     if word not in _GRAMMAR_WORDS:
         raise refused or _syntax_error(sql, lead(sql, start))

@@ -25,7 +25,7 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
     expressions: list[Expr] = [Literal(field.type, None) for field in schema]
     for ordinal, (target, field) in enumerate(zip(targets, given, strict=True)):
         value = Column(field.type, ordinal, field.name)
-        expressions[target] = _store(value, schema.field(target), table)
+        expressions[target] = store_assigned(value, schema.field(target), table)
     return Project(plan, tuple(expressions), tuple(schema.names))
 
 
@@ -54,8 +54,9 @@ def _targets(table: str, schema: pa.Schema, columns: tuple[str, ...]) -> list[in
     return targets
 
 
-def _store(value: Column, field: pa.Field, table: str) -> Expr:
-    """The value as the column's type."""
+def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
+    """The value as the column's type; INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST if it isn't storable as
+    that."""
     if value.type == field.type:
         return value
     if not is_storable(value.type, field.type):

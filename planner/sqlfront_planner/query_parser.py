@@ -33,8 +33,19 @@ def parse_query(sql: str, start: int = 0) -> Query:
     Raises ProgrammingError (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT), NotSupportedError
     (UNSUPPORTED_DATATYPE).
     """
+    return query_of(statement_tokens(sql, start), sql)
+
+
+def statement_tokens(sql: str, start: int = 0) -> list[Token]:
+    """The tokens of the one statement that the text holds from offset ``start`` to its end; there is at least
+    one."""
     blank = re.sub(r"[^\n]", " ", sql[:start]) + sql[start:] if start else sql
-    tokens = _single_statement(tokenize(blank), sql)
+    return _single_statement(tokenize(blank), sql)
+
+
+def query_of(tokens: list[Token], sql: str) -> Query:
+    """The query that the tokens make; they need not stand in the text's order. Raises as
+    :func:`parse_query`."""
     rewritten = rewrite(tokens, sql)
     try:
         tree = _tree(rewritten, sql)
@@ -44,7 +55,7 @@ def parse_query(sql: str, start: int = 0) -> Query:
             raise _syntax_error(error, rewritten, sql) from None
     if not isinstance(tree, exp.Query | exp.Values):
         raise syntax_error_at(tokens[0], sql)
-    return Query(sql, sql[tokens[0].start : tokens[-1].end + 1], tree)
+    return Query(sql, sql[tokens[0].start : max(tokens[0].start, tokens[-1].end) + 1], tree)
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expr | None:

@@ -16,6 +16,7 @@ from sqlfront_planner.statements import (
     CacheTable,
     CreateTable,
     CreateView,
+    Delete,
     DescribeQuery,
     DescribeTable,
     Drop,
@@ -29,6 +30,7 @@ from sqlfront_planner.statements import (
     ShowTables,
     Statement,
     UncacheTable,
+    Update,
     UseDatabase,
 )
 
@@ -36,6 +38,7 @@ __all__ = [
     "CacheTable",
     "CreateTable",
     "CreateView",
+    "Delete",
     "DescribeQuery",
     "DescribeTable",
     "Drop",
@@ -49,6 +52,7 @@ __all__ = [
     "ShowTables",
     "Statement",
     "UncacheTable",
+    "Update",
     "UseDatabase",
     "parse",
     "parse_from",

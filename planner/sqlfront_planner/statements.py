@@ -112,6 +112,23 @@ class Insert(msgspec.Struct, frozen=True):
     overwrite: bool = False
 
 
+class Delete(msgspec.Struct, frozen=True):
+    """``DELETE FROM name [alias] [WHERE condition]``. ``rows`` is the query for all columns of the table and
+    the condition."""
+
+    name: str
+    rows: Query
+
+
+class Update(msgspec.Struct, frozen=True):
+    """``UPDATE name [alias] SET column = value, ... [WHERE condition]``. ``rows`` is the query for all
+    columns of the table, a value for each of ``columns``, and the condition."""
+
+    name: str
+    columns: tuple[str, ...]
+    rows: Query
+
+
 class ShowTables(msgspec.Struct, frozen=True):
     """``SHOW TABLES [IN | FROM database] [[LIKE] 'pattern']``."""
 
@@ -160,6 +177,8 @@ Statement = (
     | UncacheTable
     | Drop
     | Insert
+    | Delete
+    | Update
     | ShowTables
     | DescribeTable
     | DescribeQuery

@@ -204,7 +204,7 @@ class _Rewriter:
                 if self._casts and self._casts[-1]:
                     self._type_depth = len(self._casts)
                 elif self._names_itself(position):
-                    token = _replaced(token, _T.VAR, token.text)
+                    token = replaced(token, _T.VAR, token.text)
                 self._output.append(token)
             case _T.INTERVAL:
                 return self._interval(position, token)
@@ -217,33 +217,33 @@ class _Rewriter:
                 raise syntax_error_at(self._at(position + 1), self._sql)
             case _T.CASE if self._follows(position, _T.END):
                 end = self._source[position + 1]
-                self._output += [_replaced(word, _T.IDENTIFIER, word.text) for word in (token, end)]
+                self._output += [replaced(word, _T.IDENTIFIER, word.text) for word in (token, end)]
                 return position + 2
             case _T.FROM if self._after_product():
-                self._output.append(_replaced(token, _T.VAR, token.text))
+                self._output.append(replaced(token, _T.VAR, token.text))
             case _T.PARAMETER:  # ``@x`` and ``$1`` are other dialects'
                 raise syntax_error_at(token, self._sql)
             case _T.BETWEEN if not self._has_and(position):
                 raise syntax_error_at(None, self._sql)
             case _T.PLUS if self._output and self._output[-1].token_type in _BEFORE_SIGN:
-                self._output.append(_replaced(token, _T.PIPE_SLASH, "+"))
+                self._output.append(replaced(token, _T.PIPE_SLASH, "+"))
             case _T.IS if self._follows(position, _T.NOT, _T.NULL) or self._follows(
                 position, _T.NOT, _T.UNKNOWN
             ):
                 null = self._source[position + 2]
-                self._output += [token, _replaced(null, _T.STRING, NOT_NULL_MARK)]
+                self._output += [token, replaced(null, _T.STRING, NOT_NULL_MARK)]
                 return position + 3
             case _T.GT if self._is_triple(position):
                 last = self._source[position + 2]
                 self._output.append(Token(_T.DQMARK, ">>>", token.line, token.col, token.start, last.end, []))
                 return position + 3
             case _T.CROSS if self._follows(position, _T.JOIN):
-                self._output.append(_replaced(token, _T.CROSS, EXPLICIT_CROSS))
+                self._output.append(replaced(token, _T.CROSS, EXPLICIT_CROSS))
             case _T.TABLE if self._begins_query() and self._names_table(position):
                 self._output += [
-                    _replaced(token, _T.SELECT, "SELECT"),
-                    _replaced(token, _T.STAR, "*"),
-                    _replaced(token, _T.FROM, "FROM"),
+                    replaced(token, _T.SELECT, "SELECT"),
+                    replaced(token, _T.STAR, "*"),
+                    replaced(token, _T.FROM, "FROM"),
                 ]
             case _T.VARCHAR | _T.CHAR if self._type_depth is not None and not self._follows(
                 position, _T.L_PAREN
@@ -251,8 +251,8 @@ class _Rewriter:
                 raise self._missing_size(token)
             case _T.PLACEHOLDER:
                 self._output += [
-                    _replaced(token, _T.COLON, ":"),
-                    _replaced(token, _T.VAR, f"?{self._placeholders}"),
+                    replaced(token, _T.COLON, ":"),
+                    replaced(token, _T.VAR, f"?{self._placeholders}"),
                 ]
                 self._placeholders += 1
             case _T.DCOLON:
@@ -260,7 +260,7 @@ class _Rewriter:
             case _ if token.text.upper() == "EXTRACT" and self._is_extract(position):
                 return self._extract(position, token)
             case _ if self._follows(position, _T.L_PAREN) and self._is_call(position, token):
-                self._output.append(_replaced(token, _T.VAR, FUNCTION_MARK + token.text))
+                self._output.append(replaced(token, _T.VAR, FUNCTION_MARK + token.text))
             case _:
                 self._output.append(token)
         return position + 1
@@ -275,7 +275,7 @@ class _Rewriter:
             and source[position + 1].token_type == _T.DCOLON
             and source[position + 1].start == token.start
         )
-        self._output.append(_replaced(token, _T.NUMBER, self._sql[token.start : token.end + 1]))
+        self._output.append(replaced(token, _T.NUMBER, self._sql[token.start : token.end + 1]))
         return position + (3 if suffixed else 1)
 
     def _string(self, position: int, token: Token) -> int:
@@ -332,10 +332,10 @@ class _Rewriter:
         opening, unit, separator = self._source[position + 1 : position + 4]
         self._casts.append(False)
         self._output += [
-            _replaced(token, _T.VAR, FUNCTION_MARK + token.text),
+            replaced(token, _T.VAR, FUNCTION_MARK + token.text),
             opening,
-            _replaced(unit, _T.STRING, unit.text),
-            _replaced(separator, _T.COMMA, ","),
+            replaced(unit, _T.STRING, unit.text),
+            replaced(separator, _T.COMMA, ","),
         ]
         return position + 4
 
@@ -502,5 +502,6 @@ class _Rewriter:
         )
 
 
-def _replaced(token: Token, kind: TokenType, text: str) -> Token:
+def replaced(token: Token, kind: TokenType, text: str) -> Token:
+    """Another token in the same place."""
     return Token(kind, text, token.line, token.col, token.start, token.end, [])

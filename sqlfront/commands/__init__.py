@@ -1,13 +1,13 @@
 """Statements that are not queries: what they do to the session, and what rows they give.
 
-``run`` holds what they share, ``tables`` those that change tables and views, ``inspection`` those that show
-something.
+``run`` holds what they share, ``tables`` and ``modification`` those that change tables and views,
+``inspection`` those that show something.
 """
 
 import time
 from typing import TYPE_CHECKING, assert_never
 
-from sqlfront.commands import inspection, tables
+from sqlfront.commands import inspection, modification, tables
 from sqlfront.commands.run import Made, Run
 from sqlfront.result import Result, Statistics
 from sqlfront_planner.binder import Arguments
@@ -15,6 +15,7 @@ from sqlfront_planner.statement import (
     CacheTable,
     CreateTable,
     CreateView,
+    Delete,
     DescribeQuery,
     DescribeTable,
     Drop,
@@ -26,6 +27,7 @@ from sqlfront_planner.statement import (
     ShowTables,
     Statement,
     UncacheTable,
+    Update,
     UseDatabase,
 )
 
@@ -64,6 +66,10 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
             return tables.drop(run, statement)
         case Insert():
             return tables.insert(run, statement)
+        case Delete():
+            return modification.delete(run, statement)
+        case Update():
+            return modification.update(run, statement)
         case ShowTables():
             return inspection.show_tables(run, statement)
         case DescribeTable():

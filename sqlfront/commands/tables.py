@@ -1,6 +1,7 @@
 """Statements that change what tables there are and what they hold."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import pyarrow as pa
@@ -188,8 +189,17 @@ def insert(run: Run, statement: Insert) -> Made:
     entry = run.entry(statement.name)
     table = writable(entry)
     plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
-    try:
+    with overflow_of(entry):
         written = run.store(table, plan, overwrite=statement.overwrite)
+    refresh_views(run, table)
+    return wrote(written)
+
+
+@contextmanager
+def overflow_of(entry: Entry) -> Iterator[None]:
+    """Spark's error for a value that doesn't fit into its column."""
+    try:
+        yield
     except DataError as error:
         if error.condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
             raise DataError(
@@ -198,11 +208,9 @@ def insert(run: Run, statement: Insert) -> Made:
                 sqlstate="22003",
             ) from error
         raise
-    _refresh_views(run, table)
-    return wrote(written)
 
 
-def _refresh_views(run: Run, changed: Table) -> None:
+def refresh_views(run: Run, changed: Table) -> None:
     """Fill the copies of cached views that read the changed table anew, as Spark does."""
     for entry in run.session.catalog.entries():
         if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):

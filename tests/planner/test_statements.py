@@ -8,6 +8,7 @@ from sqlfront_planner.statement import (
     CacheTable,
     CreateTable,
     CreateView,
+    Delete,
     DescribeQuery,
     DescribeTable,
     Drop,
@@ -20,6 +21,7 @@ from sqlfront_planner.statement import (
     SetOption,
     ShowTables,
     UncacheTable,
+    Update,
     UseDatabase,
     parse,
     split_statements,
@@ -107,6 +109,22 @@ def test_insert_takes_any_query(query: str) -> None:
     assert statement.query.text == query
 
 
+def test_delete_and_update_hold_the_query_of_their_rows() -> None:
+    delete = parse("delete from db.t as x where x.a = 1 and b in (select c from u where c > 2)")
+    update = parse("update t set a = b + 1, t.b = case when a = 1 then 2 end, c = default where a + b = 3")
+
+    assert isinstance(delete, Delete)
+    assert delete.name == "db.t"
+    assert [part.sql() for part in delete.rows.tree.expressions] == [
+        "*",
+        "(x.a = 1 AND b IN (SELECT c FROM u WHERE c > 2))",
+    ]
+    assert isinstance(update, Update)
+    assert (update.name, update.columns) == ("t", ("a", "b", "c"))
+    assert len(update.rows.tree.expressions) == 5
+    assert update.rows.tree.sql().endswith("(NULL), (a + b = 3) FROM t")
+
+
 @pytest.mark.parametrize(
     "words, mode",
     [("", ExplainMode.SIMPLE), ("extended ", ExplainMode.EXTENDED), ("analyze ", ExplainMode.ANALYZE)],
@@ -123,7 +141,7 @@ def test_describe_query() -> None:
     assert isinstance(parse("describe select 1"), DescribeQuery)
 
 
-@pytest.mark.parametrize("sql", ["delete from t", "merge into t using u on true", "kill 5", "show databases"])
+@pytest.mark.parametrize("sql", ["merge into t using u on true", "kill 5", "show databases"])
 def test_what_is_not_built_is_refused_by_name(sql: str) -> None:
     error = failure(sql)
 

@@ -11,6 +11,7 @@ import secrets
 import threading
 import weakref
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Final, Protocol, Self
 
 import pyarrow as pa
@@ -116,7 +117,7 @@ class SpreadTable:
         self._schema = schema
         self._partitioning = partitioning
         self._identity = f"memory:{secrets.token_hex(8)}"
-        self._writer = threading.Lock()
+        self._writer = threading.RLock()
         # Versions are numbered also if they fail, so that what is left of one is never taken for another.
         self._begun = 0
         # Invariant: replaced as a whole under _writer; readers take the reference once.
@@ -152,6 +153,10 @@ class SpreadTable:
         with self._writer:
             self._begun += 1
             self._current = self._snapshot(None, nothing(len(self._schema)))
+
+    def turn(self) -> AbstractContextManager[object]:
+        """While it lasts, nobody else writes."""
+        return self._writer
 
     def next_version(self, *, overwrite: bool = False) -> "NextVersion":
         """The writer's turn, as a context manager: from its entry to its exit nobody else writes."""

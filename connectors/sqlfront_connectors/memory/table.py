@@ -3,6 +3,7 @@
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pyarrow as pa
 
@@ -88,7 +89,7 @@ class MemoryTable:
         self._schema = schema
         self._partitioning = partitioning
         self._identity = f"memory:{next(_identities)}"
-        self._writer = threading.Lock()
+        self._writer = threading.RLock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
         self._current = MemorySnapshot(name, schema, partitioning, (), self._identity, 0)
 
@@ -115,6 +116,10 @@ class MemoryTable:
         """Let go of the rows; snapshots keep what they hold."""
         with self._writer:
             self._current = self._next(())
+
+    def turn(self) -> AbstractContextManager[object]:
+        """While it lasts, nobody else publishes."""
+        return self._writer
 
     def begin_insert(self, *, overwrite: bool = False) -> "MemoryWrite":
         """An insert that is published by its commit."""

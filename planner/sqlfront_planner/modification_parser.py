@@ -1,0 +1,126 @@
+"""DELETE and UPDATE: their rows as a query.
+
+The tokens are put into the order of ``SELECT *, value, ..., condition FROM table``, each with its place in
+the text, so that everything in them is parsed and bound as in a query.
+"""
+
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sqlfront_engine.errors import spark_error
+from sqlfront_planner.query_parser import query_of, statement_tokens
+from sqlfront_planner.statements import Delete, Query, Update
+from sqlfront_planner.tokens import replaced, syntax_error_at
+
+_OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
+#: The parts of a SELECT of one table.
+_ONLY: Final = {"expressions", "from_"}
+_CLOSING: Final = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET})
+
+
+def parse_delete(sql: str, start: int = 0) -> Delete:
+    """``DELETE FROM table [[AS] alias] [WHERE condition]``; PARSE_SYNTAX_ERROR for anything else."""
+    tokens = statement_tokens(sql, start)
+    if len(tokens) < 2 or tokens[1].token_type != TokenType.FROM:
+        raise syntax_error_at(tokens[1] if len(tokens) > 1 else None, sql)
+    relation, condition = _where(tokens[2:], sql)
+    query, name = _rows(tokens[0], relation, [condition], sql)
+    return Delete(name, query)
+
+
+def parse_update(sql: str, start: int = 0) -> Update:
+    """``UPDATE table [[AS] alias] SET column = value, ... [WHERE condition]``."""
+    tokens = statement_tokens(sql, start)
+    place = _find(tokens, TokenType.SET)
+    if place is None:
+        found = _find(tokens, TokenType.WHERE)
+        raise syntax_error_at(None if found is None else tokens[found], sql)
+    assignments, condition = _where(tokens[place + 1 :], sql)
+    columns, values = [], []
+    for part in _split(assignments):
+        column, value = _assignment(part, sql)
+        columns.append(column)
+        values.append(value)
+    query, name = _rows(tokens[0], tokens[1:place], [*values, condition], sql)
+    return Update(name, tuple(columns), query)
+
+
+def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: str) -> tuple[Query, str]:
+    """The query for all rows of the table with the values behind them, and the table's name."""
+    if not relation:
+        raise syntax_error_at(None, sql)
+    selected = [replaced(first, TokenType.SELECT, "SELECT"), replaced(first, TokenType.STAR, "*")]
+    for value in values:
+        opening, closing = value[0] if value else first, value[-1] if value else first
+        selected += [
+            replaced(opening, TokenType.COMMA, ","),
+            replaced(opening, TokenType.L_PAREN, "("),
+            *(value or [replaced(first, TokenType.TRUE, "TRUE")]),
+            replaced(closing, TokenType.R_PAREN, ")"),
+        ]
+    query = query_of([*selected, replaced(first, TokenType.FROM, "FROM"), *relation], sql)
+    tree = query.tree
+    if isinstance(tree, exp.Select) and {key for key, part in tree.args.items() if part} == _ONLY:
+        source = tree.args["from_"].this
+        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+            _refuse_aggregates(tree, first)
+            return query, ".".join(part.name for part in source.parts)
+    raise syntax_error_at(relation[0], sql)
+
+
+def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
+    """UNSUPPORTED_EXPR_FOR_OPERATOR for what takes more than a row or gives more than a value."""
+    for value in tree.expressions[1:]:
+        for node in value.walk(prune=lambda node: isinstance(node, exp.Query)):
+            if isinstance(node, exp.AggFunc | exp.Window | exp.UDTF):
+                operator = {"DELETE": "DeleteFromTable", "UPDATE": "UpdateTable"}[first.text.upper()]
+                raise spark_error(
+                    "UNSUPPORTED_EXPR_FOR_OPERATOR",
+                    f"The query operator {operator} contains one or more unsupported expressions. Consider "
+                    "to rewrite it to avoid window functions, aggregate functions, and generator functions.",
+                    position=(first.start, first.end + 1),
+                )
+
+
+def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
+    """The column's name, and the tokens of its value; DEFAULT is null, since no column has another."""
+    place = _find(tokens, TokenType.EQ)
+    target = tokens[:place]
+    names = target[::2]
+    dots = [token.token_type == TokenType.DOT for token in target[1::2]]
+    if place is None or not names or len(names) != len(dots) + 1 or not all(dots):
+        raise syntax_error_at(tokens[0] if tokens else None, sql)
+    value = tokens[place + 1 :]
+    if not value:
+        raise syntax_error_at(None, sql)
+    if len(value) == 1 and value[0].token_type == TokenType.DEFAULT:
+        value = [replaced(value[0], TokenType.NULL, "NULL")]
+    return names[-1].text, value
+
+
+def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
+    """What stands before WHERE, and the condition after it; none: all rows."""
+    place = _find(tokens, TokenType.WHERE)
+    if place is None:
+        return tokens, []
+    if place == len(tokens) - 1:
+        raise syntax_error_at(None, sql)
+    return tokens[:place], tokens[place + 1 :]
+
+
+def _find(tokens: list[Token], kind: TokenType) -> int | None:
+    """The place of the first token of that kind outside of brackets."""
+    depth = 0
+    for place, token in enumerate(tokens):
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth == 0 and token.token_type == kind:
+            return place
+    return None
+
+
+def _split(tokens: list[Token]) -> list[list[Token]]:
+    """The parts between commas."""
+    place = _find(tokens, TokenType.COMMA)
+    return [tokens] if place is None else [tokens[:place], *_split(tokens[place + 1 :])]

@@ -1,0 +1,201 @@
+"""DELETE and UPDATE on memory tables, on one member and spread over three."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+
+import sqlfront
+
+Rows = list[tuple[object, ...]]
+
+
+@pytest.fixture(params=[1, 3], ids=["one member", "three members"])
+def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
+    with sqlfront.connect(members=request.param, workers=3) as connection:
+        connection.execute("CREATE TABLE t (k INT, s STRING, d DECIMAL(5,2)) USING memory CLUSTERED BY (k)")
+        connection.execute(
+            "INSERT INTO t VALUES (0, 'zero', 0), (1, 'a', 1.5), (2, NULL, 2.5), (NULL, 'n', NULL)"
+        )
+        yield connection
+
+
+def ask(connection: sqlfront.Connection, sql: str) -> Rows:
+    return connection.execute(sql).fetchall()
+
+
+def keys(connection: sqlfront.Connection) -> list[object]:
+    return [key for (key,) in ask(connection, "SELECT k FROM t ORDER BY k")]
+
+
+@pytest.mark.parametrize(
+    "condition, left",
+    [
+        ("s = 'a'", [None, 0, 2]),
+        ("k > 0", [None, 0]),
+        ("k IS NULL", [0, 1, 2]),
+        ("NULL", [None, 0, 1, 2]),
+        ("k NOT IN (SELECT max(k) FROM t)", [None, 2]),
+        ("EXISTS (SELECT 1 FROM t u WHERE u.k = t.k + 1)", [None, 2]),
+    ],
+)
+def test_delete_takes_the_rows_for_which_the_condition_is_true(
+    connection: sqlfront.Connection, condition: str, left: list[object]
+) -> None:
+    cursor = connection.execute(f"DELETE FROM t WHERE {condition}")
+
+    assert keys(connection) == left
+    assert cursor.rowcount == 4 - len(left)
+    assert cursor.description is None
+
+
+def test_delete_takes_an_alias_and_arguments(connection: sqlfront.Connection) -> None:
+    connection.execute("DELETE FROM t AS x WHERE x.k = ?", [1])
+    assert keys(connection) == [None, 0, 2]
+    connection.execute("DELETE FROM default.t")
+    assert keys(connection) == []
+
+
+def test_update_computes_from_the_row_as_it_was(connection: sqlfront.Connection) -> None:
+    connection.execute("UPDATE t SET k = k + 10, s = concat(s, k), d = k WHERE k < 2")
+
+    assert ask(connection, "SELECT * FROM t ORDER BY k") == [
+        (None, "n", None),
+        (2, None, Decimal("2.50")),
+        (10, "zero0", Decimal("0.00")),
+        (11, "a1", Decimal("1.00")),
+    ]
+    assert ask(connection, "SELECT s FROM t WHERE k = 11") == [("a1",)]
+
+
+def test_values_are_computed_for_the_meant_rows_only(connection: sqlfront.Connection) -> None:
+    connection.execute("UPDATE t x SET x.d = 1 / k WHERE k <> 0")
+
+    assert ask(connection, "SELECT d FROM t WHERE k IS NOT NULL ORDER BY k") == [
+        (Decimal("0.00"),),
+        (Decimal("1.00"),),
+        (Decimal("0.50"),),
+    ]
+
+
+def test_a_random_condition_is_decided_once_per_row(connection: sqlfront.Connection) -> None:
+    connection.execute("UPDATE t SET s = 'hit', d = 7 WHERE rand() < 0.5")
+
+    assert ask(connection, "SELECT count(*) FROM t WHERE (s <=> 'hit') <> (d <=> 7)") == [(0,)]
+
+
+def test_update_to_default_is_to_null(connection: sqlfront.Connection) -> None:
+    connection.execute("UPDATE t SET s = DEFAULT")
+
+    assert ask(connection, "SELECT count(s) FROM t") == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "sql, condition",
+    [
+        ("DELETE FROM t WHERE nope = 1", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("DELETE FROM nope", "TABLE_OR_VIEW_NOT_FOUND"),
+        ("DELETE FROM t WHERE k", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
+        ("DELETE FROM t WHERE 1 / k > 0", "DIVIDE_BY_ZERO"),
+        ("DELETE FROM t WHERE row_number() OVER (ORDER BY k) = 1", "UNSUPPORTED_EXPR_FOR_OPERATOR"),
+        ("DELETE FROM", "PARSE_SYNTAX_ERROR"),
+        ("DELETE t", "PARSE_SYNTAX_ERROR"),
+        ("DELETE FROM t, t u", "PARSE_SYNTAX_ERROR"),
+        ("DELETE FROM t WHERE k = 1 LIMIT 1", "PARSE_SYNTAX_ERROR"),
+        ("DELETE FROM (SELECT 1)", "PARSE_SYNTAX_ERROR"),
+        ("UPDATE t SET nope = 1", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("UPDATE t SET k = 1, K = 2", "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS"),
+        ("UPDATE t SET k = 'x'", "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"),
+        ("UPDATE t SET k = 3000000000", "CAST_OVERFLOW_IN_TABLE_INSERT"),
+        ("UPDATE t WHERE k = 1", "PARSE_SYNTAX_ERROR"),
+        ("UPDATE t SET k", "PARSE_SYNTAX_ERROR"),
+        ("UPDATE t SET k = 1 WHERE", "PARSE_SYNTAX_ERROR"),
+    ],
+)
+def test_what_is_wrong_changes_nothing(connection: sqlfront.Connection, sql: str, condition: str) -> None:
+    before = ask(connection, "SELECT * FROM t ORDER BY k")
+
+    with pytest.raises(sqlfront.Error) as caught:
+        connection.execute(sql)
+
+    assert caught.value.condition == condition
+    assert ask(connection, "SELECT * FROM t ORDER BY k") == before
+
+
+def test_other_tables_are_refused(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE f USING parquet AS SELECT 1 AS a")
+    connection.execute("CREATE TEMPORARY VIEW v AS SELECT 1 AS a")
+
+    for sql in ("DELETE FROM f", "UPDATE f SET a = 2", "DELETE FROM v", "UPDATE v SET a = 2"):
+        with pytest.raises(sqlfront.NotSupportedError) as caught:
+            connection.execute(sql)
+        assert caught.value.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION"
+
+
+def test_cached_views_follow(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TEMPORARY VIEW v AS SELECT k FROM t WHERE k > 0")
+    connection.execute("CACHE TABLE v")
+    connection.execute("DELETE FROM t WHERE k = 1")
+
+    assert ask(connection, "SELECT * FROM v") == [(2,)]
+
+
+def test_writers_take_turns(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE counter USING memory AS SELECT id, 0 AS n FROM range(1000)")
+
+    def count() -> None:
+        for _ in range(5):
+            connection.execute("UPDATE counter SET n = n + 1")
+
+    in_parallel(count, 4)
+    assert ask(connection, "SELECT DISTINCT n FROM counter") == [(20,)]
+
+
+def test_eight_readers_never_see_a_mix(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE v USING memory CLUSTERED BY (id) AS SELECT id, 0 AS n FROM range(2000)")
+    done = threading.Event()
+    mixed: list[Rows] = []
+
+    def read() -> None:
+        while not done.is_set():
+            seen = ask(connection, "SELECT count(*), min(n) = max(n), sum(n) % 2000 FROM v")
+            if seen not in ([(2000, True, 0)], [(2001, False, 1)]):
+                mixed.append(seen)
+
+    def write() -> None:
+        try:
+            for _ in range(6):
+                connection.execute("UPDATE v SET n = n + 2")
+                connection.execute("INSERT INTO v VALUES (-1, 1)")
+                connection.execute("DELETE FROM v WHERE id < 0")
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    in_parallel(read, 8)
+    writer.join()
+    assert mixed == []
+    assert ask(connection, "SELECT DISTINCT n FROM v") == [(12,)]
+
+
+def in_parallel(work: object, count: int) -> None:
+    """Run the function on so many threads; the first error is raised here."""
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()  # type: ignore[operator]
+        except BaseException as error:  # noqa: BLE001 - raised below
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
