@@ -34,6 +34,11 @@ class ExitCode(IntEnum):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the ``sqlfront`` command; returns its exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] in (["member"], ["cluster"]):
+        from sqlfront.shell import cluster  # noqa: PLC0415 - queries need none of it
+
+        return cluster.main(arguments)
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -110,7 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="sqlfront",
         description="Run Spark SQL. Statements end with a semicolon; without -c and -f stdin is read.",
-        epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 130 Ctrl-C.",
+        epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 130 Ctrl-C."
+        " Clusters: sqlfront member --help, sqlfront cluster --help.",
     )
     parser.add_argument(
         "-c", "--command", action=_Source, const="command", metavar="SQL", help="run statements (repeatable)"

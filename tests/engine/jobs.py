@@ -6,6 +6,7 @@ from typing import cast
 
 import pyarrow as pa
 
+from sqlfront_engine import arrays
 from sqlfront_engine.dag import DAG, Edge, Vertex
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.light_job import LightJob
@@ -105,7 +106,8 @@ def log(context: ProcessorContext) -> list[object]:
 
 
 def numbers(*values: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(values, pa.int64())], names=["n"])
+    # Not pa.array: it imports pandas, which takes a second in each new process.
+    return pa.RecordBatch.from_arrays([arrays.from_values(values, pa.int64())], names=["n"])
 
 
 def chain(*processors: Processor, parallelism: int | None = 1) -> DAG:

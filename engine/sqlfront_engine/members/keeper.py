@@ -16,6 +16,7 @@ it does follows from a message or a timer.
 """
 
 import logging
+from collections.abc import Callable
 from threading import RLock
 from typing import Final
 
@@ -97,10 +98,15 @@ class _Change(msgspec.Struct, frozen=True):
 
 class Keeper:
     """See the module's docstring; the :class:`~sqlfront_engine.network.transport.Receiver` of a transport of
-    its own, whose name is :data:`KEEPER`."""
+    its own, whose name is :data:`KEEPER`. ``on_list`` is called after every change of the list; it must not
+    block."""
 
     def __init__(
-        self, transport: Transport, clock: Clock, settings: KeeperSettings = DEFAULT_SETTINGS
+        self,
+        transport: Transport,
+        clock: Clock,
+        settings: KeeperSettings = DEFAULT_SETTINGS,
+        on_list: Callable[[], None] = lambda: None,
     ) -> None:
         assert transport.name == KEEPER
         self.settings = settings
@@ -108,6 +114,7 @@ class Keeper:
         self.documents: dict[str, Document] = {}
         self._transport = transport
         self._clock = clock
+        self._on_list = on_list
         # Guards everything here; messages are sent while it is held, so that they keep their order.
         self._lock = RLock()
         self._known: dict[str, _Known] = {}
@@ -218,6 +225,7 @@ class Keeper:
         valid_from = version if invalidate else self.members.valid_from
         self.members = MemberList(version, members, owners, valid_from)
         self._tell(Members(self.members))
+        self._on_list()
 
     def _tell(self, message: msgspec.Struct) -> None:
         for known in self._known.values():

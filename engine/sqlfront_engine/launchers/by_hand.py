@@ -1,0 +1,58 @@
+"""A member that is started by itself: the first one brings the cluster's keeper along."""
+
+import secrets
+from collections.abc import Mapping
+
+from sqlfront_engine.launchers.running import MemberOptions, RunningMember, network_settings
+from sqlfront_engine.members.cluster_messages import MESSAGES
+from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_engine.network.addresses import UNIX_PREFIX, Address
+from sqlfront_engine.network.tcp import TcpTransport
+from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.scheduler import SystemClock
+
+
+def new_name(address: str) -> str:
+    """A member's name, from its address and a random part: names are given once."""
+    return f"{address}#{secrets.token_hex(2)}"
+
+
+def join(
+    bind: str, keeper: str, secret: bytes, resources: Mapping[str, object] = NO_RESOURCES
+) -> RunningMember:
+    """A member at the address ``bind`` (port 0: a free one) of the cluster whose keeper is at ``keeper``."""
+    return RunningMember(MemberOptions(new_name(bind), keeper, bind), secret, resources)
+
+
+class FirstMember:
+    """The keeper of a new cluster at the address ``bind``, and its first member, at the same host's next free
+    port (a Unix socket: beside it)."""
+
+    def __init__(
+        self,
+        bind: str,
+        secret: bytes,
+        resources: Mapping[str, object] = NO_RESOURCES,
+        silence_limit: float = 5.0,
+    ) -> None:
+        transport = TcpTransport(network_settings(secret), MESSAGES, listen=[bind], name=KEEPER)
+        self.address = transport.addresses[0]
+        self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit))
+        try:
+            beside = _beside(Address.parse(self.address))
+            options = MemberOptions(new_name(beside), self.address, beside, silence_limit=silence_limit)
+            self.running = RunningMember(options, secret, resources)
+        except BaseException:
+            self.keeper.close()
+            raise
+
+    def close(self) -> None:
+        """End the cluster."""
+        self.running.close()
+        self.keeper.close()
+
+
+def _beside(keeper: Address) -> str:
+    if keeper.path is not None:
+        return f"{UNIX_PREFIX}{keeper.path}.member"
+    return str(Address(keeper.host, 0))

@@ -1,0 +1,102 @@
+"""The process of a member that :mod:`sqlfront_engine.launchers.local` starts.
+
+Its orders come as one line of JSON on standard input, which then stays open: its end means that the launcher
+has gone, and the member goes, too. It answers nothing; that it has joined is seen by the keeper. What it logs
+goes to standard error.
+"""
+
+import base64
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.errors import Error
+from sqlfront_engine.launchers.running import MemberOptions, RunningMember, reason_of
+from sqlfront_engine.processor import NO_RESOURCES
+
+#: Seconds that a member which is asked to leave waits for its jobs.
+LEAVE_TIMEOUT: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What to be. ``secret`` in Base64. ``preload``: modules to import, which register processors.
+    ``resources``: ``module:function`` that makes the member's resources, empty = none."""
+
+    options: MemberOptions
+    secret: str
+    preload: tuple[str, ...] = ()
+    resources: str = ""
+
+    @classmethod
+    def of(cls, options: MemberOptions, secret: bytes, preload: tuple[str, ...], resources: str) -> "Orders":
+        """The orders for a new process."""
+        return cls(options, base64.b64encode(secret).decode(), preload, resources)
+
+
+def main() -> int:
+    """Be a member until told to end; returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    for module in orders.preload:
+        import_module(module)
+    try:
+        running = RunningMember(orders.options, base64.b64decode(orders.secret), _resources(orders.resources))
+    except Error as error:
+        logger.error("member %s could not join: %s", orders.options.name, error)
+        return 1
+    return serve(running, wait_for_input=True)
+
+
+def serve(running: RunningMember, *, wait_for_input: bool) -> int:
+    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends."""
+    wake = threading.Event()
+    asked: list[int] = []
+
+    def asked_to_end(number: int, frame: object) -> None:
+        asked.append(number)
+        wake.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, asked_to_end)
+    threading.Thread(target=_wake_after, args=(running.ended.wait, wake), daemon=True).start()
+    if wait_for_input:
+        threading.Thread(target=_wake_after, args=(_await_end_of_input, wake), daemon=True).start()
+    wake.wait()
+    if asked == [signal.SIGTERM] and not running.ended.is_set():
+        running.leave(LEAVE_TIMEOUT)
+    error = running.error
+    running.close()
+    logger.info("member %s ends: %s", running.membership.name, reason_of(error))
+    return 0 if error is None else 1
+
+
+def _wake_after(wait: Callable[[], object], wake: threading.Event) -> None:
+    wait()
+    wake.set()
+
+
+def _await_end_of_input() -> None:
+    # By the descriptor: a buffered reader's lock would be held at the interpreter's end.
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+
+
+def _resources(place: str) -> Mapping[str, object]:
+    if not place:
+        return NO_RESOURCES
+    module, _, name = place.partition(":")
+    made: Mapping[str, object] = getattr(import_module(module), name)()
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,200 @@
+"""A cluster of child processes on this machine, with its keeper in this one."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.launchers.child import Orders
+from sqlfront_engine.launchers.running import JOIN_TIMEOUT, MemberOptions, RunningMember, network_settings
+from sqlfront_engine.members.cluster_messages import MESSAGES
+from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.network.tcp import TcpTransport
+from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.scheduler import SystemClock
+
+#: Seconds that a process has to end by itself.
+STOP_TIMEOUT: Final = 5.0
+#: Bytes that the path of a Unix socket may have, with room for the file's name.
+_LONGEST_FOLDER: Final = 70
+
+
+class LocalCluster:
+    """``size`` members, each a process of its own, ready when the constructor returns.
+
+    They and the keeper talk over Unix sockets, or TCP on 127.0.0.1 if ``tcp``, and prove that they know a
+    secret made for this cluster and handed over in a pipe. They end with this process, whatever it dies of.
+    ``workers``: cooperative threads of each member. ``preload`` and ``resources``: see
+    :class:`~sqlfront_engine.launchers.child.Orders`. Raises OperationalError, with the end of the log, if a
+    member can't be started.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
+        tcp: bool = False,
+        keeper_address: str | None = None,
+        silence_limit: float = 5.0,
+        preload: Sequence[str] = (),
+        resources: str = "",
+        secret: bytes | None = None,
+    ) -> None:
+        self.secret = secrets.token_bytes(32) if secret is None else secret
+        #: The members' processes, by name; also of those that have ended.
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
+        self._tcp = tcp or len(str(self._folder)) > _LONGEST_FOLDER
+        self._preload, self._resources = tuple(preload), resources
+        self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit)
+        self._watchers: list[threading.Thread] = []
+        self._started = self._clients = 0
+        self._closing = False
+        self._changed = threading.Condition()
+        self._clock = SystemClock()
+        try:
+            transport = TcpTransport(
+                network_settings(self.secret),
+                MESSAGES,
+                listen=[keeper_address or self._address(KEEPER)],
+                name=KEEPER,
+            )
+            self.address = transport.addresses[0]
+            self.keeper = Keeper(
+                transport, self._clock, KeeperSettings(silence_limit), on_list=self._list_changed
+            )
+            self.add(size)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def members(self) -> MemberList:
+        """The members of now."""
+        return self.keeper.members
+
+    def _address(self, name: str) -> str:
+        return "127.0.0.1:0" if self._tcp else f"unix:{self._folder / name}"
+
+    def _list_changed(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    # ---- members
+
+    def add(self, size: int) -> tuple[str, ...]:
+        """Start more members, and wait until they have joined; returns their names."""
+        names = tuple(self._start() for _ in range(size))
+        with self._changed:
+            in_time = self._changed.wait_for(
+                lambda: all(name in self.members or self._dead(name) for name in names), JOIN_TIMEOUT
+            )
+        for name in names:
+            if name not in self.members:
+                state = "ended" if in_time else f"has not joined within {JOIN_TIMEOUT:g} s"
+                raise OperationalError(f"member {name} {state}; its log ends with\n{self.log(name)[-2000:]}")
+        return names
+
+    def _dead(self, name: str) -> bool:
+        return self.processes[name].poll() is not None
+
+    def _start(self) -> str:
+        name = f"local-{self._started}"
+        self._started += 1
+        options = msgspec.structs.replace(
+            self._options, name=name, keeper=self.address, listen=self._address(name)
+        )
+        orders = Orders.of(options, self.secret, self._preload, self._resources)
+        with open(self._folder / f"{name}.log", "wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "sqlfront_engine.launchers.child"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                start_new_session=True,  # Ctrl-C is for the launcher alone
+            )
+        self.processes[name] = process
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(orders) + b"\n")
+        process.stdin.flush()
+        watcher = threading.Thread(target=self._watch, args=(name, process), name=f"sqlfront-watch-{name}")
+        watcher.daemon = True
+        watcher.start()
+        self._watchers.append(watcher)
+        return name
+
+    def _watch(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        """When the process has ended, the keeper need not wait until its member was silent for long."""
+        code = process.wait()
+        if not self._closing:
+            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            self.keeper.remove(name, f"its process ended with {how}")
+        self._list_changed()
+
+    def log(self, name: str) -> str:
+        """What a member has logged so far."""
+        return (self._folder / f"{name}.log").read_text(errors="replace")
+
+    def client(
+        self, name: str | None = None, resources: Mapping[str, object] = NO_RESOURCES
+    ) -> RunningMember:
+        """A lite member in this process, which coordinates the jobs that are submitted to it. It is to be
+        closed before the cluster."""
+        self._clients += 1
+        options = msgspec.structs.replace(
+            self._options, name=name or f"client-{os.getpid()}-{self._clients}", keeper=self.address
+        )
+        return RunningMember(options, self.secret, resources)
+
+    # ---- the end
+
+    def close(self) -> None:
+        """End all members, and remove what the cluster has left on disk; closing twice is no error."""
+        self._closing = True
+        if hasattr(self, "keeper"):
+            self.keeper.end("its launcher was stopped")
+        for process in self.processes.values():
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in self.processes.values():
+            try:
+                process.wait(STOP_TIMEOUT if not _stopped(process.pid) else 0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for watcher in self._watchers:
+            watcher.join()
+        if hasattr(self, "keeper"):
+            self.keeper.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _stopped(process: int) -> bool:
+    """Whether the process is stopped by a signal, so that it can't end by itself."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False

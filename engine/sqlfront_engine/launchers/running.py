@@ -1,0 +1,126 @@
+"""A member (or a client) of a cluster over the network, in this process: the door that waits."""
+
+from collections.abc import Mapping
+from threading import Event
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from sqlfront_engine.coordinator import Engine
+from sqlfront_engine.errors import Error, OperationalError
+from sqlfront_engine.members.cluster_messages import MESSAGES
+from sqlfront_engine.members.member import Member
+from sqlfront_engine.members.membership import Membership, MembershipSettings
+from sqlfront_engine.network.tcp import NetworkSettings, TcpTransport
+from sqlfront_engine.processor import NO_RESOURCES
+
+#: The version that members show each other; those of another one are refused.
+PRODUCT: Final = "0.1.0"
+#: Seconds that joining may take.
+JOIN_TIMEOUT: Final = 30.0
+
+
+class MemberOptions(msgspec.Struct, frozen=True):
+    """What a member is to be. ``name``: unique in the cluster and never used before. ``listen``: its address,
+    empty for a client, which nobody connects to and which owns no partitions. ``workers``: cooperative
+    threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the machine's."""
+
+    name: str
+    keeper: str
+    listen: str = ""
+    workers: int | None = None
+    memory_limit: int | None = None
+    silence_limit: float = 5.0
+
+
+def network_settings(secret: bytes) -> NetworkSettings:
+    """How the members of a cluster talk that knows this secret."""
+    return NetworkSettings(cluster="sqlfront", secret=secret, product=PRODUCT)
+
+
+class RunningMember:
+    """A member from its joining, for which the constructor waits, to its end.
+
+    Raises OperationalError if there is no such cluster or it doesn't take the member.
+    """
+
+    def __init__(
+        self, options: MemberOptions, secret: bytes, resources: Mapping[str, object] = NO_RESOURCES
+    ) -> None:
+        #: Why the member has ended; None while it hasn't, and if it has left or was closed.
+        self.error: OperationalError | None = None
+        self.ended = Event()
+        self._joined_or_ended = Event()
+        transport = TcpTransport(
+            network_settings(secret),
+            MESSAGES,
+            listen=[options.listen] if options.listen else [],
+            name=options.name,
+        )
+        self.engine = Engine(options.workers, memory_limit=options.memory_limit)
+        self.membership = Membership(
+            self.engine,
+            transport,
+            MembershipSettings(
+                options.keeper,
+                transport.addresses[0] if options.listen else "",
+                lite=not options.listen,
+                silence_limit=options.silence_limit,
+            ),
+            resources,
+            self._joined_or_ended.set,
+            self._end,
+        )
+        try:
+            self.membership.join()
+            self._await_joined(options)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def member(self) -> Member:
+        """Who runs and coordinates jobs."""
+        return self.membership.member
+
+    def _await_joined(self, options: MemberOptions) -> None:
+        in_time = self._joined_or_ended.wait(JOIN_TIMEOUT)
+        if self.error is not None:
+            raise self.error
+        if not in_time:
+            raise OperationalError(
+                f"member {options.name} could not join the cluster at {options.keeper} within"
+                f" {JOIN_TIMEOUT:g} s: it doesn't reach all members",
+                sqlstate="08001",
+            )
+
+    def _end(self, error: OperationalError | None) -> None:
+        self.error = error
+        self._joined_or_ended.set()
+        self.ended.set()
+
+    def leave(self, timeout: float) -> bool:
+        """Leave when the jobs here have ended; False if they haven't after ``timeout`` seconds."""
+        self.membership.leave()
+        return self.ended.wait(timeout)
+
+    def close(self) -> None:
+        """Cancel what runs here and be gone; closing twice is no error."""
+        self.engine.close()
+        self.membership.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None and not self.ended.is_set():
+            self.leave(1.0)
+        self.close()
+
+
+def reason_of(error: Error | None) -> str:
+    """For a log's last line."""
+    return "it has left" if error is None else error.message

@@ -1,0 +1,85 @@
+"""sqlfront cluster start, status, stop; sqlfront member."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+COMMAND = [sys.executable, "-m", "sqlfront"]
+
+
+def sqlfront(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*COMMAND, *arguments], env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
+    place = ("--directory", str(tmp_path / "run"))
+    try:
+        started = sqlfront("cluster", "start", "-n", "2", *place)
+        assert started.returncode == 0 and started.stdout.startswith("2 members run at unix:"), started
+        assert stat.S_IMODE((tmp_path / "run" / "secret").stat().st_mode) == 0o600
+        assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o700
+
+        assert sqlfront("cluster", "start", *place).returncode == 1
+        status = sqlfront("cluster", "status", *place)
+        assert [line.split()[:2] for line in status.stdout.splitlines()[1:]] == [
+            ["local-0", "member"],
+            ["local-1", "member"],
+        ]
+    finally:
+        stopped = sqlfront("cluster", "stop", *place)
+    assert (stopped.returncode, stopped.stdout) == (0, "the cluster has ended\n")
+    assert sqlfront("cluster", "status", *place).returncode == 3
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
+
+
+def test_members_are_started_by_hand(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("open sesame\n")
+    keeper = f"unix:{tmp_path}/k"
+    given = ("--secret-file", str(secret))
+    first = subprocess.Popen(
+        [*COMMAND, "member", "--bind", keeper, *given], env=ENVIRONMENT, stdout=subprocess.PIPE, text=True
+    )
+    second = None
+    try:
+        assert first.stdout is not None
+        assert f"keeps a new cluster at {keeper}" in first.stdout.readline()
+        second = subprocess.Popen(
+            [*COMMAND, "member", "--bind", f"unix:{tmp_path}/m", "--join", keeper, *given],
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert second.stdout is not None
+        assert f"has joined {keeper}" in second.stdout.readline()
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(30) == 0
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(30) == 0
+    finally:
+        for process in (first, second):
+            if process is not None:
+                process.kill()
+                process.communicate()
+    assert [path.name for path in tmp_path.iterdir()] == ["secret"]
+
+
+@pytest.mark.parametrize("bind", ["nowhere", "127.0.0.1"])
+def test_a_wrong_address_is_an_error(bind: str) -> None:
+    tried = subprocess.run(
+        [*COMMAND, "member", "--bind", bind],
+        env={**ENVIRONMENT, "SQLFRONT_SECRET": "x"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert tried.returncode == 1 and "is no address" in tried.stderr
