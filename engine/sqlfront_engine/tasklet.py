@@ -178,8 +178,9 @@ class Tasklet:
             self._free()
             progress = Progress.DONE
         except BaseException as error:
-            self._free()
+            # First the failure, then the end of the output: no consumer may take it for a regular end.
             self._listener.failed(self, error)
+            self._free()
             if not isinstance(error, Exception):
                 self._end()
                 raise
@@ -230,7 +231,10 @@ class Tasklet:
                 if answer is NOTHING:
                     self._step = step
                     return Progress.BLOCKED
-                if answer is not None:
+                if answer is None:
+                    if self.stopped:  # perhaps an end that is none
+                        return self._close()
+                else:
                     rows = answer.num_rows
                     self._batches_in += 1
                     self._rows_in += rows
@@ -281,7 +285,8 @@ class Tasklet:
             context.share.leave()
         if self.account.held:
             self.account.close()
-        self._output.finish()
+        if not self.stopped:  # else the consumers are being stopped, too: what they have isn't all
+            self._output.finish()
         for source in self._inputs:
             source.abandon()
         self._inputs, self._any_input, self._output = (), NO_INPUT, UNLINKED

@@ -208,3 +208,42 @@ class _Unloadable:
 
 def _refuse() -> None:
     raise ModuleNotFoundError("No module named 'elsewhere'")
+
+
+class _Finishes:
+    """A writer that remembers in this process whether it was finished."""
+
+    finished: ClassVar[list[str]] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Nothing is kept."""
+
+    def finish(self) -> None:
+        _Finishes.finished.append("finished")
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def _opened(context: ProcessorContext) -> _Finishes:
+    return _Finishes()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_sink_is_not_finished_when_another_member_fails(seed: int) -> None:
+    _Finishes.finished.clear()
+    steps = (
+        Pipeline()
+        .read(numbers(300))
+        .map_using_service(service(lambda context: context.member_index), fail_on_another_member, N)
+    )
+    # The rows come from all members; the result's reader is the one who hears of the failure.
+    steps.rebalance("n").write(sink(_opened))
+    cluster = Cluster(3, seed=seed)
+
+    with pytest.raises(DataError, match="not here"):
+        run(cluster, steps.collect())
+
+    cluster.simulation.pass_time(10)
+    assert _Finishes.finished == []
+    assert cluster.leftovers() == {}

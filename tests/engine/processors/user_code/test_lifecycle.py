@@ -228,3 +228,30 @@ def test_a_stop_is_noticed_at_the_next_yield() -> None:
             jobs[0].join()
 
     assert taken == [2, 2, 2]
+
+
+class Finishes(Processor, frozen=True):
+    """Takes everything, and says when that was all."""
+
+    cooperative = False
+
+    def run(self, context: ProcessorContext) -> Steps:
+        said = context.resources["said"]
+        assert isinstance(said, list)
+        while (yield Take(0)) is not None:
+            pass
+        said.append("all")
+        yield from ()
+
+
+@pytest.mark.parametrize("inline", [True, False])
+def test_an_input_that_ends_by_a_failure_has_not_come_to_its_end(inline: bool) -> None:
+    said: list[str] = []
+    with Engine(workers=1) as engine:
+        for _ in range(3 if inline else 200):
+            config = JobConfig(resources={"said": said}, inline=inline)
+            job = engine.run(dag_of(Said().source(), Fails(), Finishes()), config)
+            with pytest.raises(OperationalError, match="a fault"):
+                job.join()
+
+    assert said == []
