@@ -232,7 +232,7 @@ class Tasklet:
                     self._step = step
                     return Progress.BLOCKED
                 if answer is None:
-                    if self.stopped:  # perhaps an end that is none
+                    if self._is_stopped():  # then this may be no regular end
                         return self._close()
                 else:
                     rows = answer.num_rows
@@ -263,6 +263,9 @@ class Tasklet:
         assert self._context is not None
         self._generator = self._processor.run(self._context)
         return self._generator
+
+    def _is_stopped(self) -> bool:
+        return self.stopped
 
     # ---- ending
 

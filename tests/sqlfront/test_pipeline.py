@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pytest
 
 from sqlfront import Config, DataError, InterfaceError, OperationalError, ProgrammingError, Session
 from sqlfront.pipeline import Pipeline, aggregation, logger_sink, table, text_lines
+from sqlfront_connectors.base import WritableTable
 
 LICENSE = Path(__file__).parents[2] / "LICENSE"
 WORD = pa.field("word", pa.string())
@@ -42,6 +43,39 @@ def test_a_table_is_read(session: Session) -> None:
     total = doubled.aggregate(total=aggregation("sum", "k"))
 
     assert session.run_pipeline(total.collect()).collect() == [(99 * 98,)]
+
+
+def test_rows_go_into_a_table_all_or_nothing(session: Session) -> None:
+    session.sql("create table t (k bigint, name string) using memory clustered by (k) into 271 buckets")
+    output = pa.schema([("n", pa.int64()), ("text", pa.string())])
+
+    def insert(function: Callable[[int], object], *, overwrite: bool = False) -> None:
+        numbers = pa.table({"n": list(range(9))})
+        session.register("numbers", numbers)
+        rows = Pipeline().read(table(session, "numbers")).map(function, output)
+        session.run_pipeline(rows.insert_into(writable(session, "t"), overwrite=overwrite))
+
+    insert(lambda n: (n, str(n)))
+    with pytest.raises(DataError, match="ZeroDivisionError"):
+        insert(lambda n: (1 // (n - 8), "lost"))
+    assert session.sql("select count(*), max(name) from t").collect() == [(9, "8")]
+
+    insert(lambda n: (n, "new"), overwrite=True)
+    assert session.sql("select count(*), max(name) from t").collect() == [(9, "new")]
+
+
+def test_a_table_takes_rows_of_its_types_only(session: Session) -> None:
+    session.sql("create table t (k bigint) using memory")
+    steps = Pipeline().read(text_lines(str(LICENSE)))
+
+    with pytest.raises(ProgrammingError, match=r"gives \(string\), but the table has \(bigint\)"):
+        steps.insert_into(writable(session, "t"))
+
+
+def writable(session: Session, name: str) -> WritableTable:
+    found = table(session, name)
+    assert isinstance(found, WritableTable)
+    return found
 
 
 def test_a_pipeline_without_a_result_has_ended_on_return(

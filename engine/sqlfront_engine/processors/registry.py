@@ -30,6 +30,7 @@ _PLACES: Final[dict[str, str]] = {
     "NestedLoopJoin": f"{_HERE}.nested_loop_join:NestedLoopJoin",
     "Project": f"{_HERE}.project:Project",
     "Range": f"{_HERE}.range:Range",
+    "ResourceSink": f"{_HERE}.user_code.sinks:ResourceSink",
     "ResultSink": f"{_HERE}.sink:ResultSink",
     "ScalarRow": f"{_HERE}.scalar_row:ScalarRow",
     "SetDifference": f"{_HERE}.set_difference:SetDifference",

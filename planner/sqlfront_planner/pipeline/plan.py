@@ -27,9 +27,11 @@ from sqlfront_engine.processors.user_code.services import (
     MapUsingService,
     MapUsingServiceAsync,
 )
+from sqlfront_engine.processors.user_code.sinks import ResourceSink
 from sqlfront_engine.processors.user_code.transform import Operation, Transform
 from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 from sqlfront_planner.pipeline.fusion import chains, fused_name
+from sqlfront_planner.pipeline.insertion import Insertion
 from sqlfront_planner.pipeline.steps import (
     FILTERING_JOINS,
     Apply,
@@ -43,6 +45,7 @@ from sqlfront_planner.pipeline.steps import (
     Step,
     UseService,
     Write,
+    WriteTable,
 )
 
 if TYPE_CHECKING:
@@ -90,7 +93,7 @@ def _check(definition: Definition) -> None:
     if not definition.steps:
         raise InterfaceError("the pipeline has no steps")
     for position, step in enumerate(definition.steps):
-        if not isinstance(step, Write) and not definition.consumers(position):
+        if not definition.is_sink(position) and not definition.consumers(position):
             raise InterfaceError(f"nothing takes from step {step.name!r}, and it is no sink")
         if isinstance(step, Join):
             left, right = (_origins(definition, place) for place in step.inputs)
@@ -154,7 +157,12 @@ class _Planning:
             case Join():
                 outlet = _Outlet(self._joined(step))
             case Write():
-                outlet = _Outlet(self._written(step))
+                outlet = _Outlet(self._written(step, step.sink, self._resolved(step.only_on)))
+            case WriteTable():
+                key = f"table of step {chain[0]}"
+                self.resources[key] = Insertion(step.table, overwrite=step.overwrite)
+                schema = self._input_schema(step)
+                outlet = _Outlet(self._written(step, ResourceSink(schema, key), OnlyOn()))
             case _:
                 raise InterfaceError(f"there is no step {type(step).__name__}")
         self._outlets[chain[-1]] = outlet
@@ -252,9 +260,8 @@ class _Planning:
             )
         return _Outlet(self._outlet(step).vertex, step)
 
-    def _written(self, step: Write) -> Vertex:
-        only_on = self._resolved(step.only_on)
-        vertex = self._vertex(step, step.sink, only_on)
+    def _written(self, step: Step, sink: Processor, only_on: OnlyOn | None) -> Vertex:
+        vertex = self._vertex(step, sink, only_on)
         if only_on is None:
             return self._follow(step, vertex)
         edge = self._edge(self._outlet(step).vertex).to(vertex)

@@ -31,10 +31,11 @@ from sqlfront_planner.pipeline.steps import (
     Step,
     UseService,
     Write,
+    WriteTable,
 )
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.base import Table
+    from sqlfront_connectors.base import Table, WritableTable
 
 #: What a step gives: one column, whose values its function gives as they are, or several, given as tuples.
 Output: TypeAlias = pa.Field | pa.Schema
@@ -267,8 +268,20 @@ class Stage:
         parallelism: int | None = None,
         only_on: _Place = None,
     ) -> Pipeline:
-        """Into a sink (see :mod:`.endpoints`). ``only_on``: one instance in the whole cluster, and where."""
+        """Into a sink (see :mod:`.endpoints`); for tables see :meth:`insert_into`. ``only_on``: one instance
+        in the whole cluster, and where."""
         return self._write(replace(sink, schema=self.schema), name or sink.title, parallelism, only_on)
+
+    def insert_into(
+        self, table: "WritableTable", *, overwrite: bool = False, name: str = "insert"
+    ) -> Pipeline:
+        """Into a table, whose columns have these types in this order; all rows or, if the job fails before
+        the last of them, none."""
+        mine, theirs = (", ".join(map(ddl, each.types)) for each in (self.schema, table.schema))
+        if mine != theirs:
+            raise ProgrammingError(f"step {name!r} gives ({mine}), but the table has ({theirs})")
+        self._pipeline._add(WriteTable(name, self.schema, (self._position,), None, table, overwrite))
+        return self._pipeline
 
     def collect(self, *, name: str = "result") -> Pipeline:
         """Into the job's result, which the submitter reads. A pipeline has one at most."""

@@ -17,7 +17,7 @@ from sqlfront_engine.processors.user_code.transform import OperationKind
 from sqlfront_engine.user_functions import UserFunction
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.base import Table
+    from sqlfront_connectors.base import Table, WritableTable
 
 JoinKind = Literal["inner", "left", "right", "full", "semi", "anti"]
 #: Kinds of join that give columns of the left side only.
@@ -98,11 +98,22 @@ class Write(Step, frozen=True, tag_field="step", tag=True):
     only_on: OnlyOn | OwnerOf | None = None
 
 
+class WriteTable(Step, frozen=True, tag_field="step", tag=True):
+    """Rows into a table, in one insert."""
+
+    table: "WritableTable"
+    overwrite: bool = False
+
+
 class Definition(msgspec.Struct, frozen=True):
     """A whole pipeline as data. ``preserve_order``: rows keep their order on each path from a source."""
 
     steps: tuple[Step, ...]
     preserve_order: bool = False
+
+    def is_sink(self, position: int) -> bool:
+        """Whether the step at ``position`` is an end of the pipeline."""
+        return isinstance(self.steps[position], Write | WriteTable)
 
     def consumers(self, position: int) -> tuple[int, ...]:
         """The positions of the steps that take from the one at ``position``."""

@@ -8,7 +8,7 @@ permanent) and is closed on every exit, be it an error, a cancellation or the en
 import logging
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Final, Protocol, runtime_checkable
+from typing import ClassVar, Final, Protocol, cast, runtime_checkable
 
 import pyarrow as pa
 
@@ -93,6 +93,23 @@ class FunctionSink(Sink, frozen=True, tag_field="processor", tag=True):
 
     def describe(self) -> str:
         return f"Sink: {self.name}"
+
+
+class ResourceSink(Sink, frozen=True, tag_field="processor", tag=True):
+    """A sink that the job has brought along under ``resource``, as an object with an ``open``; it runs where
+    that is."""
+
+    resource: str
+
+    def open(self, context: ProcessorContext) -> Writer:
+        return cast("_Opens", context.resources[self.resource]).open(context)
+
+    def describe(self) -> str:
+        return f"Sink: {self.resource}"
+
+
+class _Opens(Protocol):
+    def open(self, context: ProcessorContext) -> Writer: ...
 
 
 class LoggerSink(Sink, frozen=True, tag_field="processor", tag=True):

@@ -1,0 +1,46 @@
+"""Rows of a pipeline into a table, by the table's own insert."""
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.processors.user_code.values import to_physical
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import WritableTable, Write
+
+
+class Insertion:
+    """Opens an insert into a table: the job's resource of a
+    :class:`~sqlfront_engine.processors.user_code.sinks.ResourceSink`."""
+
+    def __init__(self, table: "WritableTable", *, overwrite: bool) -> None:
+        self._table = table
+        self._overwrite = overwrite
+
+    def open(self, context: ProcessorContext) -> "_Insert":
+        """Begin the insert."""
+        return _Insert(self._table.begin_insert(overwrite=self._overwrite), self._table.schema)
+
+
+class _Insert:
+    """All or nothing: published when all rows have come, else forgotten."""
+
+    def __init__(self, write: "Write", schema: pa.Schema) -> None:
+        self._write = write
+        self._schema = schema
+        self._complete = False
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        named = batch.rename_columns(self._schema.names)
+        self._write.append(to_physical(named, self._schema, InternalError))
+
+    def finish(self) -> None:
+        self._complete = True
+        self._write.commit()
+
+    def close(self) -> None:
+        if not self._complete:
+            self._write.abort()
