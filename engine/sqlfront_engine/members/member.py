@@ -218,7 +218,8 @@ class Member:
         participation.start(lambda execution: self._participation_ended(peer, message, execution))
         participation.check_connected(self.peers)
         if participation.inline:
-            participation.execution.pump()
+            with peer.corked():  # a small result and the answer leave together
+                participation.execution.pump()
         self._watch()
 
     def _begin(self, peer: Peer, message: Init) -> Participation:
