@@ -188,7 +188,7 @@ class TcpTransport:
     def _listen(self) -> None:
         """Take connections until the transport is closed."""
         poll = select.poll()
-        poll.register(self._woken)
+        poll.register(self._woken, select.POLLIN)  # not for writing: it is always ready for that
         by_number = {listener.fileno(): listener for listener in self._listeners}
         for number in by_number:
             poll.register(number, select.POLLIN)

@@ -3,6 +3,7 @@
 import logging
 import random
 import threading
+import time
 
 import pyarrow as pa
 import pytest
@@ -351,3 +352,10 @@ def test_nothing_is_left_behind_after_many_connections(town):
     until(lambda: b.count("disconnected") == 50)
     until(lambda: len(network_threads()) == threads)
     until(lambda: open_files() <= files)
+
+
+def test_who_waits_for_connections_does_nothing(town: Town) -> None:
+    town.pair()
+    before = time.process_time()
+    threading.Event().wait(0.3)
+    assert time.process_time() - before < 0.1
