@@ -27,6 +27,10 @@ from sqlfront_engine.errors import InternalError
 _SMALL: Final = 8192
 #: How many times more bytes a dictionary may have than rows use of it, to be sent whole at once.
 _SPARE: Final = 2
+#: Of how many schemas, up to how many bytes, what was read is remembered: each stream begins with one.
+_KEPT: Final = 1024
+_LONGEST: Final = 65_536
+_read_schemas: Final[dict[bytes, tuple[pa.Schema, tuple[int, ...], pa.Schema]]] = {}
 _OFFSET_TYPES: Final = frozenset({pa.string().id, pa.binary().id})
 
 
@@ -114,7 +118,7 @@ class BatchDecoder:
         for anything but what a :class:`BatchEncoder` wrote."""
         try:
             if schema is not None:
-                self._change_schema(read_schema(schema))
+                self._change_schema(schema)
             if self._stored is None:
                 raise ValueError("there was no schema before it")
             buffer = pa.py_buffer(body)
@@ -122,14 +126,21 @@ class BatchDecoder:
         except Exception as error:
             raise malformed("batch", error) from error
 
-    def _change_schema(self, schema: pa.Schema) -> None:
-        self._columns = dictionary_columns(schema)
+    def _change_schema(self, encoded: bytes) -> None:
+        known = _read_schemas.get(encoded)
+        if known is None:
+            schema = stored = read_schema(encoded)
+            columns = dictionary_columns(schema)
+            for ordinal in columns:
+                field = schema.field(ordinal)
+                stored = stored.set(ordinal, field.with_type(field.type.index_type))
+            known = schema, columns, stored
+            if len(encoded) <= _LONGEST:
+                if len(_read_schemas) >= _KEPT:
+                    _read_schemas.clear()
+                _read_schemas[encoded] = known
+        self._schema, self._columns, self._stored = known
         self._dictionaries = [None] * len(self._columns)
-        self._stored = schema
-        for ordinal in self._columns:
-            field = schema.field(ordinal)
-            self._stored = self._stored.set(ordinal, field.with_type(field.type.index_type))
-        self._schema = schema
 
     def _with_dictionaries(self, body: pa.Buffer) -> pa.RecordBatch:
         assert self._schema is not None

@@ -18,6 +18,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from random import Random
 from threading import Lock
 from typing import Final
 
@@ -107,6 +108,8 @@ class Member:
         self._coordinations: dict[int, Coordination] = {}
         self._early: dict[int, Early] = {}
         self._ended: dict[int, float] = {}
+        # Seeded once: asking the system costs as much as the rest of a small job's coordination.
+        self._random = Random(secrets.token_bytes(32))
         # Ids whose init is being worked on.
         self._reserved: set[int] = set()
         self._checking = self._adapting = False
@@ -120,7 +123,7 @@ class Member:
 
         OperationalError if no member is left, or one that the DAG names isn't there.
         """
-        return self.coordinate(secrets.randbits(JOB_ID_BITS), dag, config)
+        return self.coordinate(self._random.getrandbits(JOB_ID_BITS), dag, config)
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """The same for a job whose id, unique in the cluster, was chosen before."""
