@@ -16,7 +16,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports oracle soak bench clean
+.PHONY: help demo test check lint format types imports oracle soak cluster bench clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs J
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs and faults on simulated members
 	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
+
+cluster: $(DEV_READY)  ## All tests of members in processes of their own
+	$(BIN)/pytest -q -m "cluster or not cluster" tests/engine/launchers tests/sqlfront/test_cluster_command.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)
