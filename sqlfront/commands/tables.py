@@ -1,7 +1,7 @@
 """Statements that change what tables there are and what they hold."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 import pyarrow as pa
@@ -11,6 +11,8 @@ from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, orig
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import DataError, ProgrammingError
 from sqlfront_engine.types import VOID
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
@@ -188,8 +190,12 @@ def insert(run: Run, statement: Insert) -> Made:
     """INSERT INTO or OVERWRITE: all rows or none. Cached views over the table follow."""
     entry = run.entry(statement.name)
     table = writable(entry)
-    plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
-    with overflow_of(entry):
+    turn: AbstractContextManager[object] = nullcontext()
+    if statement.overwrite and isinstance(table, MemoryTable | SpreadTable):
+        # What is overwritten may be what the query reads: nobody writes in between.
+        turn = table.turn()
+    with turn, overflow_of(entry):
+        plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
         written = run.store(table, plan, overwrite=statement.overwrite)
     refresh_views(run, table)
     return wrote(written)

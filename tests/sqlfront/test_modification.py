@@ -154,6 +154,17 @@ def test_writers_take_turns(connection: sqlfront.Connection) -> None:
     assert ask(connection, "SELECT DISTINCT n FROM counter") == [(20,)]
 
 
+def test_overwriting_from_the_table_itself_loses_no_other_write(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE counter USING memory AS SELECT 0 AS n")
+
+    def count() -> None:
+        for _ in range(5):
+            connection.execute("INSERT OVERWRITE counter SELECT n + 1 FROM counter")
+
+    in_parallel(count, 4)
+    assert ask(connection, "SELECT * FROM counter") == [(20,)]
+
+
 def test_eight_readers_never_see_a_mix(connection: sqlfront.Connection) -> None:
     connection.execute("CREATE TABLE v USING memory CLUSTERED BY (id) AS SELECT id, 0 AS n FROM range(2000)")
     done = threading.Event()
