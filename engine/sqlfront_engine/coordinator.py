@@ -119,6 +119,7 @@ class Engine:
             CooperativeWorkers(available_cores() if workers is None else workers),
             DedicatedThreads(),
         )
+        self._owns_clock = clock is None
         self.clock: Clock = SystemClock() if clock is None else clock
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self.memory = MemoryBudget("the member", limit, process_memory)
@@ -246,6 +247,8 @@ class Engine:
             execution.stop(JobStatus.CANCELLED)
         self._workers.close()
         self._dedicated.close()
+        if isinstance(self.clock, SystemClock) and self._owns_clock:
+            self.clock.close()
 
     def __enter__(self) -> Self:
         return self

@@ -99,11 +99,14 @@ class SystemClock:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._thread: Thread | None = None
+        self._closed = False
 
     def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
         """See :meth:`Clock.call_at`."""
         number = next(self._numbers)
         with self._changed:
+            if self._closed:
+                return lambda: None
             heapq.heappush(self._timers, (deadline, number, callback))
             if self._thread is None:
                 self._thread = Thread(target=self._run, name="sqlfront-timer", daemon=True)
@@ -118,6 +121,13 @@ class SystemClock:
 
         return forget
 
+    def close(self) -> None:
+        """Forget all timers, and take no more."""
+        with self._changed:
+            self._closed = True
+            self._timers.clear()
+            self._changed.notify()
+
     def _run(self) -> None:
         while True:
             with self._changed:
@@ -125,7 +135,7 @@ class SystemClock:
                     told = self._changed.wait(
                         self._timers[0][0] - self.now() if self._timers else IDLE_TIMERS
                     )
-                    if not told and not self._timers:
+                    if self._closed or not (told or self._timers):
                         self._thread = None
                         return
                 callback = heapq.heappop(self._timers)[2]
