@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
 from sqlfront.config import Config
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.share import ShareScan, StoreShare
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.store import TableStore
 from sqlfront_engine.coordinator import Engine, JobConfig
@@ -40,7 +42,9 @@ class Cluster:
         return self._members.coordinator.engine
 
     def submit(self, dag: DAG, config: JobConfig) -> LightJob:
-        """Run a DAG on all members."""
+        """Run a DAG on all members; one that only looks up keys, on the owners of these."""
+        if config.required_partitions is None:
+            config = replace(config, required_partitions=_required_partitions(dag))
         return self._members.coordinator.submit(dag, config)
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
@@ -60,3 +64,20 @@ class Cluster:
     def close(self) -> None:
         """End the members."""
         self._members.close()
+
+
+def _required_partitions(dag: DAG) -> frozenset[int] | None:
+    """The partitions that a DAG reads, if all that it reads on the members are keys of their tables; else
+    None."""
+    found: set[int] = set()
+    for vertex in dag:
+        if isinstance(vertex.processor, StoreShare):
+            return None
+        if vertex.only_on is not None or dag.inbound(vertex):
+            continue
+        scan = vertex.processor
+        partitions = scan.required_partitions() if isinstance(scan, ShareScan) else None
+        if partitions is None:
+            return None
+        found |= partitions
+    return frozenset(found) or None

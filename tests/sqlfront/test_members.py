@@ -88,6 +88,35 @@ def test_a_lookup_finds_its_row(numbers: sqlfront.Connection) -> None:
     assert numbers.execute("SELECT v FROM t WHERE k = ?", [4321]).fetchall() == [(21,)]
 
 
+@pytest.mark.parametrize(
+    "kind, key",
+    [
+        ("BIGINT", "4321"),
+        ("INT", "-7"),
+        ("STRING", "'abc'"),
+        ("DECIMAL(10,2)", "1.50"),
+        ("DECIMAL(30,2)", "1.50"),
+        ("DATE", "DATE'2020-02-29'"),
+        ("TIMESTAMP", "TIMESTAMP'2020-02-29 12:00:00'"),
+        ("BOOLEAN", "true"),
+        ("BINARY", "X'0102'"),
+        ("BIGINT", "NULL"),
+    ],
+)
+def test_a_lookup_runs_where_its_key_is(connection: sqlfront.Connection, kind: str, key: str) -> None:
+    connection.execute(f"CREATE TABLE one (k {kind}, v INT) USING memory CLUSTERED BY (k)")
+    connection.execute(f"INSERT INTO one VALUES ({key}, 1)")
+    condition = "k IS NULL" if key == "NULL" else f"k = {key}"
+    before = [member.engine.statistics().submitted for member in cluster(connection)._members.members]
+
+    assert ask(connection, f"SELECT v FROM one WHERE {condition}") == [(1,)]
+    assert ask(connection, f"SELECT a.v FROM one a JOIN one b ON a.k <=> b.k WHERE a.{condition}") == [(1,)]
+
+    after = [member.engine.statistics().submitted for member in cluster(connection)._members.members]
+    assert after[0] - before[0] == 2
+    assert [left - right for left, right in zip(after[1:], before[1:], strict=True)].count(1) <= 2
+
+
 def test_a_limit_stops_the_scans_on_all_members(connection: sqlfront.Connection) -> None:
     connection.execute("CREATE TABLE big USING memory AS SELECT id FROM range(3000000)")
 

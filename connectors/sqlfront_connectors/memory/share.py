@@ -12,7 +12,10 @@ from sqlfront_connectors.memory.segment import Segment, build_segments, merge_de
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import Share, share_of, store_of
 from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.expressions import Literal
+from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.types import BIGINT, VOID
 
 
 class ShareScan(MemoryScan, frozen=True):
@@ -30,6 +33,17 @@ class ShareScan(MemoryScan, frozen=True):
                 yield from self.found(share.segments)
             return
         yield from self.limited(self._own(share, context))
+
+    def required_partitions(self) -> frozenset[int] | None:
+        """The job's partitions that can hold the key's rows; None without a key: all."""
+        if self.key is None:
+            return None
+        literals = [part for part in self.key if isinstance(part, Literal)]
+        assert len(literals) == len(self.key), "parameters are bound before the engine begins"
+        values = tuple(literal.value for literal in literals)
+        # A null leaves the hash as it is, whatever its type; the engine hashes no void.
+        kinds = [BIGINT if literal.type == VOID else literal.type for literal in literals]
+        return frozenset({key_hasher(kinds)(values) % DEFAULT_PARTITIONS})
 
     def _own(self, share: Share, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         index, count = context.local_index, context.local_parallelism
