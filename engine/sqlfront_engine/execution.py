@@ -344,7 +344,10 @@ class Execution:
     def _drive(self, runner: InlineRunner) -> None:
         """Run what is runnable."""
         if not runner.run_round():
-            if self._held and not (self._result is not None and len(self._result)):
+            if self._stopping:
+                # Another thread is about to wake those that it has stopped.
+                self._news.acquire(timeout=STUCK_CHECK)
+            elif self._held and not (self._result is not None and len(self._result)):
                 self._news.acquire()
             else:
                 self._fail_stuck()
