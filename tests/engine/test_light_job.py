@@ -487,7 +487,7 @@ def test_inline_jobs_use_no_other_thread(engine: Engine) -> None:
     resources = {"gate": gate, "started": threading.Event(), "log": log}
     read(engine.run(chain(Blocks(), Forward()), JobConfig(inline=True, resources=resources)))
 
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # one of another test may end
     assert log == [threading.current_thread().name]
     assert engine.statistics().worker_threads == 0
 
