@@ -5,6 +5,6 @@ to coordinates it: it chooses the participants and sends each of them one init, 
 Reading order: ``messages`` (what is said), ``member_list``, ``member`` (who hears it, and every race between
 messages), ``coordination`` and ``participation`` (a job from both sides), ``wire`` (its data).
 
-Who the members are is said by the ``keeper``, one for each cluster (``cluster_messages``); ``membership`` is a
-member's part in it, between the member and its transport; ``partition_table`` deals out the partitions.
+Who the members are is said by the ``keeper``, one for each cluster (``cluster_messages``); ``membership`` is
+a member's part in it, between the member and its transport; ``partition_table`` deals out the partitions.
 """
