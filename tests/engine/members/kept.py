@@ -98,6 +98,6 @@ class Kept:
         for name in self.alive if among is None else among:
             member = self.memberships[name].member
             statistics = member.statistics()
-            if not statistics.idle or statistics.failed or member.engine.memory.used:
+            if not statistics.idle or statistics.remembered or member.engine.memory.used:
                 left[name] = statistics
         return left
