@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -62,12 +63,12 @@ def _member(options: argparse.Namespace) -> int:
     secret = _secret(options.secret_file)
     if options.join is not None:
         running = join(options.bind, options.join, secret)
-        print(f"member {running.membership.name} has joined {options.join}", flush=True)
-        return serve(running, wait_for_input=False)
+        joined = f"member {running.membership.name} has joined {options.join}"
+        return serve(running, wait_for_input=False, ready=partial(print, joined, flush=True))
     first = FirstMember(options.bind, secret)
-    print(f"member {first.running.membership.name} keeps a new cluster at {first.address}", flush=True)
+    keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
     try:
-        return serve(first.running, wait_for_input=False)
+        return serve(first.running, wait_for_input=False, ready=partial(print, keeps, flush=True))
     finally:
         first.close()
 

@@ -56,8 +56,9 @@ def main() -> int:
     return serve(running, wait_for_input=True)
 
 
-def serve(running: RunningMember, *, wait_for_input: bool) -> int:
-    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends."""
+def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], None] | None = None) -> int:
+    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends; ``ready``
+    is called once that is so."""
     wake = threading.Event()
     asked: list[int] = []
 
@@ -67,6 +68,8 @@ def serve(running: RunningMember, *, wait_for_input: bool) -> int:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, asked_to_end)
+    if ready is not None:
+        ready()
     threading.Thread(target=_wake_after, args=(running.ended.wait, wake), daemon=True).start()
     if wait_for_input:
         threading.Thread(target=_wake_after, args=(_await_end_of_input, wake), daemon=True).start()
