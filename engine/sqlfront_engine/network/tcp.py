@@ -182,7 +182,7 @@ class TcpTransport:
             if self._closed:
                 return False
             self._threads.add(thread)
-        thread.start()
+            thread.start()  # under the lock: who closes may join all threads that it sees
         return True
 
     def _listen(self) -> None:
