@@ -1,0 +1,213 @@
+"""Every operator of the house under the hostile harness: one-row and empty batches, an output that refuses,
+a consumer that stops early, 50 random orders of its tasklets. What each is for is tested elsewhere."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sqlfront_connectors.base import ScanRequest, TableDefinition
+from sqlfront_connectors.files.text_lines import TextLines
+from sqlfront_connectors.memory.scan import MemoryScan
+from sqlfront_connectors.memory.segment import build_segments
+from sqlfront_connectors.memory.share import ShareScan, StoreShare
+from sqlfront_connectors.memory.share_statistics import report
+from sqlfront_connectors.memory.store import STORE, Share, TableStore
+from sqlfront_connectors.registry import create
+from sqlfront_engine import shares
+from sqlfront_engine.expressions import (
+    AggregateCall,
+    Call,
+    Column,
+    Frame,
+    FrameUnit,
+    Literal,
+    SortKey,
+    WindowCall,
+)
+from sqlfront_engine.processor import Processor, ProcessorContext
+from sqlfront_engine.processors import registry
+from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.filter import Filter
+from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.hash_join import HashJoin
+from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
+from sqlfront_engine.processors.key_filter import KeyFilter
+from sqlfront_engine.processors.limit import Limit
+from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
+from sqlfront_engine.processors.project import FilterProject, Project
+from sqlfront_engine.processors.range import Range
+from sqlfront_engine.processors.scalar_row import ScalarRow
+from sqlfront_engine.processors.set_difference import SetDifference
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.sort import Sort
+from sqlfront_engine.processors.top_n import TopN
+from sqlfront_engine.processors.union import Union
+from sqlfront_engine.processors.user_code.services import (
+    CooperativeMapUsingService,
+    MapUsingService,
+    MapUsingServiceAsync,
+    Service,
+)
+from sqlfront_engine.processors.user_code.sinks import FunctionSink, LoggerSink, ResourceSink
+from sqlfront_engine.processors.user_code.sources import FunctionSource
+from sqlfront_engine.processors.user_code.transform import Operation, OperationKind, Transform
+from sqlfront_engine.processors.values import Values
+from sqlfront_engine.processors.window import Window
+from sqlfront_engine.testing import Batches, batch_of, lone_context, to_physical, verify_processor
+from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
+from sqlfront_engine.user_functions import UserFunction
+
+SCHEMA = pa.schema([("n", BIGINT), ("s", STRING)])
+ROWS: list[tuple[object, ...]] = [(1, "a"), (2, "b"), (None, "a"), (3, None), (2, "b"), (5, "é")]
+BATCH = batch_of(SCHEMA, ROWS)
+PHYSICAL = to_physical(BATCH)
+N, S = Column(BIGINT, 0, "n"), Column(STRING, 1, "s")
+IS_TWO = Call(BOOLEAN, "equal", (N, Literal(BIGINT, 2)))
+SERVICE = Service(UserFunction(lambda context: "service"))
+TWOS = [(2, "b"), (2, "b")]
+
+
+async def awaited(service: object, n: int | None, s: str | None) -> tuple[int | None, str | None]:
+    return n, s
+
+
+class Example(msgspec.Struct):
+    """An operator, what it takes and what it gives; resources that its context needs, made anew each time."""
+
+    processor: Processor
+    inputs: Sequence[Sequence[pa.RecordBatch]]
+    expected: Sequence[Sequence[object]]
+    resources: Callable[[], Mapping[str, object]] = dict
+
+    def context(self) -> ProcessorContext:
+        """A context with the example's resources, and with a share for the operators that want one."""
+        return msgspec.structs.replace(
+            lone_context(), resources=self.resources(), share=shares.Share("tested", 1)
+        )
+
+
+def engine_examples() -> list[Example]:
+    counted = pa.schema([("s", STRING), ("c", BIGINT)])
+    numbered = pa.schema([*SCHEMA, ("c", BIGINT)])
+    count = AggregateCall("count", (), BIGINT)
+    whole = Frame(FrameUnit.ROWS, None, None)
+    return [
+        Example(
+            Aggregate((1,), (count,), AggregateMode.SINGLE, counted),
+            [[BATCH]],
+            [("a", 2), ("b", 2), (None, 1), ("é", 1)],
+        ),
+        Example(Batches("rows"), [], ROWS, lambda: {"rows": [PHYSICAL]}),
+        Example(Filter(IS_TWO), [[BATCH]], TWOS),
+        Example(FilterProject(IS_TWO, (N, S), SCHEMA), [[BATCH]], TWOS),
+        Example(Forward(), [[BATCH]], ROWS),
+        Example(
+            HashJoin("inner", (0,), (0,), None, SCHEMA, SCHEMA),
+            [[BATCH], [BATCH]],
+            [(*left, *right) for left in ROWS for right in ROWS if left[0] == right[0] is not None],
+        ),
+        Example(
+            HeldRows("held", "h", (1, 0)),
+            [],
+            [(s, n) for n, s in ROWS],
+            lambda: {"held": HeldBatches((PHYSICAL, PHYSICAL.slice(0, 0)))},
+        ),
+        Example(KeyFilter(IS_TWO, (N, S), (0,), (0,), SCHEMA), [[BATCH], [BATCH]], TWOS),
+        Example(Limit(4, 1), [[BATCH]], ROWS[1:5]),
+        Example(
+            NestedLoopJoin("inner", None, SCHEMA, SCHEMA),
+            [[BATCH], [BATCH]],
+            [(*left, *right) for left in ROWS for right in ROWS],
+        ),
+        Example(Project((N, S), SCHEMA), [[BATCH]], ROWS),
+        Example(Range(0, 3, 5), [], [(0,), (3,), (6,), (9,), (12,)]),
+        Example(ResultSink(), [[BATCH]], ROWS),
+        Example(ScalarRow(SCHEMA), [[BATCH.slice(1, 1)]], [(2, "b")]),
+        Example(SetDifference("intersect"), [[BATCH], [BATCH.slice(0, 3)]], ROWS[:3]),
+        Example(Sort((SortKey(0),)), [[BATCH]], ROWS),
+        Example(
+            TopN((SortKey(0, descending=True, nulls_first=False),), 2, 1), [[BATCH]], [(3, None), (2, "b")]
+        ),
+        Example(Union(("n", "s")), [[BATCH], [BATCH]], ROWS + ROWS),
+        Example(Values(SCHEMA, tuple((Literal(BIGINT, n), Literal(STRING, s)) for n, s in ROWS)), [], ROWS),
+        Example(
+            Window((1,), (), (WindowCall("count", (N,), BIGINT, whole),), numbered),
+            [[BATCH]],
+            [(*row, sum(n is not None for n, s in ROWS if s == row[1])) for row in ROWS],
+        ),
+    ]
+
+
+def user_examples() -> list[Example]:
+    keep = UserFunction(lambda service, n, s: (n, s))
+    mapped = (Operation(OperationKind.MAP, "map", UserFunction(lambda n, s: (n, s)), SCHEMA),)
+    opens = SimpleNamespace(open=lambda context: _Ignores())
+    return [
+        Example(Transform(SCHEMA, mapped), [[BATCH]], ROWS),
+        Example(MapUsingService(SERVICE, keep, SCHEMA, SCHEMA), [[BATCH]], ROWS),
+        Example(CooperativeMapUsingService(SERVICE, keep, SCHEMA, SCHEMA), [[BATCH]], ROWS),
+        Example(MapUsingServiceAsync(SERVICE, UserFunction(awaited), SCHEMA, SCHEMA, 3), [[BATCH]], ROWS),
+        Example(FunctionSource(SCHEMA, UserFunction(lambda context: iter([BATCH]))), [], ROWS),
+        Example(FunctionSink(SCHEMA, UserFunction(lambda context: _Ignores())), [[BATCH]], []),
+        Example(LoggerSink(SCHEMA), [[BATCH]], []),
+        Example(ResourceSink(SCHEMA, "sink"), [[BATCH]], [], lambda: {"sink": opens}),
+    ]
+
+
+class _Ignores:
+    """A writer that takes everything."""
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Take the batch."""
+
+    def finish(self) -> None:
+        """There is nothing to finish."""
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def connector_examples(folder: Path) -> list[Example]:
+    segments = build_segments([BATCH], SCHEMA, None)
+    pq.write_table(pa.Table.from_batches([BATCH]), folder / "rows.parquet")
+    table = create("parquet", TableDefinition("rows", location=str(folder)))
+    (folder / "lines.txt").write_text("one\ntwo\n")
+    # Numbers only: bytes and distinct values of strings depend on how they happen to be encoded.
+    numbers, alone = BATCH.select(["n"]), pa.schema([SCHEMA.field("n")])
+    stored = report([segment.batch for segment in build_segments([numbers], alone, None)], alone)
+    return [
+        Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": segments}),
+        Example(ShareScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": Share(segments, ())}),
+        Example(
+            StoreShare("t", "t@1", None, alone),
+            [[numbers]],
+            [tuple(column.to_pylist()[0] for column in stored.columns)],
+            lambda: {STORE: TableStore()},
+        ),
+        Example(table.snapshot().scan(ScanRequest((0, 1))).source, [], ROWS),
+        Example(
+            TextLines(pa.schema([("line", STRING)]), (str(folder / "lines.txt"),)), [], [("one",), ("two",)]
+        ),
+    ]
+
+
+@pytest.fixture(scope="module")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Example]:
+    every = [*engine_examples(), *user_examples(), *connector_examples(tmp_path_factory.mktemp("tables"))]
+    return {type(example.processor).__name__: example for example in every}
+
+
+HOUSE = sorted(tag for tag, place in registry._PLACES.items() if place.startswith("sqlfront_"))
+
+
+@pytest.mark.parametrize("name", HOUSE)
+def test_the_operator_gives_the_same_rows_in_every_order(examples: dict[str, Example], name: str) -> None:
+    """A registered operator without an example fails here."""
+    example = examples[name]
+
+    verify_processor(example.processor, example.inputs, example.expected, context=example.context)
