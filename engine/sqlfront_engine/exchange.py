@@ -39,6 +39,36 @@ class Parcel(msgspec.Struct, frozen=True):
     last: bool = False
 
 
+class SenderStatistics(msgspec.Struct, frozen=True):
+    """A stream's sending end now: bytes sent, the limit on them, and how often the receiver has raised it."""
+
+    stream: Stream
+    sent: int
+    limit: int
+    acknowledgements: int
+
+    @property
+    def blocked(self) -> bool:
+        """Whether nothing more is sent before the receiver allows it."""
+        return self.sent > self.limit
+
+
+class ReceiverStatistics(msgspec.Struct, frozen=True):
+    """A stream's receiving end now, in bytes: what has arrived, what of it was taken, what waits and has
+    waited at most, the window and the widest so far; ``acknowledgements`` told, of which ``late`` ones by the
+    clock. Never are more bytes under way than the widest window and one batch."""
+
+    stream: Stream
+    arrived: int
+    consumed: int
+    waiting: int
+    peak: int
+    window: int
+    widest: int
+    acknowledgements: int
+    late: int
+
+
 class Wire(Protocol):
     """A job's way to the other members. Nothing here waits or raises because of a lost connection."""
 
@@ -59,13 +89,22 @@ class RemoteOutput:
     """An :class:`~sqlfront_engine.queues.Output` to another member; used by its sender tasklet, except for
     :meth:`allow` and :meth:`close`, which the network calls."""
 
-    __slots__ = ("_limit", "_sent", "_stream", "_wire", "abandoned", "finished", "producer")
+    __slots__ = (
+        "_acknowledgements",
+        "_limit",
+        "_sent",
+        "_stream",
+        "_wire",
+        "abandoned",
+        "finished",
+        "producer",
+    )
 
     def __init__(self, wire: Wire, stream: Stream, window: int) -> None:
         self._wire = wire
         self._stream = stream
         self._limit = window
-        self._sent = 0
+        self._sent = self._acknowledgements = 0
         self.producer: Wakeable
         self.abandoned = False
         self.finished = False
@@ -86,6 +125,7 @@ class RemoteOutput:
 
     def allow(self, limit: int) -> None:
         """The receiver has told its limit. Limits never fall: what was promised may be on its way."""
+        self._acknowledgements += 1
         if limit > self._limit:
             self._limit = limit
             self.producer.wake()
@@ -95,10 +135,9 @@ class RemoteOutput:
         self.abandoned = True
         self.producer.wake()
 
-    @property
-    def in_flight(self) -> tuple[int, int]:
-        """Bytes sent, and the limit."""
-        return self._sent, self._limit
+    def statistics(self) -> SenderStatistics:
+        """What it has done so far."""
+        return SenderStatistics(self._stream, self._sent, self._limit, self._acknowledgements)
 
 
 class RemoteInput:
@@ -108,13 +147,18 @@ class RemoteInput:
     __slots__ = (
         "_abandoned",
         "_acknowledged",
+        "_acknowledgements",
         "_adapted",
+        "_arrived",
         "_consumed",
         "_finished",
+        "_late",
         "_multiplier",
         "_parcels",
+        "_peak",
         "_stream",
         "_told",
+        "_widest",
         "_window",
         "_wire",
         "consumer",
@@ -124,11 +168,12 @@ class RemoteInput:
         self._wire = wire
         self._stream = stream
         self._multiplier = multiplier
-        self._window = window
+        self._window = self._widest = window
         self.consumer: Wakeable
         # Written by the network's side.
         self._parcels: deque[Parcel] = deque()
         self._finished = False
+        self._arrived = self._peak = 0
         # Written by the tasklet's side.
         self._consumed = 0
         self._abandoned = False
@@ -136,6 +181,7 @@ class RemoteInput:
         self._told = window
         self._acknowledged = 0
         self._adapted: float | None = None
+        self._acknowledgements = self._late = 0
 
     # ---- the network's side
 
@@ -143,6 +189,8 @@ class RemoteInput:
         """The next parcel of the stream; the last one, too, if the consumer is gone."""
         if parcel.content is not None and not self._abandoned:
             self._parcels.append(parcel)
+            self._arrived += parcel.size
+            self._peak = max(self._peak, self._arrived - self._consumed)
         if parcel.last:
             self._finished = True
         self.consumer.wake()
@@ -178,6 +226,7 @@ class RemoteInput:
                 self._wire.close_input(self._stream)
 
     def _tell(self) -> None:
+        self._acknowledgements += 1
         self._told = self._consumed + self._window
         self._wire.acknowledge(self._stream, self._told)
 
@@ -197,16 +246,22 @@ class RemoteInput:
             missing = self._multiplier * ceil(rate) - self._window
             if missing > 0 or self._parcels:
                 self._window += trunc(missing / 2)
+                self._widest = max(self._widest, self._window)
         self._acknowledged, self._adapted = consumed, now
         if consumed + self._window > self._told:
+            self._late += 1
             self._tell()
 
-    @property
-    def window(self) -> int:
-        """Bytes beyond what was consumed that the sender may have sent."""
-        return self._window
-
-    @property
-    def waiting(self) -> int:
-        """Bytes that have arrived and were not taken yet."""
-        return sum(parcel.size for parcel in tuple(self._parcels))
+    def statistics(self) -> ReceiverStatistics:
+        """What it has done so far."""
+        return ReceiverStatistics(
+            self._stream,
+            self._arrived,
+            self._consumed,
+            sum(parcel.size for parcel in tuple(self._parcels)),
+            self._peak,
+            self._window,
+            self._widest,
+            self._acknowledgements,
+            self._late,
+        )

@@ -2,7 +2,15 @@
 
 import pyarrow as pa
 
-from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD, Parcel, RemoteInput, RemoteOutput, Stream
+from sqlfront_engine.exchange import (
+    FLOW_CONTROL_PERIOD,
+    Parcel,
+    ReceiverStatistics,
+    RemoteInput,
+    RemoteOutput,
+    SenderStatistics,
+    Stream,
+)
 from sqlfront_engine.queues import NOTHING
 
 STREAM = Stream(0, "other")
@@ -64,7 +72,8 @@ def test_a_sender_begins_with_the_initial_window_and_passes_it_by_one_batch() ->
 
     assert [output.offer(BATCH) for _ in range(4)] == [True, True, True, False]
     assert notes.sent == ["batch"] * 3
-    assert output.in_flight == (300, 250)
+    assert output.statistics() == SenderStatistics(STREAM, 300, 250, 0)
+    assert output.statistics().blocked
 
 
 def test_a_higher_limit_wakes_the_sender_and_a_lower_one_is_late_news() -> None:
@@ -119,6 +128,20 @@ def test_half_a_window_consumed_is_told_at_once() -> None:
     assert notes.sent == [1500]
 
 
+def test_both_ends_count_bytes_and_acknowledgements() -> None:
+    remote, _ = receiver(1000)
+    arrive(remote, 100, 8)
+    take(remote, 6)
+    remote.adapt(0.0)
+    assert remote.statistics() == ReceiverStatistics(STREAM, 800, 600, 200, 800, 1000, 1000, 2, 1)
+
+    output, _ = sender(250)
+    output.offer(BATCH)
+    output.allow(400)
+    output.allow(300)
+    assert output.statistics() == SenderStatistics(STREAM, 100, 400, 2)
+
+
 def test_nothing_is_told_about_a_stream_that_has_ended() -> None:
     remote, notes = receiver(100)
     arrive(remote, 100, 2)
@@ -137,7 +160,7 @@ def test_an_abandoned_input_says_so_once_and_drops_what_comes() -> None:
     arrive(remote, 10)
 
     assert notes.sent == ["closed"]
-    assert remote.waiting == 0
+    assert remote.statistics().waiting == 0
 
 
 def test_an_input_that_has_ended_has_nobody_to_tell() -> None:
@@ -165,25 +188,25 @@ def test_without_data_the_window_stays() -> None:
     for number in range(5):
         remote.adapt(number * FLOW_CONTROL_PERIOD)
 
-    assert remote.window == 1000
+    assert remote.statistics().window == 1000
     assert notes.sent == []
 
 
 def test_a_steady_flow_settles_at_the_multiple_of_a_periods_rate() -> None:
     grows, _ = receiver(1000)
     periods(grows, 60, 1000)
-    assert abs(grows.window - 3000) <= 4
+    assert abs(grows.statistics().window - 3000) <= 4
 
     shrinks, _ = receiver(100_000)
     periods(shrinks, 60, 1000, left_over=2)
-    assert abs(shrinks.window - 3000) <= 4
+    assert abs(shrinks.statistics().window - 3000) <= 4
 
 
 def test_a_slow_sender_does_not_shrink_the_window() -> None:
     remote, _ = receiver(100_000)
     periods(remote, 20, 10)
 
-    assert remote.window == 100_000
+    assert remote.statistics().window == 100_000
 
 
 def test_a_stuck_consumer_shrinks_the_window_to_nothing_and_it_recovers_quickly() -> None:
@@ -191,11 +214,11 @@ def test_a_stuck_consumer_shrinks_the_window_to_nothing_and_it_recovers_quickly(
     arrive(remote, 1000, 2)
     for number in range(20):
         remote.adapt(number * FLOW_CONTROL_PERIOD)
-    assert remote.window in (0, 1)
+    assert remote.statistics().window in (0, 1)
 
     take(remote, 2)
     remote.adapt(20 * FLOW_CONTROL_PERIOD)
-    assert remote.window >= 3000
+    assert remote.statistics().window >= 3000
 
 
 def test_differences_are_halved_toward_zero() -> None:
@@ -203,4 +226,4 @@ def test_differences_are_halved_toward_zero() -> None:
     remote, _ = receiver(1001, multiplier=1)
     periods(remote, 3, 1000, left_over=2)
 
-    assert remote.window == 1001
+    assert remote.statistics().window == 1001

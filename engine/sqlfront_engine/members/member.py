@@ -29,7 +29,7 @@ from sqlfront_engine import codec
 from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
-from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD
+from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD, ReceiverStatistics, SenderStatistics
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import Member as Here
 from sqlfront_engine.job_statistics import JobStatus
@@ -68,13 +68,15 @@ logger = logging.getLogger(__name__)
 
 class MemberStatistics(msgspec.Struct, frozen=True):
     """A member now: its connections, the jobs that it takes part in and coordinates, those that sent data
-    before their init, and remembered ids."""
+    before their init, remembered ids, and the ends of the running jobs' streams."""
 
     peers: tuple[str, ...]
     participations: int
     coordinations: int
     early: int
     remembered: int
+    senders: tuple[SenderStatistics, ...] = ()
+    receivers: tuple[ReceiverStatistics, ...] = ()
 
     @property
     def idle(self) -> bool:
@@ -417,13 +419,16 @@ class Member:
     def statistics(self) -> MemberStatistics:
         """What is here now."""
         with self._lock:
-            return MemberStatistics(
-                tuple(sorted(self.peers)),
-                len(self._participations),
-                len(self._coordinations),
-                len(self._early),
-                len(self._ended),
-            )
+            participations = tuple(self._participations.values())
+            counts = len(self._coordinations), len(self._early), len(self._ended)
+        streams = [participation.streams() for participation in participations]
+        return MemberStatistics(
+            tuple(sorted(self.peers)),
+            len(participations),
+            *counts,
+            tuple(chain.from_iterable(senders for senders, _ in streams)),
+            tuple(chain.from_iterable(receivers for _, receivers in streams)),
+        )
 
     def abandon(self, error: Error) -> None:
         """End every job that runs or is coordinated here with the error."""

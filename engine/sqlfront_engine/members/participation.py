@@ -8,7 +8,13 @@ import msgspec
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream
+from sqlfront_engine.exchange import (
+    ReceiverStatistics,
+    RemoteInput,
+    RemoteOutput,
+    SenderStatistics,
+    Stream,
+)
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import Member as Here
 from sqlfront_engine.members.messages import Acknowledge, Data, InputClosed
@@ -97,7 +103,12 @@ class Participation:
         if waiting or member == self.coordinator:
             self.execution.fail(member_lost(member))
 
-    # ---- time
+    # ---- looking, and time
+
+    def streams(self) -> tuple[tuple[SenderStatistics, ...], tuple[ReceiverStatistics, ...]]:
+        """This member's ends of the job's streams: those that send, and those that receive."""
+        senders = tuple(output.statistics() for output in self._outputs.values())
+        return senders, tuple(remote.statistics() for remote in self._inputs.values())
 
     @property
     def sends(self) -> bool:
