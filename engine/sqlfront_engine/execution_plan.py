@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
-from sqlfront_engine.blueprint import Blueprint, InputWiring, OutputWiring, draw
+from sqlfront_engine.blueprint import Blueprint, InputWiring, OutputWiring, Place, draw
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
 from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream, Wire
 from sqlfront_engine.lazy_modules import lazy_module
@@ -22,7 +22,7 @@ from sqlfront_engine.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakea
 from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Nowhere, Partitioned, RoundRobin
 from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 from sqlfront_engine.shares import Share
-from sqlfront_engine.tasklet import UNLINKED, Listener, Tasklet
+from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
 
 if TYPE_CHECKING:
     from sqlfront_engine import merging
@@ -76,17 +76,55 @@ def plan_execution(
     InterfaceError for an edge that can't be distributed the way it asks for.
     """
     dag.lock()
-    here = member or Member(EMBEDDED, only(partition_count=partition_count))
-    key = ("blueprint", here.name, here.placement, default_parallelism, partition_count)
-    blueprint: Blueprint = dag.derive(
-        key, lambda dag: draw(dag, here.name, here.placement, default_parallelism, partition_count)
+    blueprint = _blueprint(dag, member, default_parallelism, partition_count)
+    tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count)
+    queues = _queues(blueprint, tasklets, reader, budget)
+    outputs: dict[Stream, RemoteOutput] = {}
+    inputs: dict[Stream, RemoteInput] = {}
+    for tasklet, place in zip(tasklets, blueprint.places, strict=True):
+        if place.receives is not None:
+            assert member is not None
+            inputs[place.receives] = _connect_receiver(tasklet, place, queues, member)
+        elif place.sends is not None:
+            assert member is not None
+            outputs[place.sends] = _connect_sender(tasklet, place, queues, member)
+        else:
+            lone = place.lone_output
+            _connect(tasklet, place, queues, _output(place.outputs, queues) if lone is None else queues[lone])
+    result = None if blueprint.sink is None else queues[-1]
+    return ExecutionPlan(tasklets, queues, result, outputs, inputs)
+
+
+def _blueprint(dag: DAG, member: Member | None, default_parallelism: int, partition_count: int) -> Blueprint:
+    """The shape of the DAG on the member, kept with the DAG."""
+    if member is None:
+        return dag.derive(
+            ("blueprint", default_parallelism, partition_count),
+            lambda dag: draw(
+                dag, EMBEDDED, only(partition_count=partition_count), default_parallelism, partition_count
+            ),
+        )
+    return dag.derive(
+        ("blueprint", default_parallelism, partition_count, member.name, member.placement),
+        lambda dag: draw(dag, member.name, member.placement, default_parallelism, partition_count),
     )
+
+
+def _tasklets(
+    dag: DAG,
+    blueprint: Blueprint,
+    listener: Listener,
+    budget: MemoryBudget,
+    settings: Settings,
+    resources: Mapping[str, object],
+    partition_count: int,
+) -> list[Tasklet]:
+    """The tasklets of the blueprint's places, not connected yet."""
     vertices = dag.validate()
-    tasklets: list[Tasklet] = []
     shares: dict[int, Share] = {}
+    tasklets = []
     for place in blueprint.places:
-        vertex = vertices[place.vertex] if place.vertex >= 0 else None
-        processor: Processor = _FORWARD if vertex is None else vertex.processor
+        processor: Processor = _FORWARD if place.vertex < 0 else vertices[place.vertex].processor
         account = OperatorAccount(budget, place.name)
         share = None
         if processor.shared:
@@ -107,43 +145,59 @@ def plan_execution(
             share,
         )
         tasklets.append(Tasklet(processor, context, account, listener))
+    return tasklets
+
+
+def _queues(
+    blueprint: Blueprint, tasklets: Sequence[Tasklet], reader: Wakeable, budget: MemoryBudget
+) -> list[BatchQueue]:
+    """The queues of the links, then that of the result, if there is one."""
     byte_limit = max(1, min(QUEUE_BYTES, budget.limit // (QUEUE_SHARE * (len(blueprint.links) + 1))))
     queues = [
         BatchQueue(tasklets[link.producer], tasklets[link.consumer], link.size_limit, byte_limit)
         for link in blueprint.links
     ]
-    result = None
     if blueprint.sink is not None:
-        result = BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit)
-        queues.append(result)
-    outputs: dict[Stream, RemoteOutput] = {}
-    inputs: dict[Stream, RemoteInput] = {}
-    for tasklet, place in zip(tasklets, blueprint.places, strict=True):
-        if place.receives is not None:
-            assert here.wire is not None
-            remote = RemoteInput(
-                here.wire, place.receives, place.config.receive_window_multiplier, place.config.receive_window
-            )
-            remote.consumer = tasklet
-            inputs[place.receives] = remote
-            tasklet.connect((remote,), remote, _output(place.outputs, queues))
-            continue
-        if place.sends is not None:
-            assert here.wire is not None
-            sender = outputs[place.sends] = RemoteOutput(here.wire, place.sends, place.config.receive_window)
-            sender.producer = tasklet
-            output: Output = sender
-        elif place.lone_output is not None:
-            output = queues[place.lone_output]
-        else:
-            output = _output(place.outputs, queues)
-        if place.lone_input is None:
-            sources = [_input(wiring, queues) for wiring in place.inputs]
-            tasklet.connect(sources, _any_input(sources, place.inputs), output)
-        else:
-            source = queues[place.lone_input]
-            tasklet.connect((source,), source, output)
-    return ExecutionPlan(tasklets, queues, result, outputs, inputs)
+        queues.append(BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit))
+    return queues
+
+
+# ---- connecting
+
+
+def _connect(tasklet: Tasklet, place: Place, queues: Sequence[BatchQueue], output: Output) -> None:
+    """Give the tasklet its inputs and the output."""
+    if place.lone_input is not None:
+        source = queues[place.lone_input]
+        tasklet.connect((source,), source, output)
+    elif not place.inputs:
+        tasklet.connect((), NO_INPUT, output)
+    else:
+        sources = [_input(wiring, queues) for wiring in place.inputs]
+        tasklet.connect(sources, _any_input(sources, place.inputs), output)
+
+
+def _connect_sender(
+    tasklet: Tasklet, place: Place, queues: Sequence[BatchQueue], member: Member
+) -> RemoteOutput:
+    assert place.sends is not None
+    assert member.wire is not None
+    remote = RemoteOutput(member.wire, place.sends, place.config.receive_window)
+    remote.producer = tasklet
+    _connect(tasklet, place, queues, remote)
+    return remote
+
+
+def _connect_receiver(
+    tasklet: Tasklet, place: Place, queues: Sequence[BatchQueue], member: Member
+) -> RemoteInput:
+    assert place.receives is not None
+    assert member.wire is not None
+    config = place.config
+    remote = RemoteInput(member.wire, place.receives, config.receive_window_multiplier, config.receive_window)
+    remote.consumer = tasklet
+    tasklet.connect((remote,), remote, _output(place.outputs, queues))
+    return remote
 
 
 # ---- queues combined

@@ -18,14 +18,12 @@ class Values(Processor, frozen=True, tag_field="processor", tag=True):
     def run(self, context: ProcessorContext) -> Steps:
         if context.global_index:
             return
-        columns = [self._column(ordinal) for ordinal in range(len(self.schema))]
+        columns = [
+            from_values([row[ordinal].value for row in self.rows], physical(data_type))
+            for ordinal, data_type in enumerate(self.schema.types)
+        ]
         batch = make_batch(columns, self.schema.names, len(self.rows))
         yield from slices(batch, BATCH_ROWS)
-
-    def _column(self, ordinal: int) -> pa.Array:
-        data_type = self.schema.field(ordinal).type
-        values = [row[ordinal].value for row in self.rows]
-        return from_values(values, physical(data_type))
 
     def describe(self) -> str:
         return f"Values: {len(self.rows)} rows"
