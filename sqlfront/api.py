@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sqlfront.config import Config
+from sqlfront.config import Config, Launcher
 from sqlfront.result import Parameters, Result
 from sqlfront.session import Session
+from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -21,30 +22,47 @@ _default: list[Session] = []
 
 
 def connect(
-    config: Config | None = None,
+    cluster: str | Config | None = None,
     *,
+    config: Config | None = None,
+    secret: str | None = None,
     workers: int | None = None,
     members: int | None = None,
+    launcher: str | None = None,
     memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
 ) -> "connection.Connection":
-    """A connection to a new session, whose tables live as long as it does. Keywords override ``config``
+    """A connection to a new session. Its tables live as long as it does, or if it is one of a ``cluster``
+    (``sqlfront://host:port``) as long as that does. Keywords override ``config``
     (:class:`~sqlfront.config.Config` explains them).
 
     >>> with connect() as connection:
     ...     connection.execute("select 1 + ?", [2]).fetchall()
     [(3,)]
     """
+    if isinstance(cluster, Config):
+        cluster, config = None, cluster
     given = {
+        "cluster": cluster,
+        "secret": secret,
         "workers": workers,
         "members": members,
+        "launcher": None if launcher is None else _launcher(launcher),
         "memory_limit": memory_limit,
         "timeout": timeout,
         "time_zone": time_zone,
     }
     changes = {name: value for name, value in given.items() if value is not None}
     return connection.Connection(Session(replace(config or Config(), **changes)))
+
+
+def _launcher(name: str) -> Launcher:
+    try:
+        return Launcher(name)
+    except ValueError:
+        known = ", ".join(each.value for each in Launcher)
+        raise ProgrammingError(f"there is no launcher {name!r}; known are {known}") from None
 
 
 def sql(text: str, args: Parameters | None = None, **frames: "ArrowStream") -> Result:

@@ -1,5 +1,6 @@
 """What a session can be told."""
 
+from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,6 +16,15 @@ else:
 MEBIBYTE: Final = 1 << 20
 
 
+class Launcher(Enum):
+    """Where a session's own members live."""
+
+    EMBEDDED = "embedded"
+    """In this process."""
+    LOCAL = "local"
+    """Each in a process of its own on this machine, which ends with this one."""
+
+
 class Config(msgspec.Struct, frozen=True):
     """A session's configuration.
 
@@ -24,9 +34,11 @@ class Config(msgspec.Struct, frozen=True):
     limit. ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file
     format without LOCATION, None = a temporary one that goes with the session.
 
-    ``members``: how many members (in this process, sharing the workers) memory tables are spread over and
-    queries run on. ``collect_rows``: with several, inputs of up to that many estimated rows are collected by
-    one of them instead of being exchanged.
+    ``members``: how many members memory tables are spread over and queries run on. ``launcher``: where these
+    live; embedded ones share the workers and the memory, local ones have as many each. ``cluster``: use the
+    members of a running cluster instead, and the tables that its sessions have in common; see
+    :func:`~sqlfront.cluster.addresses.find`, for ``secret``, too. ``collect_rows``: with several members,
+    inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
     """
 
     workers: int | None = None
@@ -36,6 +48,9 @@ class Config(msgspec.Struct, frozen=True):
     time_zone: str = "UTC"
     warehouse: str | None = None
     members: int = 1
+    launcher: Launcher = Launcher.EMBEDDED
+    cluster: str | None = None
+    secret: str | None = None
     collect_rows: float = 20_000
 
     def __post_init__(self) -> None:

@@ -12,18 +12,18 @@ import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront.config import Config
+from sqlfront.config import Config, Launcher
 from sqlfront.frames import replace_frames
 from sqlfront.options import Options
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import Error, InterfaceError
+from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
@@ -49,17 +49,24 @@ else:
     tables = lazy_module("sqlfront_connectors.base")
 
 
+#: How often a query is planned if the cluster changes meanwhile, and how long a change is waited for (s).
+_ATTEMPTS: Final = 5
+_CHANGE: Final = 0.5
+
+
 class Session:
     """Tables, views and settings that live together; may be shared between threads.
 
-    Its threads and temporary files go with :meth:`close`, or when the session is forgotten.
+    Its threads and temporary files go with :meth:`close`, or when the session is forgotten. ``cluster``: its
+    members, None = those that the configuration says.
     """
 
-    def __init__(self, config: Config | None = None) -> None:
+    def __init__(self, config: Config | None = None, cluster: "clusters.Cluster | None" = None) -> None:
         self.config = config or Config()
         self.options = Options(self.config)
-        self.catalog = Catalog(_path_table)
-        self.cluster = clusters.Cluster(self.config) if self.config.members > 1 else None
+        own = clusters.open_cluster(self.config) if cluster is None and _has_members(self.config) else None
+        self.cluster = cluster or own
+        self.catalog = Catalog(_path_table) if self.cluster is None else self.cluster.catalog(_path_table)
         self._engine = (
             Engine(self.config.workers, memory_limit=self.config.memory_limit)
             if self.cluster is None
@@ -68,6 +75,8 @@ class Session:
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
+        if own is not None:
+            own.look_after(weakref.ref(self))
 
     @property
     def settings(self) -> Settings:
@@ -92,7 +101,8 @@ class Session:
     @property
     def target(self) -> Target:
         """Whom plans are made for."""
-        return Target(self.workers, self.config.members, self.config.collect_rows)
+        members = 1 if self.cluster is None else self.cluster.size
+        return Target(self.workers, members, self.config.collect_rows)
 
     @property
     def closed(self) -> bool:
@@ -101,7 +111,13 @@ class Session:
 
     @property
     def home(self) -> str:
-        """The directory for tables without LOCATION; made when it is first asked for."""
+        """The directory for tables without LOCATION; made when it is first asked for. ProgrammingError if
+        there is none that the sessions of the cluster have in common."""
+        if self.config.warehouse is None and self.config.cluster is not None:
+            raise ProgrammingError(
+                "a table of a cluster needs a LOCATION, unless the session has a warehouse "
+                "(connect(..., config=Config(warehouse=...)))"
+            )
         return self._home.path()
 
     def sql(self, text: str, args: Parameters | None = None, **frames: "arrow.ArrowStream") -> Result:
@@ -129,14 +145,24 @@ class Session:
             statement = parse(text)
             arguments = Arguments.of(parameters, self.settings.time_zone)
             if isinstance(statement, Query):
-                plan = self.plan(statement, arguments)
-                return self.run(plan, arguments, timeout=timeout)
+                return self._query(statement, arguments, timeout)
             from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
 
             return commands.run(self, statement, arguments, timeout)
         except Error as error:
             error.locate(text)
             raise
+
+    def _query(self, query: Query, arguments: Arguments, timeout: float | None) -> Result:
+        """Plan and run a query; once more if the cluster has changed in between, before it gave a row."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self.run(self.plan(query, arguments), arguments, timeout=timeout)
+            except OperationalError as error:
+                if self.cluster is None or error.sqlstate != "40001":
+                    raise
+            self.cluster.await_change(_CHANGE)
+        return self.run(self.plan(query, arguments), arguments, timeout=timeout)
 
     def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
         """The plan of a query for this session's engine."""
@@ -244,6 +270,11 @@ class _Home:
         """Remove the temporary directory, if one was made."""
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
+
+
+def _has_members(config: Config) -> bool:
+    """Whether a session is to have members beside itself."""
+    return config.members > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
 def _free(engine: "Engine | clusters.Cluster", home: _Home) -> None:

@@ -1,6 +1,7 @@
 """What all commands share: the run of one statement, names, and rows to show."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -9,7 +10,7 @@ import pyarrow as pa
 from sqlfront.cache import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread import SpreadTable, place_anew
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
@@ -62,10 +63,17 @@ class Run(msgspec.Struct, frozen=True):
         if self.session.cluster is None or not isinstance(table, SpreadTable):
             return insert_all(table, self.rows(plan), overwrite=overwrite)
         session = self.session
+        if not overwrite and not table.in_place:
+            place_anew(table)
         with table.next_version(overwrite=overwrite) as version:
             store = Store(table.name, version.processor, version.keys)
             planned = plan_logical(plan, session.settings, session.target, store)
             return version.publish(session.submit(planned, self.arguments, timeout=self.timeout).batches())
+
+    def writing(self, table: Table) -> AbstractContextManager[object]:
+        """While it lasts no other session of the cluster writes to the table's files."""
+        cluster = self.session.cluster
+        return nullcontext() if cluster is None else cluster.writing(table)
 
     def entry(self, name: str) -> Entry:
         """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""

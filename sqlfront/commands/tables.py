@@ -1,8 +1,8 @@
 """Statements that change what tables there are and what they hold."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Final
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import DataError, ProgrammingError
 from sqlfront_engine.types import VOID
+from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
@@ -28,6 +29,9 @@ from sqlfront_planner.statement import (
     RelationKind,
     UncacheTable,
 )
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
 
 #: The format of CREATE TABLE without USING.
 DEFAULT_FORMAT: Final = "memory"
@@ -63,17 +67,19 @@ def create_table(run: Run, statement: CreateTable) -> Made:
 def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     if schema is not None:
         _check_unique(schema.names)
+    in_memory = (statement.format or DEFAULT_FORMAT).lower() == DEFAULT_FORMAT
+    placed = in_memory or statement.location is not None or "path" in map(str.lower, statement.options)
     definition = TableDefinition(
         last_part(statement.name),
         schema,
         statement.options,
         statement.location,
-        run.session.home,
+        None if placed else run.session.home,
         statement.partitioned_by,
         statement.clustered_by,
         statement.buckets,
     )
-    if (statement.format or DEFAULT_FORMAT).lower() == DEFAULT_FORMAT:
+    if in_memory:
         return run.memory_table(definition)
     return registry.create(statement.format or DEFAULT_FORMAT, definition)
 
@@ -149,9 +155,15 @@ def cache(run: Run, statement: CacheTable) -> Made:
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
     )
     copy = run.memory_table(definition)
-    rows = run.store(copy, plan)
-    entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
-    catalog.add(entry, replace=True)
+    if isinstance(copy, SpreadTable):
+        copy.reloaded = True
+    try:
+        rows = run.store(copy, plan)
+        entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
+        catalog.add(entry, replace=True)
+    except BaseException:
+        copy.drop()
+        raise
     return wrote(rows)
 
 
@@ -190,7 +202,7 @@ def insert(run: Run, statement: Insert) -> Made:
     """INSERT INTO or OVERWRITE: all rows or none. Cached views over the table follow."""
     entry = run.entry(statement.name)
     table = writable(entry)
-    turn: AbstractContextManager[object] = nullcontext()
+    turn: AbstractContextManager[object] = run.writing(table)
     if statement.overwrite and isinstance(table, MemoryTable | SpreadTable):
         # What is overwritten may be what the query reads: nobody writes in between.
         turn = table.turn()
@@ -232,10 +244,18 @@ def refresh(run: Run, statement: RefreshTable) -> Made:
     entry = run.entry(statement.name)
     origin = origin_of(entry)
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
-        origin.table.refresh()
+        with run.writing(origin.table):
+            origin.table.refresh()
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         run.store(entry.table.copy, run.all_rows(statement.name, origin), overwrite=True)
     return NOTHING
+
+
+def reload(session: "Session", entry: TableEntry) -> None:
+    """Fill a cached table or view anew from where its rows came from."""
+    if isinstance(entry.table, CachedTable):
+        run = Run(session, NO_ARGUMENTS, None)
+        run.store(entry.table.copy, run.all_rows(entry.name, entry.table.origin), overwrite=True)
 
 
 def _forget(entry: Entry | None) -> None:

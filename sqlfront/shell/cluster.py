@@ -2,14 +2,12 @@
 
 import argparse
 import base64
-import fcntl
 import logging
 import os
 import secrets
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -19,6 +17,16 @@ from typing import Final
 
 import msgspec
 
+from sqlfront.cluster.addresses import (
+    PRIVATE,
+    SECRET_VARIABLE,
+    RunFile,
+    lock,
+    run_directory,
+    running_cluster,
+)
+from sqlfront.cluster.processes import SERVICE
+from sqlfront.cluster.service import service
 from sqlfront_engine.errors import Error, OperationalError, ProgrammingError
 from sqlfront_engine.launchers.by_hand import FirstMember, join
 from sqlfront_engine.launchers.child import serve
@@ -26,19 +34,8 @@ from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
 from sqlfront_engine.members.member_list import MemberList
 
-#: What every member of a cluster that runs SQL has to know.
-PRELOAD: Final = ("sqlfront_connectors.registry",)
 #: Seconds that starting and stopping may take.
 PATIENCE: Final = 60.0
-SECRET_VARIABLE: Final = "SQLFRONT_SECRET"
-PRIVATE: Final = 0o600
-
-
-class RunFile(msgspec.Struct, frozen=True):
-    """What a started cluster leaves in its directory: the launcher's process and the keeper's address."""
-
-    pid: int
-    address: str
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -62,10 +59,10 @@ def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     secret = _secret(options.secret_file)
     if options.join is not None:
-        running = join(options.bind, options.join, secret)
+        running = join(options.bind, options.join, secret, service())
         joined = f"member {running.membership.name} has joined {options.join}"
         return serve(running, wait_for_input=False, ready=partial(print, joined, flush=True))
-    first = FirstMember(options.bind, secret)
+    first = FirstMember(options.bind, secret, service())
     keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
     try:
         return serve(first.running, wait_for_input=False, ready=partial(print, keeps, flush=True))
@@ -86,8 +83,8 @@ def _secret(file: str | None) -> bytes:
 
 
 def _start(options: argparse.Namespace) -> int:
-    directory = _directory(options)
-    running = _running(directory)
+    directory = run_directory(options.directory)
+    running = running_cluster(directory)
     if running is not None:
         raise OperationalError(f"the cluster of {directory} runs already, at {running.address}")
     command = [sys.executable, "-m", "sqlfront", "cluster", "run", "-n", str(options.members)]
@@ -112,9 +109,9 @@ def _start(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """The launcher's process: it holds the lock of the directory as long as it lives."""
-    directory = _directory(options)
-    lock = _lock(directory)
-    if lock is None:
+    directory = run_directory(options.directory)
+    held = lock(directory)
+    if held is None:
         raise OperationalError(f"the cluster of {directory} runs already")
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -126,7 +123,7 @@ def _run(options: argparse.Namespace) -> int:
             options.members,
             keeper_address=options.bind,
             tcp=options.bind is not None,
-            preload=PRELOAD,
+            service=SERVICE,
             secret=secret,
         ) as cluster:
             _write(files[0], secret)
@@ -137,13 +134,13 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         for file in files:
             file.unlink(missing_ok=True)
-        os.close(lock)
+        os.close(held)
     return 0
 
 
 def _status(options: argparse.Namespace) -> int:
-    directory = _directory(options)
-    running = _running(directory)
+    directory = run_directory(options.directory)
+    running = running_cluster(directory)
     if running is None:
         print(f"no cluster runs in {directory}")
         return 3
@@ -173,14 +170,14 @@ def _members_of(directory: Path, running: RunFile) -> MemberList:
 
 
 def _stop(options: argparse.Namespace) -> int:
-    directory = _directory(options)
-    running = _running(directory)
+    directory = run_directory(options.directory)
+    running = running_cluster(directory)
     if running is None:
         print(f"no cluster runs in {directory}")
         return 3
     os.kill(running.pid, signal.SIGTERM)
     deadline = time.monotonic() + PATIENCE
-    while _running(directory) is not None:
+    while running_cluster(directory) is not None:
         if time.monotonic() > deadline:
             raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
         time.sleep(0.02)
@@ -188,50 +185,11 @@ def _stop(options: argparse.Namespace) -> int:
     return 0
 
 
-# ---- the directory
-
-
-def _directory(options: argparse.Namespace) -> Path:
-    """Where the cluster's files are; made for this user alone."""
-    if options.directory is None:
-        base = os.environ.get("XDG_RUNTIME_DIR") or f"{tempfile.gettempdir()}/sqlfront-{os.getuid()}"
-        directory = Path(base, "sqlfront-cluster")
-    else:
-        directory = Path(options.directory)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if directory.stat().st_uid != os.getuid():
-        raise OperationalError(f"{directory} belongs to another user")
-    return directory
-
-
 def _write(file: Path, content: bytes) -> None:
     file.unlink(missing_ok=True)
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     with os.fdopen(descriptor, "wb") as opened:
         opened.write(content)
-
-
-def _lock(directory: Path) -> int | None:
-    """The directory's lock, or None if a launcher has it."""
-    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
-
-
-def _running(directory: Path) -> RunFile | None:
-    """The cluster of the directory, if its launcher is alive."""
-    lock = _lock(directory)
-    if lock is not None:
-        os.close(lock)
-        return None
-    try:
-        return msgspec.json.decode((directory / "cluster.json").read_bytes(), type=RunFile)
-    except FileNotFoundError:
-        raise OperationalError(f"the cluster of {directory} is just being started or stopped") from None
 
 
 # ---- arguments

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
 import pyarrow as pa
 import pytest
 
@@ -14,18 +14,20 @@ from sqlfront_connectors.base import (
     ColumnStatistics,
     Location,
     Partitioning,
+    ScanPlan,
     ScanRequest,
     WritableTable,
     insert_all,
 )
 from sqlfront_connectors.memory.share_statistics import ShareStatistics, appended, merged, nothing
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread import SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.store import STORE, Share, TableStore
 from sqlfront_engine.coordinator import JobConfig
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.expressions import Call, Column, Literal
 from sqlfront_engine.launchers.embedded import EmbeddedCluster
+from sqlfront_engine.members.member_list import MemberInfo, MemberList
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
 
@@ -38,16 +40,48 @@ class Members:
     """Three embedded members with their stores; `fail` makes the next job fail."""
 
     def __init__(self) -> None:
-        self.stores = {name: TableStore() for name in MEMBERS}
+        self.stores = {name: TableStore(name, self.dealt) for name in MEMBERS}
         self.cluster = EmbeddedCluster(3, workers=2, resources=self.stores.__getitem__)
         self.fail = False
+        self.turns = itertools.count(1)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
         yield from self.cluster.coordinator.submit(dag, JobConfig(resources=resources)).batches()
         if self.fail:
             raise OperationalError("as told")
 
-    def free(self, key: str) -> None:
+    @property
+    def member_list(self) -> MemberList:
+        return self.cluster.coordinator.members
+
+    def dealt(self) -> int:
+        return self.member_list.dealt
+
+    def deal_anew(self, owners: Sequence[str]) -> None:
+        """Give the partitions to these members in turn; the others are gone."""
+        before = self.member_list
+        new = MemberList(
+            before.version + 1,
+            tuple(map(MemberInfo, owners)),
+            tuple(owners[partition % len(owners)] for partition in range(271)),
+            dealt=before.version + 1,
+        )
+        for member in self.cluster.members:
+            member.members = new
+
+    def begin_turn(self, table: SpreadTable) -> str:
+        return str(next(self.turns))
+
+    def end_turn(self, table: SpreadTable) -> None:
+        pass
+
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        table.adopt(version)
+
+    def dropped(self, table: SpreadTable) -> None:
+        pass
+
+    def release(self, key: str) -> None:
         for store in self.stores.values():
             store.free(key)
 
@@ -59,7 +93,9 @@ class Members:
         return {key for store in self.stores.values() for key in store} - {STORE}
 
     def read(self, table: SpreadTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
-        planned = table.snapshot().scan(request)
+        return self.run_scan(table.snapshot().scan(request))
+
+    def run_scan(self, planned: ScanPlan) -> list[tuple[object, ...]]:
         dag = DAG()
         place = OnlyOn() if planned.location is Location.HERE else None
         source = dag.vertex("scan", planned.source, None if place is None else 1, place)
@@ -86,14 +122,14 @@ def test_rows_are_read_from_all_shares(members: Members, partitions: int | None)
 
     assert insert_all(table, [rows(*range(500)), rows(*range(500, 1000))]) == 1000
     assert members.read(table) == [(number, str(number)) for number in range(1000)]
-    assert all(share.rows > 0 for share in members.shares(table.snapshot().key)[: 3 if placed else 2])
+    assert all(share.rows > 0 for share in members.shares(table.snapshot().held.key)[: 3 if placed else 2])
 
 
 def test_a_member_has_the_rows_of_its_partitions(members: Members) -> None:
     table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
     insert_all(table, [rows(*range(1000))])
 
-    for share in members.shares(table.snapshot().key):
+    for share in members.shares(table.snapshot().held.key):
         (segment,) = share.segments
         assert segment.offsets is not None
         filled = [p for p in range(271) if segment.offsets[p + 1] > segment.offsets[p]]
@@ -130,10 +166,10 @@ def test_a_version_stays_as_long_as_somebody_holds_its_snapshot(members: Members
     before = table.snapshot()
     insert_all(table, [rows(2)])
 
-    assert members.keys() == {before.key, table.snapshot().key}
+    assert members.keys() == {before.held.key, table.snapshot().held.key}
     del before
     gc.collect()
-    assert members.keys() == {table.snapshot().key}
+    assert members.keys() == {table.snapshot().held.key}
     table.drop()
     gc.collect()
     assert members.keys() == set()
@@ -142,7 +178,7 @@ def test_a_version_stays_as_long_as_somebody_holds_its_snapshot(members: Members
 def test_an_insert_that_fails_leaves_the_old_version_and_no_share(members: Members) -> None:
     table = SpreadTable("t", SCHEMA, None, members)
     insert_all(table, [rows(1)])
-    key = table.snapshot().key
+    key = table.snapshot().held.key
 
     members.fail = True
     with pytest.raises(OperationalError, match="as told"):
@@ -157,25 +193,70 @@ def test_an_insert_that_fails_leaves_the_old_version_and_no_share(members: Membe
 def test_a_share_that_is_gone_is_an_error_that_says_what_to_do(members: Members) -> None:
     table = SpreadTable("t", SCHEMA, None, members)
     insert_all(table, [rows(1)])
-    members.stores["embedded-1"].free(str(table.snapshot().key))
+    members.stores["embedded-1"].free(str(table.snapshot().held.key))
 
     with pytest.raises(OperationalError, match="run the query again") as caught:
         members.read(table)
     assert caught.value.sqlstate == "40001"
 
 
-def test_a_share_made_for_other_partitions_is_refused(members: Members) -> None:
+@pytest.fixture(params=[Partitioning((0,), 271), Partitioning((0,), 16), None], ids=["271", "16", "no key"])
+def moved(request: pytest.FixtureRequest, members: Members) -> SpreadTable:
+    """Fifty rows that were stored before the partitions were dealt anew."""
+    table = SpreadTable("t", SCHEMA, request.param, members)
+    insert_all(table, [rows(*range(50))])
+    members.deal_anew(("embedded-2", "embedded-0", "embedded-1"))
+    return table
+
+
+def test_rows_are_read_where_they_are(members: Members, moved: SpreadTable) -> None:
+    assert not moved.in_place
+    assert [key for key, _ in members.read(moved)] == list(range(50))
+    assert moved.snapshot().scan(ALL).placed is None
+
+
+def test_a_key_is_found_where_it_was_stored(members: Members, moved: SpreadTable) -> None:
+    for key in range(50):
+        condition = Call("equal", (Column(BIGINT, 0), Literal(BIGINT, key)), BOOLEAN)
+        found = members.read(moved, ScanRequest((0, 1), (condition,)))
+        assert (key, str(key)) in found
+
+
+def test_rows_are_placed_anew(members: Members, moved: SpreadTable) -> None:
+    place_anew(moved)
+
+    assert moved.in_place
+    assert [key for key, _ in members.read(moved)] == list(range(50))
+
+
+def test_an_insert_places_the_rows_anew(members: Members, moved: SpreadTable) -> None:
+    insert_all(moved, [rows(100)])
+
+    assert moved.in_place
+    assert [key for key, _ in members.read(moved)] == [*range(50), 100]
+
+
+def test_a_table_says_which_partitions_are_gone(members: Members) -> None:
+    table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
+    insert_all(table, [rows(*range(50))])
+    members.deal_anew(MEMBERS[:2])
+
+    for attempt in (lambda: members.read(table), lambda: insert_all(table, [rows(1)])):
+        with pytest.raises(OperationalError, match=r"partitions 2, 5, 8, .*\(90 of 271\) of `t`.*embedded-2"):
+            attempt()
+    insert_all(table, [rows(7)], overwrite=True)
+    assert [key for key, _ in members.read(table)] == [7]
+
+
+def test_a_query_that_was_planned_before_is_to_be_run_again(members: Members) -> None:
     table = SpreadTable("t", SCHEMA, Partitioning((0,), 271), members)
     insert_all(table, [rows(1)])
-    key = str(table.snapshot().key)
-    store = members.stores["embedded-2"]
-    share = store[key]
-    assert isinstance(share, Share)
-    store.free(key)
-    store.stage(key, msgspec.structs.replace(share, partitions=share.partitions[1:]))
+    planned = table.snapshot().scan(ALL)
+    members.deal_anew(("embedded-2", "embedded-0", "embedded-1"))
 
-    with pytest.raises(OperationalError, match="other members than there are now"):
-        members.read(table)
+    with pytest.raises(OperationalError, match="have moved") as caught:
+        members.run_scan(planned)
+    assert caught.value.sqlstate == "40001"
 
 
 def test_a_share_is_staged_once() -> None:

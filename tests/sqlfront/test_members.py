@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sqlfront
-from sqlfront.cluster import Cluster
+from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_connectors.memory.store import STORE
 
 Rows = list[tuple[object, ...]]
@@ -39,9 +39,9 @@ def explained(connection: sqlfront.Connection, sql: str) -> str:
     return "\n".join(str(line) for (line,) in ask(connection, f"EXPLAIN {sql}"))
 
 
-def cluster(connection: sqlfront.Connection) -> Cluster:
+def cluster(connection: sqlfront.Connection) -> EmbeddedMembers:
     found = connection.session.cluster
-    assert found is not None
+    assert isinstance(found, EmbeddedMembers)
     return found
 
 

@@ -79,7 +79,7 @@ class FileTable:
     def __init__(self, name: str, location: str, version: FileVersion, *, managed: bool = False) -> None:
         self.name = name
         self.location = location
-        self._managed = managed
+        self.managed = managed
         self._writer = threading.Lock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
         self._current = FileSnapshot(name, version)
@@ -120,7 +120,7 @@ class FileTable:
         with self._writer:
             last = self.version
             self._publish(())
-        if self._managed:
+        if self.managed:
             for file in last.files:
                 delete_when_unread(file, self.location)
             if not last.files:
@@ -130,6 +130,12 @@ class FileTable:
     def begin_insert(self, *, overwrite: bool = False) -> "FileWrite":
         """An insert whose files appear together at its commit."""
         return FileWrite(self, overwrite=overwrite)
+
+    def adopt(self, version: FileVersion) -> None:
+        """Somebody else has published this version."""
+        with self._writer:
+            if version.number > self.version.number:
+                self._current = FileSnapshot(self.name, version)
 
     def add_files(self, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
         """Publish a version with the files added, or with only them."""

@@ -11,7 +11,6 @@ from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment, build_segments, merge_deltas
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import Share, share_of, store_of
-from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
@@ -22,11 +21,20 @@ class ShareScan(MemoryScan, frozen=True):
     """A :class:`MemoryScan` of the member's share.
 
     Every instance reads the rows of its own partitions if the table is partitioned; else instances take
-    every n-th batch of the share. OperationalError with SQLSTATE 40001 if the version isn't there any more,
-    or the members have other partitions than when it was made.
+    every n-th batch of the share. ``dealt``: the dealing of partitions that the query was planned for.
+    ``holders``: None = the shares lie as the partitions are dealt; else only these members have shares, which
+    are read as they lie. OperationalError with SQLSTATE 40001 if the version isn't there any more, or the
+    partitions were dealt anew.
     """
 
+    dealt: int = 0
+    holders: tuple[str, ...] | None = None
+
     def run(self, context: ProcessorContext) -> Steps:
+        store = store_of(context)
+        store.check_dealt(self.dealt, self.table)
+        if self.holders is not None and store.member not in self.holders:
+            return
         share = share_of(context, self.resource, self.table)
         if self.key is not None:
             if context.local_index == 0:
@@ -36,7 +44,7 @@ class ShareScan(MemoryScan, frozen=True):
 
     def required_partitions(self) -> frozenset[int] | None:
         """The job's partitions that can hold the key's rows; None without a key: all."""
-        if self.key is None:
+        if self.key is None or self.holders is not None:
             return None
         literals = [part for part in self.key if isinstance(part, Literal)]
         assert len(literals) == len(self.key), "parameters are bound before the engine begins"
@@ -47,19 +55,14 @@ class ShareScan(MemoryScan, frozen=True):
 
     def _own(self, share: Share, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         index, count = context.local_index, context.local_parallelism
-        if self.partitioning is None:
+        if self.partitioning is None or self.holders is not None:
             return self.slices(share.segments, None, index, count)
         if self.partitions is not None:
             wanted: tuple[int, ...] = self.partitions[index::count]
         elif self.partitioning[1] != context.partition_count:
             # Rows are on the member of their key in the job's partitions; here they lie by the table's own.
             wanted = tuple(range(index, self.partitioning[1], count))
-        elif share.partitions[index::count] != context.partitions:
-            raise OperationalError(
-                f"`{self.table}` was written for other members than there are now; run the query again",
-                sqlstate="40001",
-            )
-        elif count == 1:
+        elif count == 1 and share.partitions == context.partitions:
             return self.slices(share.segments, None, 0, 1)
         else:
             wanted = context.partitions
@@ -72,7 +75,7 @@ class StoreShare(Processor, frozen=True):
 
     ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
     :func:`~sqlfront_connectors.memory.share_statistics.report` about the new rows. To be run with one
-    instance on each member.
+    instance on each member. ``dealt``: see :class:`ShareScan`.
     """
 
     cooperative: ClassVar[bool] = False
@@ -82,8 +85,11 @@ class StoreShare(Processor, frozen=True):
     base: str | None
     schema: pa.Schema
     partitioning: tuple[tuple[int, ...], int] | None = None
+    dealt: int = 0
 
     def run(self, context: ProcessorContext) -> Steps:
+        store = store_of(context)
+        store.check_dealt(self.dealt, self.table)
         present: Sequence[Segment] = ()
         if self.base is not None:
             present = share_of(context, self.base, self.table).segments
@@ -94,7 +100,7 @@ class StoreShare(Processor, frozen=True):
         partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
         added = build_segments(batches, self.schema, partitioning)
         segments = merge_deltas((*present, *added), self.schema, partitioning)
-        store_of(context).stage(self.key, Share(segments, context.partitions))
+        store.stage(self.key, Share(segments, context.partitions))
         yield report([segment.batch for segment in added], self.schema)
 
     def describe(self) -> str:

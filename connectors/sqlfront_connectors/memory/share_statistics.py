@@ -45,12 +45,16 @@ def report_schema(table: pa.Schema) -> pa.Schema:
 
 def report(batches: Sequence[pa.RecordBatch], table: pa.Schema) -> pa.RecordBatch:
     """The row about these batches, which are stored ones."""
-    values: list[object] = [
-        sum(batch.num_rows for batch in batches),
-        sum(batch.nbytes for batch in batches),
-    ]
-    for number in range(len(table)):
-        column = column_statistics([batch.column(number) for batch in batches])
+    columns = tuple(
+        column_statistics([batch.column(number) for batch in batches]) for number in range(len(table))
+    )
+    rows = sum(batch.num_rows for batch in batches)
+    return _row(ShareStatistics(rows, sum(batch.nbytes for batch in batches), columns), table)
+
+
+def _row(statistics: ShareStatistics, table: pa.Schema) -> pa.RecordBatch:
+    values: list[object] = [statistics.rows, statistics.size]
+    for column in statistics.columns:
         values += [column.distinct, column.nulls, column.minimum, column.maximum]
     schema = report_schema(table)
     arrays = [from_values([value], physical(field.type)) for value, field in zip(values, schema, strict=True)]
@@ -66,6 +70,22 @@ def read_reports(batches: Iterable[pa.RecordBatch]) -> list[ShareStatistics]:
             columns = tuple(ColumnStatistics(*rest[start : start + 4]) for start in range(0, len(rest), 4))
             found.append(ShareStatistics(rows, size, columns))
     return found
+
+
+def encode_statistics(statistics: ShareStatistics, table: pa.Schema) -> bytes:
+    """The same as an Arrow IPC stream of one row, as :func:`report` has it."""
+    batch = _row(statistics, table)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded
+
+
+def decode_statistics(encoded: bytes) -> ShareStatistics:
+    """The other way round."""
+    (statistics,) = read_reports(pa.ipc.open_stream(encoded))
+    return statistics
 
 
 def nothing(width: int) -> ShareStatistics:

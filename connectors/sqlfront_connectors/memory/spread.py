@@ -3,17 +3,22 @@
 A table is a sequence of versions, and each member holds its share of each version in its
 :class:`~sqlfront_connectors.memory.store.TableStore`. A query names the version that it was planned with, so
 it reads one version everywhere without any message. Writing is a job: the rows go to the members of their
-keys, each makes its share of the new version there, and one step here publishes it. What fails before that
-step leaves shares that nobody names; they are freed.
+keys, each makes its share of the new version there, and one step publishes it
+(:meth:`Members.publish`). What fails before that step leaves shares that nobody names; they are freed.
+
+A version knows how the partitions were dealt when it was made. Where that has changed since, its shares lie
+elsewhere than the jobs' partitions: as long as all their holders are there the rows are read where they are,
+and placed anew by the next write; if a holder is lost, the table says which partitions are gone.
 """
 
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Protocol, Self
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import (
@@ -33,51 +38,71 @@ from sqlfront_connectors.memory.share_statistics import (
     read_reports,
     table_statistics,
 )
-from sqlfront_engine.dag import DAG, Edge, OnlyOn
+from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
+from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.members.member_list import NOBODY, MemberList
 from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.values import Values
 
 _ROWS: Final = "rows"
+#: How many partitions an error names.
+_NAMED: Final = 10
 
 
 class Members(Protocol):
     """What a spread table asks of the cluster. No method is called with a lock held that a job could
     need."""
 
+    @property
+    def member_list(self) -> MemberList:
+        """Who is in the cluster now, and how the partitions are dealt."""
+
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
         """The result of a job on all members, coordinated here; reading it to its end ends the job."""
 
-    def free(self, key: str) -> None:
-        """Have all members forget their shares of a version, soon; called by finalizers, too."""
+    def begin_turn(self, table: "SpreadTable") -> str:
+        """Wait until no other session writes to the table; returns a text that no other turn has."""
+
+    def end_turn(self, table: "SpreadTable") -> None:
+        """Let others write; shares that were made in this turn and not published may be freed."""
+
+    def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
+        """Make it the table's current version for all sessions at once, unless somebody else has changed the
+        table since this turn began: OperationalError then. Calls :meth:`SpreadTable.adopt`."""
+
+    def dropped(self, table: "SpreadTable") -> None:
+        """Nobody is to read the table any more."""
+
+    def release(self, key: str) -> None:
+        """This process reads a version no more, or never published it; called by finalizers, too."""
+
+
+class TableVersion(msgspec.Struct, frozen=True):
+    """One version of a table's rows. ``key``: under which its shares are found, None = it has no rows and no
+    shares. ``dealt`` and ``owners``: of the member list with which the shares were made."""
+
+    number: int
+    key: str | None
+    known: ShareStatistics
+    dealt: int = 0
+    owners: tuple[str, ...] = ()
 
 
 class SpreadSnapshot:
     """One version of a spread table. Its shares stay where they are for as long as somebody has this object,
-    as every job does that reads them. ``key`` None: the version without rows that has no shares."""
+    as every job does that reads them."""
 
-    def __init__(
-        self,
-        name: str,
-        schema: pa.Schema,
-        partitioning: Partitioning | None,
-        key: str | None,
-        version: int,
-        known: ShareStatistics,
-    ) -> None:
-        self.key = key
-        self.known = known
-        self._name = name
-        self._schema = schema
-        self._partitioning = partitioning
-        self._version = version
-        self._statistics = table_statistics(known, schema)
+    def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
+        self.held = version
+        self._table = table
+        self._statistics = table_statistics(version.known, table.schema)
 
     @property
     def version(self) -> int:
         """Grows with every commit."""
-        return self._version
+        return self.held.number
 
     @property
     def statistics(self) -> TableStatistics:
@@ -86,48 +111,62 @@ class SpreadSnapshot:
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The conjuncts that give the whole clustering key, or none."""
-        return () if self.key is None else key_filters(self._partitioning, filters)[0]
+        return () if self.held.key is None else key_filters(self._table.partitioning, filters)[0]
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of every member's share, by key where the filters give it."""
-        if self.key is None:
-            return ScanPlan(Values(pa.schema([self._schema.field(place) for place in request.columns]), ()))
-        placed = self._partitioning
+        """A scan of every member's share, by key where the filters give it.
+
+        OperationalError if the members that held some of the rows are gone.
+        """
+        table, held = self._table, self.held
+        if held.key is None:
+            return ScanPlan(Values(pa.schema([table.schema.field(place) for place in request.columns]), ()))
+        members = table.members.member_list
+        in_place = held.dealt == members.dealt
+        if not in_place:
+            table.check_complete(held)
+        placed = table.partitioning
         _, key = key_filters(placed, request.filters)
         source = ShareScan(
-            self.key,
-            self._name,
+            held.key,
+            table.name,
             request.columns,
             None if placed is None else (placed.columns, placed.count),
             key,
             request.partitions,
             request.limit,
+            members.dealt,
+            None if in_place else tuple(dict.fromkeys(held.owners)),
         )
-        return ScanPlan(source, {f"{self.key} in use": self}, Location.SPREAD, placed)
+        resources = {f"{held.key} in use": self}
+        return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
 
 
 class SpreadTable:
-    """A memory table with a share on each member."""
+    """A memory table with a share on each member.
+
+    ``identity``: its name in the cluster, which no other table has or had. ``reloaded``: if members with
+    parts of it are lost somebody fills it anew from where its rows came from.
+    """
 
     def __init__(
-        self, name: str, schema: pa.Schema, partitioning: Partitioning | None, members: Members
+        self,
+        name: str,
+        schema: pa.Schema,
+        partitioning: Partitioning | None,
+        members: Members,
+        identity: str | None = None,
     ) -> None:
         self.name = name
         self.members = members
+        self.identity = identity or f"memory:{secrets.token_hex(8)}"
+        self.reloaded = False
         self._schema = schema
         self._partitioning = partitioning
-        self._identity = f"memory:{secrets.token_hex(8)}"
         self._writer = threading.RLock()
-        # Versions are numbered also if they fail, so that what is left of one is never taken for another.
-        self._begun = 0
-        # Invariant: replaced as a whole under _writer; readers take the reference once.
-        self._current = self._snapshot(None, nothing(len(schema)))
-
-    def _snapshot(self, key: str | None, known: ShareStatistics) -> SpreadSnapshot:
-        made = SpreadSnapshot(self.name, self._schema, self._partitioning, key, self._begun, known)
-        if key is not None:
-            weakref.finalize(made, self.members.free, key).atexit = False
-        return made
+        self._turns, self._turn, self._begun = 0, "", 0
+        # Invariant: replaced as a whole; readers take the reference once.
+        self._current = SpreadSnapshot(self, TableVersion(0, None, nothing(len(schema))))
 
     @property
     def schema(self) -> pa.Schema:
@@ -148,15 +187,47 @@ class SpreadTable:
         """The version that was published last."""
         return self._current
 
+    def adopt(self, version: TableVersion) -> None:
+        """This version has been published."""
+        if version.number > self._current.held.number:
+            self._current = made = SpreadSnapshot(self, version)
+            if version.key is not None:
+                weakref.finalize(made, self.members.release, version.key).atexit = False
+
     def drop(self) -> None:
         """Let go of the rows; snapshots keep what they hold."""
+        self.members.dropped(self)
         with self._writer:
-            self._begun += 1
-            self._current = self._snapshot(None, nothing(len(self._schema)))
+            self.adopt(TableVersion(self._current.held.number + 1, None, nothing(len(self._schema))))
 
-    def turn(self) -> AbstractContextManager[object]:
-        """While it lasts, nobody else writes."""
-        return self._writer
+    @property
+    def in_place(self) -> bool:
+        """Whether the rows lie where jobs look for their partitions."""
+        held = self._current.held
+        return held.key is None or held.dealt == self.members.member_list.dealt
+
+    def check_complete(self, version: TableVersion) -> None:
+        """Raise OperationalError unless all members are there that hold a part of the version."""
+        if version.key is None:
+            return
+        present = {*self.members.member_list.data_members} & {*self.members.member_list.owners}
+        gone = [number for number, owner in enumerate(version.owners) if owner not in present]
+        if gone:
+            raise _gone(self, version, gone)
+
+    @contextmanager
+    def turn(self) -> Iterator[str]:
+        """While it lasts, nobody else writes; the text is that of :meth:`Members.begin_turn`."""
+        with self._writer:
+            if not self._turns:
+                self._turn = self.members.begin_turn(self)
+            self._turns += 1
+            try:
+                yield self._turn
+            finally:
+                self._turns -= 1
+                if not self._turns:
+                    self.members.end_turn(self)
 
     def next_version(self, *, overwrite: bool = False) -> "NextVersion":
         """The writer's turn, as a context manager: from its entry to its exit nobody else writes."""
@@ -165,6 +236,12 @@ class SpreadTable:
     def begin_insert(self, *, overwrite: bool = False) -> "SpreadWrite":
         """An insert that is published by its commit."""
         return SpreadWrite(self, overwrite=overwrite)
+
+    def next_key(self, turn: str) -> str:
+        """The key of a version to be made in this turn. Versions have new ones also if they fail, so that
+        what is left of one is never taken for another."""
+        self._begun += 1
+        return f"{self.identity}@{turn}.{self._begun}"
 
 
 class NextVersion:
@@ -175,6 +252,9 @@ class NextVersion:
         self._table = table
         self._overwrite = overwrite
         self._published = False
+        self._turn = table.turn()
+        self._base: TableVersion
+        self._members: MemberList
         self.processor: StoreShare
 
     @property
@@ -185,16 +265,26 @@ class NextVersion:
 
     def __enter__(self) -> Self:
         table = self._table
-        table._writer.acquire()
-        table._begun += 1
-        placed = table.partitioning
-        self.processor = StoreShare(
-            table.name,
-            f"{table._identity}@{table._begun}",
-            None if self._overwrite else table._current.key,
-            table.schema,
-            None if placed is None else (placed.columns, placed.count),
-        )
+        turn = self._turn.__enter__()
+        try:
+            self._base = base = table.snapshot().held
+            self._members = table.members.member_list
+            if not self._overwrite:
+                table.check_complete(base)
+                if not table.in_place:
+                    raise InternalError(f"`{table.name}` must be placed anew before rows are added")
+            placed = table.partitioning
+            self.processor = StoreShare(
+                table.name,
+                table.next_key(turn),
+                None if self._overwrite else base.key,
+                table.schema,
+                None if placed is None else (placed.columns, placed.count),
+                self._members.dealt,
+            )
+        except BaseException:
+            self._turn.__exit__(None, None, None)
+            raise
         return self
 
     def publish(self, reports: Iterable[pa.RecordBatch]) -> int:
@@ -202,15 +292,18 @@ class NextVersion:
         Returns the number of rows written."""
         table, width = self._table, len(self._table.schema)
         added = merged(read_reports(reports), width, table.partitioning)
-        before = nothing(width) if self._overwrite else table._current.known
-        table._current = table._snapshot(self.processor.key, appended(before, added))
+        known = appended(nothing(width) if self._overwrite else self._base.known, added)
+        version = TableVersion(
+            self._base.number + 1, self.processor.key, known, self._members.dealt, self._members.owners
+        )
+        table.members.publish(table, version)
         self._published = True
         return added.rows
 
     def __exit__(self, *_: object) -> None:
-        self._table._writer.release()
+        self._turn.__exit__(None, None, None)
         if not self._published:
-            self._table.members.free(self.processor.key)
+            self._table.members.release(self.processor.key)
 
 
 class SpreadWrite:
@@ -227,14 +320,30 @@ class SpreadWrite:
 
     def commit(self) -> int:
         """Publish all rows as one new version."""
-        with self._table.next_version(overwrite=self._overwrite) as version:
-            rows = HeldBatches(tuple(self._batches))
-            dag = _storing(self._table, version)
-            return version.publish(self._table.members.run(dag, {_ROWS: rows}))
+        with self._table.turn():
+            if not self._overwrite and not self._table.in_place:
+                place_anew(self._table)
+            with self._table.next_version(overwrite=self._overwrite) as version:
+                rows = HeldBatches(tuple(self._batches))
+                dag = _storing(self._table, version)
+                return version.publish(self._table.members.run(dag, {_ROWS: rows}))
 
     def abort(self) -> None:
         """Forget the rows."""
         self._batches.clear()
+
+
+def place_anew(table: SpreadTable) -> None:
+    """Make a version of the same rows whose shares lie as the partitions are dealt now."""
+    with table.turn():
+        columns = tuple(range(len(table.schema)))
+        planned = table.snapshot().scan(ScanRequest(columns))
+        if table.in_place:
+            return
+        with table.next_version(overwrite=True) as version:
+            dag = DAG()
+            source = dag.vertex(f"scan {table.name}", planned.source, 1)
+            version.publish(table.members.run(_stored(dag, source, table, version), planned.resources))
 
 
 def _storing(table: SpreadTable, version: NextVersion) -> DAG:
@@ -242,8 +351,30 @@ def _storing(table: SpreadTable, version: NextVersion) -> DAG:
     dag = DAG()
     columns = tuple(range(len(table.schema)))
     source = dag.vertex("rows", HeldRows(_ROWS, table.name, columns), 1, OnlyOn())
+    return _stored(dag, source, table, version)
+
+
+def _stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion) -> DAG:
+    """The DAG with all that comes of a vertex stored."""
     store = dag.vertex(f"store {table.name}", version.processor, 1)
     edge = Edge.between(source, store).distributed()
     dag.edge(edge.partitioned(version.keys) if version.keys else edge)
     result = dag.vertex("result", ResultSink(), 1)
     return dag.edge(Edge.between(store, result).to_one().distribute_to())
+
+
+def _gone(table: SpreadTable, version: TableVersion, partitions: list[int]) -> OperationalError:
+    """The error for a table of which parts are lost."""
+    named = ", ".join(map(str, partitions[:_NAMED])) + (", ..." if len(partitions) > _NAMED else "")
+    lost = ", ".join(sorted({version.owners[number] or NOBODY for number in partitions}))
+    what = (
+        f"partitions {named} ({len(partitions)} of {len(version.owners)}) of `{table.name}` "
+        f"were lost with {lost}"
+    )
+    if table.reloaded:
+        return OperationalError(
+            f"{what}; the table is loaded again from its source: run the query again", sqlstate="40001"
+        )
+    return OperationalError(
+        f"{what}, and it has no source to be loaded from again; overwrite or drop it", sqlstate="58030"
+    )

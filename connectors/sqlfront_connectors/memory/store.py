@@ -2,7 +2,7 @@
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -39,10 +39,15 @@ class TableStore(Mapping[str, object]):
     """All shares of one member by the key of their table's version; as a mapping it is what the member's
     processors find them in, and the store itself as :data:`STORE`.
 
-    A share appears as a whole and never changes. Safe to use from several threads.
+    A share appears as a whole and never changes. Safe to use from several threads. ``member``: whose store it
+    is. ``dealt``: gives the version of the member list since which no partition has changed its owner.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, member: str = "", dealt: Callable[[], int] = lambda: 0) -> None:
+        self.member = member
+        #: Called with the key of every share that is staged.
+        self.on_stage: Callable[[str], None] = lambda key: None
+        self._dealt = dealt
         # Reentrant for finalizers, which free.
         self._lock = threading.RLock()
         self._shares: dict[str, Share] = {}
@@ -56,6 +61,15 @@ class TableStore(Mapping[str, object]):
                 raise InternalError(f"there is a share {key} already")
             if key not in self._refused:
                 self._shares[key] = share
+        self.on_stage(key)
+
+    def check_dealt(self, dealt: int, table: str) -> None:
+        """OperationalError with SQLSTATE 40001 if partitions have changed their owners since then."""
+        if dealt != self._dealt():
+            raise OperationalError(
+                f"the partitions of `{table}` have moved since the query was planned; run it again",
+                sqlstate="40001",
+            )
 
     def free(self, key: str) -> None:
         """Forget a share; those who read it keep what they hold. If it comes later (a job may fail while

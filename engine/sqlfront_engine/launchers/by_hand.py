@@ -1,14 +1,17 @@
 """A member that is started by itself: the first one brings the cluster's keeper along."""
 
 import secrets
-from collections.abc import Mapping
 
-from sqlfront_engine.launchers.running import MemberOptions, RunningMember, network_settings
+from sqlfront_engine.launchers.running import (
+    MemberOptions,
+    MemberService,
+    RunningMember,
+    network_settings,
+)
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.network.addresses import UNIX_PREFIX, Address
 from sqlfront_engine.network.tcp import TcpTransport
-from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.scheduler import SystemClock
 
 
@@ -17,11 +20,9 @@ def new_name(address: str) -> str:
     return f"{address}#{secrets.token_hex(2)}"
 
 
-def join(
-    bind: str, keeper: str, secret: bytes, resources: Mapping[str, object] = NO_RESOURCES
-) -> RunningMember:
+def join(bind: str, keeper: str, secret: bytes, service: MemberService | None = None) -> RunningMember:
     """A member at the address ``bind`` (port 0: a free one) of the cluster whose keeper is at ``keeper``."""
-    return RunningMember(MemberOptions(new_name(bind), keeper, bind), secret, resources)
+    return RunningMember(MemberOptions(new_name(bind), keeper, bind), secret, service)
 
 
 class FirstMember:
@@ -32,7 +33,7 @@ class FirstMember:
         self,
         bind: str,
         secret: bytes,
-        resources: Mapping[str, object] = NO_RESOURCES,
+        service: MemberService | None = None,
         silence_limit: float = 5.0,
     ) -> None:
         transport = TcpTransport(network_settings(secret), MESSAGES, listen=[bind], name=KEEPER)
@@ -41,7 +42,7 @@ class FirstMember:
         try:
             beside = _beside(Address.parse(self.address))
             options = MemberOptions(new_name(beside), self.address, beside, silence_limit=silence_limit)
-            self.running = RunningMember(options, secret, resources)
+            self.running = RunningMember(options, secret, service)
         except BaseException:
             self.keeper.close()
             raise

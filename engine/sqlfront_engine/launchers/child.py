@@ -11,15 +11,14 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Final
 
 import msgspec
 
 from sqlfront_engine.errors import Error
-from sqlfront_engine.launchers.running import MemberOptions, RunningMember, reason_of
-from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.launchers.running import MemberOptions, MemberService, RunningMember, reason_of
 
 #: Seconds that a member which is asked to leave waits for its jobs.
 LEAVE_TIMEOUT: Final = 30.0
@@ -29,17 +28,17 @@ logger = logging.getLogger(__name__)
 
 class Orders(msgspec.Struct, frozen=True):
     """What to be. ``secret`` in Base64. ``preload``: modules to import, which register processors.
-    ``resources``: ``module:function`` that makes the member's resources, empty = none."""
+    ``service``: ``module:function`` that makes the member's service, empty = none."""
 
     options: MemberOptions
     secret: str
     preload: tuple[str, ...] = ()
-    resources: str = ""
+    service: str = ""
 
     @classmethod
-    def of(cls, options: MemberOptions, secret: bytes, preload: tuple[str, ...], resources: str) -> "Orders":
+    def of(cls, options: MemberOptions, secret: bytes, preload: tuple[str, ...], service: str) -> "Orders":
         """The orders for a new process."""
-        return cls(options, base64.b64encode(secret).decode(), preload, resources)
+        return cls(options, base64.b64encode(secret).decode(), preload, service)
 
 
 def main() -> int:
@@ -49,7 +48,7 @@ def main() -> int:
     for module in orders.preload:
         import_module(module)
     try:
-        running = RunningMember(orders.options, base64.b64decode(orders.secret), _resources(orders.resources))
+        running = RunningMember(orders.options, base64.b64decode(orders.secret), _service(orders.service))
     except Error as error:
         logger.error("member %s could not join: %s", orders.options.name, error)
         return 1
@@ -93,11 +92,11 @@ def _await_end_of_input() -> None:
         pass
 
 
-def _resources(place: str) -> Mapping[str, object]:
+def _service(place: str) -> MemberService | None:
     if not place:
-        return NO_RESOURCES
+        return None
     module, _, name = place.partition(":")
-    made: Mapping[str, object] = getattr(import_module(module), name)()
+    made: MemberService = getattr(import_module(module), name)()
     return made
 
 

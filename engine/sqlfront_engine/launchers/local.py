@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -17,12 +17,17 @@ import msgspec
 
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.child import Orders
-from sqlfront_engine.launchers.running import JOIN_TIMEOUT, MemberOptions, RunningMember, network_settings
+from sqlfront_engine.launchers.running import (
+    JOIN_TIMEOUT,
+    MemberOptions,
+    MemberService,
+    RunningMember,
+    network_settings,
+)
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.members.member_list import MemberList
 from sqlfront_engine.network.tcp import TcpTransport
-from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.scheduler import SystemClock
 
 #: Seconds that a process has to end by itself.
@@ -36,7 +41,7 @@ class LocalCluster:
 
     They and the keeper talk over Unix sockets, or TCP on 127.0.0.1 if ``tcp``, and prove that they know a
     secret made for this cluster and handed over in a pipe. They end with this process, whatever it dies of.
-    ``workers``: cooperative threads of each member. ``preload`` and ``resources``: see
+    ``workers``: cooperative threads of each member. ``preload`` and ``service``: see
     :class:`~sqlfront_engine.launchers.child.Orders`. Raises OperationalError, with the end of the log, if a
     member can't be started.
     """
@@ -51,7 +56,7 @@ class LocalCluster:
         keeper_address: str | None = None,
         silence_limit: float = 5.0,
         preload: Sequence[str] = (),
-        resources: str = "",
+        service: str = "",
         secret: bytes | None = None,
     ) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
@@ -59,7 +64,7 @@ class LocalCluster:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
         self._tcp = tcp or len(str(self._folder)) > _LONGEST_FOLDER
-        self._preload, self._resources = tuple(preload), resources
+        self._preload, self._service = tuple(preload), service
         self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit)
         self._watchers: list[threading.Thread] = []
         self._started = self._clients = 0
@@ -118,7 +123,7 @@ class LocalCluster:
         options = msgspec.structs.replace(
             self._options, name=name, keeper=self.address, listen=self._address(name)
         )
-        orders = Orders.of(options, self.secret, self._preload, self._resources)
+        orders = Orders.of(options, self.secret, self._preload, self._service)
         with open(self._folder / f"{name}.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "sqlfront_engine.launchers.child"],
@@ -151,15 +156,24 @@ class LocalCluster:
         return (self._folder / f"{name}.log").read_text(errors="replace")
 
     def client(
-        self, name: str | None = None, resources: Mapping[str, object] = NO_RESOURCES
+        self,
+        name: str | None = None,
+        service: MemberService | None = None,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
     ) -> RunningMember:
-        """A lite member in this process, which coordinates the jobs that are submitted to it. It is to be
-        closed before the cluster."""
+        """A lite member in this process, which coordinates the jobs that are submitted to it; ``workers`` and
+        ``memory_limit`` default to what the members have. It is to be closed before the cluster."""
         self._clients += 1
         options = msgspec.structs.replace(
-            self._options, name=name or f"client-{os.getpid()}-{self._clients}", keeper=self.address
+            self._options,
+            name=name or f"client-{os.getpid()}-{self._clients}",
+            keeper=self.address,
+            workers=workers or self._options.workers,
+            memory_limit=memory_limit or self._options.memory_limit,
         )
-        return RunningMember(options, self.secret, resources)
+        return RunningMember(options, self.secret, service)
 
     # ---- the end
 

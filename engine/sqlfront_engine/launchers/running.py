@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from threading import Event
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 import msgspec
 
@@ -34,6 +34,33 @@ class MemberOptions(msgspec.Struct, frozen=True):
     silence_limit: float = 5.0
 
 
+class MemberService(Protocol):
+    """What lives on a member beside its engine, such as its shares of tables."""
+
+    @property
+    def resources(self) -> Mapping[str, object]:
+        """The member's own objects for the processors of jobs, by key."""
+
+    def attach(self, running: "RunningMember") -> None:
+        """This is the member; called once, before it joins its cluster."""
+
+    def close(self) -> None:
+        """The member has ended."""
+
+
+class Resources:
+    """A service that consists of its resources."""
+
+    def __init__(self, resources: Mapping[str, object] = NO_RESOURCES) -> None:
+        self.resources = resources
+
+    def attach(self, running: "RunningMember") -> None:
+        """See :meth:`MemberService.attach`."""
+
+    def close(self) -> None:
+        """See :meth:`MemberService.close`."""
+
+
 def network_settings(secret: bytes) -> NetworkSettings:
     """How the members of a cluster talk that knows this secret."""
     return NetworkSettings(cluster="sqlfront", secret=secret, product=PRODUCT)
@@ -45,9 +72,7 @@ class RunningMember:
     Raises OperationalError if there is no such cluster or it doesn't take the member.
     """
 
-    def __init__(
-        self, options: MemberOptions, secret: bytes, resources: Mapping[str, object] = NO_RESOURCES
-    ) -> None:
+    def __init__(self, options: MemberOptions, secret: bytes, service: MemberService | None = None) -> None:
         #: Why the member has ended; None while it hasn't, and if it has left or was closed.
         self.error: OperationalError | None = None
         self.ended = Event()
@@ -68,11 +93,13 @@ class RunningMember:
                 lite=not options.listen,
                 silence_limit=options.silence_limit,
             ),
-            resources,
+            service.resources if service is not None else NO_RESOURCES,
             self._joined_or_ended.set,
             self._end,
         )
+        self.service = service or Resources()
         try:
+            self.service.attach(self)
             self.membership.join()
             self._await_joined(options)
         except BaseException:
@@ -107,6 +134,7 @@ class RunningMember:
 
     def close(self) -> None:
         """Cancel what runs here and be gone; closing twice is no error."""
+        self.service.close()
         self.engine.close()
         self.membership.close()
 

@@ -223,7 +223,8 @@ class Keeper:
         """Make a new version and tell everybody; ``invalidate``: jobs planned before are refused."""
         version = self.members.version + 1
         valid_from = version if invalidate else self.members.valid_from
-        self.members = MemberList(version, members, owners, valid_from)
+        dealt = self.members.dealt if owners == self.members.owners else version
+        self.members = MemberList(version, members, owners, valid_from, dealt)
         self._tell(Members(self.members))
         self._on_list()
 

@@ -24,13 +24,14 @@ class MemberList(msgspec.Struct, frozen=True):
     partition (:data:`NOBODY` = none). Made by the keeper; everybody else has a copy.
 
     ``valid_from``: jobs planned with this version or a later one can run; since then no member was lost and
-    no partition has changed its owner.
+    no partition has changed its owner. ``dealt``: the version since which no partition has changed its owner.
     """
 
     version: int
     members: tuple[MemberInfo, ...]
     owners: tuple[str, ...]
     valid_from: int = 0
+    dealt: int = 0
 
     @property
     def data_members(self) -> tuple[str, ...]:

@@ -89,6 +89,8 @@ class Membership:
         self.documents: dict[str, Document] = {}
         #: Called with the key of each document that has changed, after the change.
         self.watchers: list[Callable[[str], None]] = []
+        #: Called after each change of the member list that is used here.
+        self.list_watchers: list[Callable[[], None]] = []
         self.joined = False
         self._transport = transport
         self._clock = engine.clock
@@ -377,6 +379,8 @@ class Membership:
             self._early = [each for each in self._early if each[1].list_version > latest.version]
         for peer, message in ready:
             self.member.received(peer, message, None)
+        for watcher in tuple(self.list_watchers):
+            watcher()
         if joined:
             self._on_joined()
 

@@ -182,7 +182,9 @@ def connector_examples(folder: Path) -> list[Example]:
     stored = report([segment.batch for segment in build_segments([numbers], alone, None)], alone)
     return [
         Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": segments}),
-        Example(ShareScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": Share(segments, ())}),
+        Example(
+            ShareScan("m", "t", (0, 1)), [], ROWS, lambda: {STORE: TableStore(), "m": Share(segments, ())}
+        ),
         Example(
             StoreShare("t", "t@1", None, alone),
             [[numbers]],

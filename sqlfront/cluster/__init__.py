@@ -1,0 +1,126 @@
+"""A session's members, if it has several: who runs its jobs, and holds the shares of its tables.
+
+``embedded`` has members in this process, ``processes`` those of a cluster that other sessions may use, too.
+There the catalog and the versions of tables are documents that the cluster's keeper replicates (``relations``
+says what they hold, ``documents`` how they are changed); ``catalog`` is the session's picture of them.
+``service`` is what a member process does for tables beside running jobs, ``caretaker`` sees to it that tables
+outlive lost members. ``addresses`` finds clusters.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
+from sqlfront.config import Config, Launcher
+from sqlfront_connectors.base import Partitioning, Table
+from sqlfront_connectors.memory.share import ShareScan, StoreShare
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.coordinator import Engine, JobConfig
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.members.member import Member
+from sqlfront_engine.members.member_list import MemberList
+from sqlfront_planner.catalog import Catalog, PathTables
+
+if TYPE_CHECKING:
+    from sqlfront.cluster import embedded, processes
+    from sqlfront.session import Session
+else:
+    embedded = lazy_module("sqlfront.cluster.embedded")
+    processes = lazy_module("sqlfront.cluster.processes")
+
+
+class Cluster:
+    """Members, and the one in this process that coordinates the session's jobs.
+
+    Half of what :class:`~sqlfront_connectors.memory.spread.Members` asks; subclasses have the other half.
+    """
+
+    def __init__(self, coordinator: Member, query_memory_limit: int | None) -> None:
+        self.coordinator = coordinator
+        self._query_memory_limit = query_memory_limit
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the member that coordinates, for what needs no other."""
+        return self.coordinator.engine
+
+    @property
+    def member_list(self) -> MemberList:
+        """Who is in the cluster now, and how the partitions are dealt."""
+        return self.coordinator.members
+
+    @property
+    def size(self) -> int:
+        """How many members a query can run on, that of the session included."""
+        return len({*self.member_list.data_members, self.coordinator.name})
+
+    def submit(self, dag: DAG, config: JobConfig) -> LightJob:
+        """Run a DAG on all members; one that only looks up keys, on the owners of these."""
+        if config.required_partitions is None:
+            config = replace(config, required_partitions=_required_partitions(dag))
+        return self.coordinator.submit(dag, config)
+
+    @property
+    def shared(self) -> bool:
+        """Whether other sessions use the same tables."""
+        return False
+
+    def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
+        return self.submit(dag, config).batches()
+
+    def catalog(self, path_tables: PathTables) -> Catalog:
+        """The catalog of a session."""
+        return Catalog(path_tables)
+
+    def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
+        """A new memory table, spread over the members."""
+        raise NotImplementedError
+
+    def writing(self, table: Table) -> AbstractContextManager[object]:
+        """While it lasts no other session writes to the table's files; at its end all know of them."""
+        return nullcontext()
+
+    def look_after(self, session: "Callable[[], Session | None]") -> None:
+        """Have the temporary tables of the session looked after, as long as there is one."""
+
+    def await_change(self, seconds: float) -> None:
+        """Wait until something of the cluster has changed, but no longer."""
+
+    def close(self) -> None:
+        """Leave the members, or end them if they are the session's own."""
+        raise NotImplementedError
+
+
+def open_cluster(config: Config) -> Cluster | None:
+    """The members of a new session, None if it is to have but itself.
+
+    Raises OperationalError if there is no such cluster, or its members can't be started.
+    """
+    if config.cluster is not None or config.launcher is Launcher.LOCAL:
+        return processes.Client(config)
+    return embedded.EmbeddedMembers(config) if config.members > 1 else None
+
+
+def _required_partitions(dag: DAG) -> frozenset[int] | None:
+    """The partitions that a DAG reads, if all that it reads on the members are keys of their tables; else
+    None."""
+    found: set[int] = set()
+    for vertex in dag:
+        if isinstance(vertex.processor, StoreShare):
+            return None
+        if vertex.only_on is not None or dag.inbound(vertex):
+            continue
+        scan = vertex.processor
+        partitions = scan.required_partitions() if isinstance(scan, ShareScan) else None
+        if partitions is None:
+            return None
+        found |= partitions
+    return frozenset(found) or None

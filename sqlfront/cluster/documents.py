@@ -1,0 +1,128 @@
+"""The documents of a cluster, as a session changes them: one change at a time, and the session waits."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition, Event
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.members.keeper import Document
+from sqlfront_engine.members.membership import Membership, PutOutcome
+
+#: Seconds that an answer of the keeper may take; it has to hear of every member first, or give it up.
+ANSWER_TIMEOUT: Final = 60.0
+#: Seconds that a writer waits for its turn.
+TURN_TIMEOUT: Final = 60.0
+TURN: Final = "turn:"
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """Somebody writes: the member that does, and a text that no other turn has."""
+
+    holder: str
+    token: str
+
+
+class Documents:
+    """The documents of the cluster that ``membership`` is in."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._changed = Condition()
+        self._changes = 0
+        membership.watchers.append(lambda key: self._note())
+        membership.list_watchers.append(self._note)
+
+    def _note(self) -> None:
+        with self._changed:
+            self._changes += 1
+            self._changed.notify_all()
+
+    def get(self, key: str) -> Document | None:
+        """The document of that key, as far as this process knows."""
+        return self._membership.documents.get(key)
+
+    def keys(self, prefix: str) -> tuple[str, ...]:
+        """The keys that begin so."""
+        return tuple(key for key in tuple(self._membership.documents) if key.startswith(prefix))
+
+    def put(self, key: str, content: bytes | None, expected: int | None) -> bool:
+        """Change a document (None: remove it) if its version is the expected one (0: there is none, None:
+        whatever it is); False if it isn't. On return every member has the change.
+
+        OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been made.
+        """
+        answered = Event()
+        outcome: list[PutOutcome] = []
+
+        def done(answer: PutOutcome) -> None:
+            outcome.append(answer)
+            answered.set()
+
+        self._membership.put(key, content, expected, done)
+        if not answered.wait(ANSWER_TIMEOUT):
+            raise OperationalError(
+                f"the keeper has not answered for {ANSWER_TIMEOUT:g} s; the change may have been made",
+                sqlstate="08007",
+            )
+        if isinstance(outcome[0], OperationalError):
+            raise outcome[0]
+        return outcome[0].stored
+
+    def version(self, key: str) -> int:
+        """The version of a document, 0 = there is none."""
+        document = self.get(key)
+        return 0 if document is None else document.version
+
+    def await_change(self, seconds: float) -> None:
+        """Wait until a document or the member list has changed, but no longer."""
+        self._await_after(self._changes, seconds)
+
+    def _await_after(self, changes: int, seconds: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._changes != changes, seconds)
+
+    def is_present(self, member: str) -> bool:
+        """Whether the member is in the list."""
+        return member in self._membership.member.members
+
+    # ---- turns
+
+    def begin_turn(self, name: str, what: str, token: str) -> None:
+        """Wait until nobody else has the turn of that name, and take it. The turn of a member that has gone
+        is over. OperationalError if another one takes too long with ``what``."""
+        key, mine = f"{TURN}{name}", msgspec.msgpack.encode(Turn(self._membership.name, token))
+        deadline = time.monotonic() + TURN_TIMEOUT
+        while True:
+            before = self._changes
+            current = self.get(key)
+            if current is None or not self.is_present(turn_of(current).holder):
+                if self.put(key, mine, 0 if current is None else current.version):
+                    return
+                continue
+            if not self._await_after(before, deadline - time.monotonic()):
+                raise OperationalError(
+                    f"{turn_of(current).holder} has been writing to {what} for more than {TURN_TIMEOUT:g} s",
+                    sqlstate="55P03",
+                )
+
+    def end_turn(self, name: str) -> None:
+        """Give the turn back."""
+        self.put(f"{TURN}{name}", None, None)
+
+    @contextmanager
+    def turn(self, name: str, what: str, token: str) -> Iterator[None]:
+        """Have the turn for as long as it lasts."""
+        self.begin_turn(name, what, token)
+        try:
+            yield
+        finally:
+            self.end_turn(name)
+
+
+def turn_of(document: Document) -> Turn:
+    """What a turn's document says."""
+    return msgspec.msgpack.decode(document.content, type=Turn)

@@ -1,0 +1,60 @@
+"""Members in this process: ``connect(members=3)``."""
+
+import itertools
+
+import pyarrow as pa
+
+from sqlfront.cluster import Cluster
+from sqlfront.config import Config
+from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_connectors.memory.store import TableStore
+from sqlfront_engine.launchers.embedded import EmbeddedCluster
+from sqlfront_engine.scheduler import available_cores
+
+
+class EmbeddedMembers(Cluster):
+    """A session's own members in its process; the first one coordinates all jobs."""
+
+    def __init__(self, config: Config) -> None:
+        self._stores: dict[str, TableStore] = {}
+        self._turns = itertools.count(1)
+        cores = available_cores() if config.workers is None else config.workers
+        self._members = EmbeddedCluster(
+            config.members,
+            workers=max(1, cores // config.members),
+            memory_limit=config.memory_limit,
+            resources=self._store,
+        )
+        super().__init__(self._members.coordinator, config.query_memory_limit)
+
+    def _store(self, member: str) -> TableStore:
+        store = self._stores[member] = TableStore(member)
+        return store
+
+    def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
+        """A new memory table, spread over the members."""
+        return SpreadTable(name, schema, partitioning, self)
+
+    def begin_turn(self, table: SpreadTable) -> str:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`: the table's own lock is enough."""
+        return str(next(self._turns))
+
+    def end_turn(self, table: SpreadTable) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        table.adopt(version)
+
+    def dropped(self, table: SpreadTable) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+
+    def release(self, key: str) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        for store in tuple(self._stores.values()):
+            store.free(key)
+
+    def close(self) -> None:
+        """End the members."""
+        self._members.close()

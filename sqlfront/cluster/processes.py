@@ -1,0 +1,177 @@
+"""Members in processes of their own: a session of a cluster that others may use, too."""
+
+import os
+import secrets
+import socket
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront.cluster import Cluster
+from sqlfront.cluster.addresses import find
+from sqlfront.cluster.caretaker import Caretaker
+from sqlfront.cluster.catalog import ClusterCatalog
+from sqlfront.cluster.documents import Documents
+from sqlfront.cluster.relations import TABLE, decode_table, encode_table, partitioning_of, version_of
+from sqlfront.config import Config
+from sqlfront_connectors.base import Partitioning, Table
+from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_engine.launchers.running import MemberOptions, RunningMember
+from sqlfront_planner.catalog import Catalog, PathTables
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+#: What the processes of members need to hold tables: ``module:function``.
+SERVICE: Final = "sqlfront.cluster.service:service"
+
+
+class ProcessMembers(Cluster):
+    """The members of the cluster that ``running`` is in; a session's own client, or a member itself."""
+
+    def __init__(self, running: RunningMember, query_memory_limit: int | None = None) -> None:
+        super().__init__(running.member, query_memory_limit)
+        self._running = running
+        self._tables: weakref.WeakValueDictionary[str, SpreadTable] = weakref.WeakValueDictionary()
+        # The tables that the catalog can ask for; temporary ones of others are not among them.
+        self._named: dict[str, SpreadTable] = {}
+        self._versions: dict[str, int] = {}
+        self._catalog: ClusterCatalog | None = None
+        running.membership.watchers.append(self._hear)
+        self.documents = Documents(running.membership)
+        for key in self.documents.keys(TABLE):
+            self._hear(key)
+
+    def catalog(self, path_tables: PathTables) -> Catalog:
+        """The cluster's catalog."""
+        self._catalog = ClusterCatalog(path_tables, self.documents, self._tables)
+        return self._catalog
+
+    def _hear(self, key: str) -> None:
+        """A document has changed; called on the network's thread, in the order of the changes."""
+        if key.startswith(TABLE):
+            self._hear_table(key.removeprefix(TABLE))
+        if self._catalog is not None:
+            self._catalog.hear(key)
+
+    def _hear_table(self, identity: str) -> None:
+        document = self.documents.get(f"{TABLE}{identity}")
+        if document is None:
+            self._named.pop(identity, None)
+            return
+        found = decode_table(document.content)
+        table = self._tables.get(identity)
+        if table is None:
+            table = SpreadTable(found.name, found.schema, partitioning_of(found), self, identity)
+            self._tables[identity] = table
+        self._named[identity] = table
+        table.reloaded = found.reloaded
+        table.adopt(version_of(found))
+
+    # ---- what spread tables ask
+
+    def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
+        """A new memory table, spread over the members; no name stands for it yet."""
+        table = SpreadTable(name, schema, partitioning, self)
+        self._tables[table.identity] = table
+        content = encode_table(table, table.snapshot().held, self.coordinator.name)
+        self.documents.put(f"{TABLE}{table.identity}", content, 0)
+        return table
+
+    def begin_turn(self, table: SpreadTable) -> str:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        token = self._token()
+        self.documents.begin_turn(table.identity, f"`{table.name}`", token)
+        self._versions[table.identity] = self.documents.version(f"{TABLE}{table.identity}")
+        return token
+
+    def _token(self) -> str:
+        return f"{self.coordinator.name}.{secrets.token_hex(4)}"
+
+    def end_turn(self, table: SpreadTable) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        self._versions.pop(table.identity, None)
+        self.documents.end_turn(table.identity)
+
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        if self.member_list.dealt != version.dealt:
+            raise OperationalError(
+                f"the cluster has changed while `{table.name}` was written; run the statement again",
+                sqlstate="40001",
+            )
+        key = f"{TABLE}{table.identity}"
+        content = encode_table(table, version, self.coordinator.name)
+        if not self.documents.put(key, content, self._versions[table.identity]):
+            raise OperationalError(
+                f"`{table.name}` was dropped or changed by another session meanwhile", sqlstate="40001"
+            )
+        table.adopt(version)
+        self._versions[table.identity] = self.documents.version(key)
+
+    def dropped(self, table: SpreadTable) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        self.documents.put(f"{TABLE}{table.identity}", None, None)
+
+    def release(self, key: str) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`: members free what no document names."""
+
+    # ---- the rest
+
+    def writing(self, table: Table) -> AbstractContextManager[object]:
+        """While it lasts no other session writes to the table's files; at its end all know of them."""
+        assert self._catalog is not None
+        return self._catalog.writing(table, self.coordinator.name)
+
+    def await_change(self, seconds: float) -> None:
+        """Wait until a document or the member list has changed, but no longer."""
+        self.documents.await_change(seconds)
+
+    def close(self) -> None:
+        """Leave the cluster."""
+        self._running.close()
+
+
+class Client(ProcessMembers):
+    """The lite member of a session, and the cluster's processes if they are the session's own."""
+
+    def __init__(self, config: Config) -> None:
+        self._launcher: LocalCluster | None = None
+        self._caretaker: Caretaker | None = None
+        try:
+            super().__init__(self._join(config), config.query_memory_limit)
+        except BaseException:
+            self._end_launcher()
+            raise
+
+    def _join(self, config: Config) -> RunningMember:
+        name = f"client-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        if config.cluster is None:
+            self._launcher = LocalCluster(
+                config.members, workers=config.workers, memory_limit=config.memory_limit, service=SERVICE
+            )
+            return self._launcher.client(name)
+        keeper, secret = find(config.cluster, config.secret)
+        options = MemberOptions(name, keeper, workers=config.workers, memory_limit=config.memory_limit)
+        return RunningMember(options, secret)
+
+    def look_after(self, session: "Callable[[], Session | None]") -> None:
+        """Have the temporary tables of the session looked after."""
+        self._caretaker = caretaker = Caretaker(session, self.documents, everybodys=False)
+        self._running.membership.list_watchers.append(caretaker.wake)
+
+    def close(self) -> None:
+        """Leave the cluster; end it if it is the session's own."""
+        if self._caretaker is not None:
+            self._caretaker.close()
+        super().close()
+        self._end_launcher()
+
+    def _end_launcher(self) -> None:
+        if self._launcher is not None:
+            self._launcher.close()

@@ -1,0 +1,125 @@
+"""What a member's process does for tables beside running jobs: it holds shares as long as anybody may read
+them, and the first of the members looks after tables whose members have gone."""
+
+import logging
+from collections.abc import Mapping
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
+from sqlfront.cluster.documents import TURN, turn_of
+from sqlfront.cluster.relations import TABLE, decode_table
+from sqlfront_connectors.memory.store import STORE, TableStore
+from sqlfront_engine.launchers.running import RunningMember
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront.cluster import caretaker as caretakers
+else:
+    caretakers = lazy_module("sqlfront.cluster.caretaker")
+
+#: Seconds for which a version that was replaced can still be read by queries that were planned with it.
+GRACE: Final = 60.0
+#: Seconds after which a new share is looked at: its writer may have given up already.
+STAGED: Final = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class TableService:
+    """See :class:`~sqlfront_engine.launchers.running.MemberService`.
+
+    A share is kept while its table's document names its version, or its writer has the turn. A version that
+    was published before is kept for :data:`GRACE` seconds more.
+    """
+
+    def __init__(self) -> None:
+        self._store = TableStore(dealt=self._dealt)
+        self._store.on_stage = lambda key: self._later(STAGED)
+        self._running: RunningMember
+        self._caretaker: caretakers.Caretaker | None = None
+        # Guards the following.
+        self._lock = Lock()
+        self._current: dict[str, str | None] = {}
+        self._published: set[str] = set()
+        self._unneeded: dict[str, float] = {}
+
+    @property
+    def resources(self) -> Mapping[str, object]:
+        """The member's shares."""
+        return self._store
+
+    def _dealt(self) -> int:
+        return self._running.member.members.dealt
+
+    def attach(self, running: RunningMember) -> None:
+        """Hold the shares of this member."""
+        self._running = running
+        self._store.member = running.membership.name
+        running.membership.watchers.append(self._hear)
+        running.membership.list_watchers.append(self._hear_list)
+
+    def close(self) -> None:
+        """Stop looking after tables."""
+        if self._caretaker is not None:
+            self._caretaker.close()
+
+    def _hear(self, key: str) -> None:
+        if key.startswith(TABLE):
+            document = self._running.membership.documents.get(key)
+            identity = key.removeprefix(TABLE)
+            with self._lock:
+                if document is None:
+                    self._current.pop(identity, None)
+                else:
+                    version = decode_table(document.content).key
+                    self._current[identity] = version
+                    if version is not None:
+                        self._published.add(version)
+        if key.startswith((TABLE, TURN)):
+            self.sweep()
+
+    def _hear_list(self) -> None:
+        self.sweep()
+        members = self._running.member.members.data_members
+        if members and members[0] == self._running.membership.name and self._current:
+            if self._caretaker is None:
+                self._caretaker = caretakers.of_cluster(self._running)
+            self._caretaker.wake()
+
+    def sweep(self) -> None:
+        """Free the shares that nobody needs any more."""
+        now = self._running.engine.clock.now()
+        waiting = False
+        with self._lock:
+            keys = [key for key in self._store if key != STORE]
+            self._published.intersection_update([*keys, *filter(None, self._current.values())])
+            for key in keys:
+                if self._is_needed(key):
+                    self._unneeded.pop(key, None)
+                elif key not in self._published or now - self._unneeded.setdefault(key, now) >= GRACE:
+                    self._unneeded.pop(key, None)
+                    self._store.free(key)
+                else:
+                    waiting = True
+        if waiting:
+            self._later(GRACE)
+
+    def _is_needed(self, key: str) -> bool:
+        identity, _, made = key.rpartition("@")
+        if self._current.get(identity) == key:
+            return True
+        turn = self._running.membership.documents.get(f"{TURN}{identity}")
+        if turn is None:
+            return False
+        writer = turn_of(turn)
+        return writer.token == made.rpartition(".")[0] and writer.holder in self._running.member.members
+
+    def _later(self, seconds: float) -> None:
+        clock = self._running.engine.clock
+        clock.call_at(clock.now() + seconds, self.sweep)
+
+
+def service() -> TableService:
+    """The service of a new member."""
+    return TableService()
