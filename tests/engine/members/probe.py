@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from sqlfront_engine import arrays
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.exchange import RemoteInput, RemoteOutput
 from sqlfront_engine.execution import Execution
@@ -41,7 +42,6 @@ TRANSIENT = (
     RemoteInput,
     RemoteOutput,
 )
-_REPORT = pa.schema([("report", pa.string())])
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ class Probe(Processor, frozen=True):
 
     def run(self, context: ProcessorContext) -> Steps:
         text = msgspec.json.encode(report(_member_here(), objects=self.objects)).decode()
-        yield pa.RecordBatch.from_pylist([{"report": text}], _REPORT)
+        yield pa.RecordBatch.from_arrays([arrays.from_values([text], pa.string())], names=["report"])
 
 
 @cache

@@ -1,5 +1,5 @@
 """A slow consumer bounds what is under way to it: per edge the receive windows, the queues, and one batch
-per sender.
+per sender. A quick one waits for no tick of the clock.
 
 In the simulation this is looked at after every event. On real processes everything is driven: the reader
 takes a batch when all senders wait for it.
@@ -16,13 +16,14 @@ from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.exchange import ReceiverStatistics, SenderStatistics
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.members.member import MemberStatistics
+from sqlfront_engine.members.member import Member, MemberStatistics
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.registry import register_processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.queues import NOTHING, QUEUE_BYTES
 from tests.engine.members.cluster import Cluster, Endless
+from tests.engine.members.exchanges import exchange, total
 from tests.engine.members.probe import Report, ask, report, resident
 
 register_processor("tests.engine.members.test_back_pressure:Large")
@@ -183,3 +184,19 @@ def test_large_batches_wait_where_they_are_made() -> None:
     assert most["stream"] > config.receive_window, "the bound is reached, so this has measured something"
     # What is under way to a member and in it, at most: two streams of each edge at each end, its queues.
     assert most["resident"] <= 4 * (most["stream"] + 3 * batch) + 5 * QUEUE_BYTES
+
+
+# ---- no waiting for ticks
+
+PRELOAD = ("tests.engine.members.exchanges", "tests.engine.members.without_ticks")
+
+
+@pytest.mark.parametrize(
+    ("rows", "window"), [(5_000_000 // 72, EdgeConfig().receive_window), (400_000, 256 << 10)]
+)
+def test_an_exchange_waits_for_no_tick(rows: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """5 MB, and a dozen windows on each stream: it ends though no flow-control period ever does."""
+    monkeypatch.setattr(Member, "_adapt", lambda self: None)
+    with LocalCluster(3, workers=1, preload=PRELOAD) as cluster, cluster.client() as client:
+        job = client.member.submit(exchange(rows, EdgeConfig(receive_window=window)))
+        assert total(job) == (3 * rows, 3 * rows * (rows - 1) // 2)
