@@ -16,11 +16,13 @@
 
 import itertools
 import os
+import time
 import weakref
 from collections.abc import Callable, Mapping
 from threading import RLock
 from types import TracebackType
 from typing import Final, Self
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -28,12 +30,13 @@ from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, ExecutionPlan, Member, plan_execution
-from sqlfront_engine.job_statistics import JobStatistics, JobStatus
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
 from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.processors.held_rows import HeldBatches
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.scheduler import (
     Clock,
     CooperativeWorkers,
@@ -50,14 +53,6 @@ from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 MEMORY_SHARE: Final = 0.6
 
 
-class QueryRun(msgspec.Struct, frozen=True):
-    """What the jobs of one query share: the memory that they may hold together, and the moment (by the
-    engine's clock) from which their timeout counts. Made by :meth:`Engine.begin_query`."""
-
-    budget: MemoryBudget
-    began: float
-
-
 class JobConfig(msgspec.Struct, frozen=True):
     """How to run a job.
 
@@ -66,8 +61,8 @@ class JobConfig(msgspec.Struct, frozen=True):
     thread that reads the result or joins, also non-cooperative processors; one instance per vertex unless
     the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None = as many as
     there are workers (one for inline jobs). ``order_seed``: run an inline job's tasklets in a random order.
-    ``query``: what the job shares with others of its query (``memory_limit`` is the query's then), None = it
-    is the only one.
+    ``query``: the run of the query that the job belongs to (``memory_limit`` and ``description`` are that
+    one's then), None = it is the query's only job. ``description``: what listings show.
 
     In a cluster: ``required_partitions`` are those that the job reads (None = all, and no member is pruned),
     ``required_members`` those that it needs besides, ``statistics`` whether the other members report their
@@ -86,6 +81,7 @@ class JobConfig(msgspec.Struct, frozen=True):
     required_members: tuple[str, ...] = ()
     statistics: bool = False
     query: QueryRun | None = None
+    description: str = ""
 
 
 DEFAULT_CONFIG: Final = JobConfig()
@@ -124,8 +120,11 @@ class Engine:
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self.memory = MemoryBudget("the member", limit, process_memory)
         self._numbers = itertools.count(1)
+        self._epoch = time.time() - self.clock.now()
         self._submitted = 0
         self._running: dict[int, Execution] = {}
+        # Queries of several jobs, since between two of them none runs.
+        self._queries: WeakValueDictionary[int, QueryRun] = WeakValueDictionary()
         self._closed = False
         # So that no job is handed to workers that are being ended; reentrant for finalizers.
         self._threads_lock = RLock()
@@ -140,16 +139,28 @@ class Engine:
         self._workers.start()
         self._workers.call(function)
 
-    def begin_query(self, memory_limit: int | None = None) -> QueryRun:
-        """What several jobs of one query are to share; its time begins now. ``memory_limit``: bytes, None =
-        the member's limit."""
+    def number_from(self, first: int) -> None:
+        """Count queries and jobs from ``first`` on: on each member of a cluster from another number."""
+        self._numbers = itertools.count(first)
+
+    def next_number(self) -> int:
+        """The id of a new job."""
+        return next(self._numbers)
+
+    def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
+        """The run of a query of one or several jobs; its time begins now. ``memory_limit``: bytes, None =
+        the member's limit. ``text``: what listings show."""
+        return self._query(self.next_number(), memory_limit, text)
+
+    def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
         limit = self.memory.limit if memory_limit is None else memory_limit
-        return QueryRun(MemoryBudget("the query", limit, self.memory), self.clock.now())
+        budget = MemoryBudget("the query", limit, self.memory)
+        return QueryRun(number, budget, self.clock.now(), text, self._running)
 
     def run(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
         read."""
-        execution = self.execution(next(self._numbers), config)
+        execution = self.execution(self.next_number(), config)
         self.start(execution, self.plan(dag, execution, config), config)
         return LightJob(execution)
 
@@ -163,6 +174,7 @@ class Engine:
         failed with, and OperationalError if there is no memory for the rows.
         """
         assert config.query is not None
+        self._queries[config.query.id] = config.query
         account = OperatorAccount(config.query.budget, name)
         batches = []
         try:
@@ -182,8 +194,8 @@ class Engine:
     def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> Execution:
         """A run under the engine's memory budget that has neither a plan nor begun."""
         self._check_open()
-        query = config.query or self.begin_query(config.memory_limit)
-        return Execution(number, query.budget, self.clock, config.timeout, member, query.began)
+        query = config.query or self._query(number, config.memory_limit, config.description)
+        return Execution(number, query, self.clock, config.timeout, member)
 
     def plan(
         self, dag: DAG, execution: Execution, config: JobConfig, member: Member | None = None
@@ -194,7 +206,7 @@ class Engine:
             default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
             listener=execution,
             reader=execution,
-            budget=execution.budget,
+            budget=execution.query.budget,
             settings=config.settings,
             resources=config.resources,
             partition_count=config.partition_count,
@@ -230,9 +242,42 @@ class Engine:
         if self._closed:
             raise InterfaceError("the engine is closed")
 
+    # ---- looking, and the end
+
+    def executions(self) -> tuple[Execution, ...]:
+        """The runs that have not ended, those for other members included."""
+        return tuple(self._running.values())
+
+    def jobs(self) -> tuple[JobSummary, ...]:
+        """The queries whose jobs run here, on an engine without other members."""
+        return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
+
+    def summary(self, execution: Execution, coordinator: str, participants: tuple[str, ...]) -> JobSummary:
+        """A run's line in a listing."""
+        query, now = execution.query, self.clock.now()
+        started = self._epoch + query.began
+        return JobSummary(
+            query.id,
+            coordinator,
+            execution.status,
+            started,
+            now - query.began,
+            participants,
+            query.description,
+        )
+
+    def cancel(self, query: int, by: str = "") -> bool:
+        """Cancel the query of that id which runs here; False if there is none. ``by``: see
+        :meth:`~sqlfront_engine.query_run.QueryRun.cancel`."""
+        runs = [execution.query for execution in self.executions() if execution.query.id == query]
+        found = runs[0] if runs else self._queries.get(query)
+        if found is not None:
+            found.cancel(by)
+        return found is not None
+
     def statistics(self) -> EngineStatistics:
         """Threads, memory and jobs now."""
-        running = tuple(execution.statistics() for execution in tuple(self._running.values()))
+        running = tuple(execution.statistics() for execution in self.executions())
         return EngineStatistics(
             self._workers.count, self._workers.threads, self.memory.statistics(), self._submitted, running
         )
@@ -243,7 +288,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
-        for execution in tuple(self._running.values()):
+        for execution in self.executions():
             execution.stop(JobStatus.CANCELLED)
         self._workers.close()
         self._dedicated.close()

@@ -10,8 +10,8 @@ import pyarrow as pa
 from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
 from sqlfront_engine.execution_plan import ExecutionPlan
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
-from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.placement import EMBEDDED
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
 from sqlfront_engine.tasklet import Tasklet
@@ -34,23 +34,21 @@ class Execution:
     def __init__(
         self,
         number: int,
-        budget: MemoryBudget,
+        query: QueryRun,
         clock: Clock,
         timeout: float | None,
         member: str = EMBEDDED,
-        began: float | None = None,
     ) -> None:
-        """``timeout``: seconds after ``began``, a time of the clock (None = now)."""
+        """``timeout``: seconds after the query began."""
         self.id = number
+        self.query = query
         self.member = member
-        self.budget = budget
         self.status = JobStatus.RUNNING
         self.error: Error | None = None
         self._clock = clock
         self._timeout = timeout
-        self._started = clock.now() if began is None else began
         self._elapsed: float | None = None
-        self._deadline = None if timeout is None else self._started + timeout
+        self._deadline = None if timeout is None else query.began + timeout
         self._forget_deadline: Callable[[], None] | None = None
         self._on_end: Callable[[Execution], None]
         #: Called once when the job is being stopped, for whatever reason.
@@ -123,6 +121,11 @@ class Execution:
         self._remaining += len(plan.tasklets)
 
     def _started_all(self) -> None:
+        if self.query.cancelled:
+            self.stop(JobStatus.CANCELLED)
+        if self._stopping:  # perhaps since before there were tasklets to stop
+            self._stop_all()
+            self._sweep()
         self._count_down()
 
     def _watch_deadline(self) -> None:
@@ -166,7 +169,7 @@ class Execution:
             if self._remaining or self._has_ended or (self._held and not self._stopping):
                 return
             self._has_ended = True
-            self._elapsed = self._clock.now() - self._started
+            self._elapsed = self._clock.now() - self.query.began
             if self.error is not None:
                 self.status = JobStatus.FAILED
             else:
@@ -263,7 +266,7 @@ class Execution:
         if self.error is not None:
             raise self.error
         if self._stopped_as is not None:
-            raise _stopped_error(self._stopped_as, self._timeout)
+            raise _stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
 
     def _await_end(self, timeout: float | None) -> bool:
         """Wait for the last tasklet on its thread; False after ``timeout`` seconds."""
@@ -378,8 +381,8 @@ class Execution:
     def statistics(self) -> JobStatistics:
         """What the job has done so far."""
         tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)
-        elapsed = self._clock.now() - self._started if self._elapsed is None else self._elapsed
-        return JobStatistics(self.id, self.status, elapsed, self.budget.statistics(), tasklets)
+        elapsed = self._clock.now() - self.query.began if self._elapsed is None else self._elapsed
+        return JobStatistics(self.id, self.status, elapsed, self.query.budget.statistics(), tasklets)
 
 
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
@@ -397,7 +400,8 @@ def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
     return error
 
 
-def _stopped_error(status: JobStatus, timeout: float | None) -> OperationalError:
+def _stopped_error(status: JobStatus, timeout: float | None, by: str) -> OperationalError:
     if status is JobStatus.TIMED_OUT:
         return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
-    return OperationalError("the query was cancelled", condition="OPERATION_CANCELED", sqlstate="HY008")
+    text = "the query was cancelled" + (f" by {by}" if by else "")
+    return OperationalError(text, condition="OPERATION_CANCELED", sqlstate="HY008")

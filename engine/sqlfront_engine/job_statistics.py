@@ -1,4 +1,5 @@
-"""What a job tells about itself: its status, and the counters of its tasklets, vertices and memory."""
+"""What a job tells about itself: its status, and the counters of its tasklets, vertices and memory; and a
+query's line in a listing."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -23,6 +24,19 @@ class JobStatus(Enum):
     """The user stopped it, or dropped it with its result half read."""
     TIMED_OUT = "timed out"
     """It ran for longer than it was given."""
+
+
+class JobSummary(msgspec.Struct, frozen=True):
+    """A query whose job runs, as its coordinator sees it: the query's id, when it ``started`` (seconds since
+    the epoch) and for how many ``seconds`` it has run, the members that take part, and what it says."""
+
+    id: int
+    coordinator: str
+    status: JobStatus
+    started: float
+    seconds: float
+    participants: tuple[str, ...]
+    description: str = ""
 
 
 class VertexStatistics(msgspec.Struct, frozen=True):

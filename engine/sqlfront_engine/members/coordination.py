@@ -1,13 +1,12 @@
 """A light job as its coordinator sees it: who takes part, who has answered, and what is told to whom."""
 
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.members.messages import Completed, Init, JobSummary, Terminate
+from sqlfront_engine.members.messages import Completed, Init, Terminate
 from sqlfront_engine.members.participation import member_lost
 from sqlfront_engine.network.transport import Peer
 from sqlfront_engine.tasklet import TaskletStatistics
@@ -29,8 +28,6 @@ class Coordination:
         self.participants = (coordinator, *others)
         #: Counters of the other members' tasklets, if they were asked for.
         self.tasklets: list[tuple[str, TaskletStatistics]] = []
-        self._coordinator = coordinator
-        self._started = time.time()
         self._peers = peers
         self._call = call
         self._lock = threading.Lock()
@@ -95,8 +92,3 @@ class Coordination:
             peer = self._peers.get(name)
             if peer is not None:
                 peer.send(Terminate(self.execution.id))
-
-    def summary(self) -> JobSummary:
-        """The job in a listing."""
-        execution = self.execution
-        return JobSummary(execution.id, self._coordinator, execution.status, self._started, self.participants)

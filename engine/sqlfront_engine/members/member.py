@@ -18,7 +18,6 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from random import Random
 from threading import Lock
 from typing import Final
 
@@ -32,26 +31,28 @@ from sqlfront_engine.errors import Error, InterfaceError, InternalError, Operati
 from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD, ReceiverStatistics, SenderStatistics
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import Member as Here
-from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.job_statistics import JobStatus, JobSummary
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.coordination import Coordination
+from sqlfront_engine.members.listing import LISTING_TIMEOUT, JobListing, Listings
 from sqlfront_engine.members.member_list import MemberList
 from sqlfront_engine.members.messages import (
     Acknowledge,
-    CancelJob,
+    CancelQuery,
     CheckJobs,
     Completed,
     Data,
     Init,
     InputClosed,
-    JobSummary,
+    JobList,
+    ListJobs,
     Terminate,
     UnknownJobs,
 )
 from sqlfront_engine.members.participation import Early, Participation
 from sqlfront_engine.members.wire import JobWire
 from sqlfront_engine.network.transport import Body, Peer, Transport
-from sqlfront_engine.placement import Placement, demands_of, place, vertex_members
+from sqlfront_engine.placement import EMBEDDED, Placement, demands_of, place, vertex_members
 from sqlfront_engine.processor import NO_RESOURCES
 
 #: Seconds between two looks at the jobs here.
@@ -60,7 +61,7 @@ CHECK_PERIOD: Final = 1.0
 NEVER_INITIALISED: Final = 300.0
 #: Seconds for which the ids of ended jobs are remembered.
 ENDED_MEMORY: Final = 5.0
-#: Job ids are random, so that all members can make them.
+#: All members make job ids, each counting from a random number of so many bits.
 JOB_ID_BITS: Final = 62
 
 logger = logging.getLogger(__name__)
@@ -68,7 +69,8 @@ logger = logging.getLogger(__name__)
 
 class MemberStatistics(msgspec.Struct, frozen=True):
     """A member now: its connections, the jobs that it takes part in and coordinates, those that sent data
-    before their init, remembered ids, and the ends of the running jobs' streams."""
+    before their init, remembered ids, the ends of the running jobs' streams, and listings of the cluster's
+    queries under way."""
 
     peers: tuple[str, ...]
     participations: int
@@ -77,11 +79,12 @@ class MemberStatistics(msgspec.Struct, frozen=True):
     remembered: int
     senders: tuple[SenderStatistics, ...] = ()
     receivers: tuple[ReceiverStatistics, ...] = ()
+    listings: int = 0
 
     @property
     def idle(self) -> bool:
         """Whether nothing is left of any job."""
-        return not (self.participations or self.coordinations or self.early)
+        return not (self.participations or self.coordinations or self.early or self.listings)
 
 
 class Member:
@@ -110,11 +113,11 @@ class Member:
         self._coordinations: dict[int, Coordination] = {}
         self._early: dict[int, Early] = {}
         self._ended: dict[int, float] = {}
-        # Seeded once: asking the system costs as much as the rest of a small job's coordination.
-        self._random = Random(secrets.token_bytes(32))
         # Ids whose init is being worked on.
         self._reserved: set[int] = set()
         self._checking = self._adapting = False
+        self._listings = Listings(self, self._clock)
+        engine.number_from(secrets.randbits(JOB_ID_BITS))
         transport.start(self)
 
     # ---- coordinating
@@ -125,7 +128,7 @@ class Member:
 
         OperationalError if no member is left, or one that the DAG names isn't there.
         """
-        return self.coordinate(self._random.getrandbits(JOB_ID_BITS), dag, config)
+        return self.coordinate(self.engine.next_number(), dag, config)
 
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """The same for a job whose id, unique in the cluster, was chosen before."""
@@ -178,18 +181,40 @@ class Member:
         if coordination is not None and coordination.over and number not in self._participations:
             del self._coordinations[number]
 
-    def cancel(self, number: int) -> bool:
-        """Cancel a job that is coordinated here; False if there is none of that id."""
-        coordination = self._coordinations.get(number)
-        if coordination is not None:
-            coordination.execution.stop(JobStatus.CANCELLED)
-        return coordination is not None
+    # ---- the queries of all members
 
     def jobs(self) -> tuple[JobSummary, ...]:
-        """The light jobs that are coordinated here and run."""
+        """The queries that were submitted here and run, on several members or on this one alone."""
+        executions = self.engine.executions()
         with self._lock:
-            running = tuple(self._coordinations.values())
-        return tuple(job.summary() for job in running if job.execution.status is JobStatus.RUNNING)
+            coordinated = {number: each.participants for number, each in self._coordinations.items()}
+        return tuple(
+            self.engine.summary(execution, self.name, coordinated.get(execution.id, (self.name,)))
+            for execution in executions
+            if execution.id in coordinated or execution.member == EMBEDDED
+        )
+
+    def list_jobs(self, done: Callable[[JobListing], None], timeout: float = LISTING_TIMEOUT) -> None:
+        """Ask all members for their queries. ``done`` is called once, on any thread and within ``timeout``
+        seconds, with these and the names of those that have not answered by then."""
+        self._listings.begin(done, timeout)
+
+    def cancel(self, query: int, coordinator: str, by: str = "") -> None:
+        """Have a query cancelled that is coordinated here or on another member; without effect if it has
+        ended. ``by``: see :meth:`~sqlfront_engine.query_run.QueryRun.cancel`."""
+        if coordinator == self.name:
+            self.engine.cancel(query, by)
+            return
+        peer = self.peers.get(coordinator)
+        for each in tuple(self.peers.values()) if peer is None else (peer,):
+            each.send(CancelQuery(query, coordinator, by))
+
+    def _cancel(self, message: CancelQuery) -> None:
+        peer = self.peers.get(message.coordinator)
+        if message.coordinator == self.name:
+            self.engine.cancel(message.query, message.by)
+        elif peer is not None:
+            peer.send(message)
 
     # ---- taking part
 
@@ -328,6 +353,7 @@ class Member:
                 self._forget_coordination(number)
         for participation in participations:
             participation.lost(peer.name)
+        self._listings.lost(peer.name)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """A message of a peer; see :mod:`sqlfront_engine.members.messages`."""
@@ -350,8 +376,12 @@ class Member:
                     peer.send(UnknownJobs(unknown))
             case UnknownJobs():
                 self._stop_unknown(peer.name, message.jobs)
-            case CancelJob():
-                self.cancel(message.job)
+            case ListJobs():
+                self._listings.asked(peer, message)
+            case JobList():
+                self._listings.answered(peer.name, message)
+            case CancelQuery():
+                self._cancel(message)
             case _:
                 logger.warning("%s sent %s, which nobody takes", peer.name, type(message).__name__)
 
@@ -428,6 +458,7 @@ class Member:
             *counts,
             tuple(chain.from_iterable(senders for senders, _ in streams)),
             tuple(chain.from_iterable(receivers for _, receivers in streams)),
+            len(self._listings),
         )
 
     def abandon(self, error: Error) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.codec import ErrorData
-from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.job_statistics import JobStatus, JobSummary
 from sqlfront_engine.placement import Placement
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.tasklet import TaskletStatistics
@@ -95,33 +95,28 @@ class UnknownJobs(Message, frozen=True):
 
 
 class ListJobs(Message, frozen=True):
-    """Which light jobs do you coordinate? ``request`` comes back with the answer."""
+    """Which queries do you coordinate? ``request`` comes back with the answer. ``for_clients``: and which do
+    the other clients that you are connected with?"""
 
     request: int
-
-
-class JobSummary(msgspec.Struct, frozen=True):
-    """A light job as its coordinator sees it; ``started`` in seconds since the epoch."""
-
-    id: int
-    coordinator: str
-    status: JobStatus
-    started: float
-    participants: tuple[str, ...]
-    description: str = ""
+    for_clients: bool = False
 
 
 class JobList(Message, frozen=True):
-    """The answer to :class:`ListJobs`."""
+    """The answer to :class:`ListJobs`; ``silent``: those clients didn't answer in time."""
 
     request: int
     jobs: tuple[JobSummary, ...]
+    silent: tuple[str, ...] = ()
 
 
-class CancelJob(Message, frozen=True):
-    """Cancel a job that you coordinate; without effect if there is none."""
+class CancelQuery(Message, frozen=True):
+    """Cancel a query that ``coordinator`` coordinates, or hand this on to it; without effect if there is
+    none. ``by``: what cancels it, for the error's text."""
 
-    job: int
+    query: int
+    coordinator: str
+    by: str = ""
 
 
 #: The messages of this module.
@@ -136,5 +131,5 @@ JOB_MESSAGES: Final = (
     UnknownJobs,
     ListJobs,
     JobList,
-    CancelJob,
+    CancelQuery,
 )

@@ -1,0 +1,62 @@
+"""A query while it runs: what its jobs share, and the one way to cancel them all."""
+
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.memory import MemoryBudget
+
+#: Characters of a query's text that listings show.
+DESCRIPTION_LENGTH: Final = 400
+
+
+class Job(Protocol):
+    """A job that runs."""
+
+    @property
+    def query(self) -> "QueryRun":
+        """The query that it belongs to."""
+
+    def stop(self, status: JobStatus) -> None:
+        """End it; ``status`` says why."""
+
+
+class QueryRun:
+    """What the jobs of one query share, which run one after the other: an ``id`` that is unique in the
+    cluster, the memory that they may hold together, the moment ``began`` (seconds of the engine's clock)
+    from which their timeout counts, and what it says. Made by
+    :meth:`~sqlfront_engine.coordinator.Engine.begin_query`.
+
+    ``running`` holds all jobs that run on this member.
+    """
+
+    __slots__ = ("__weakref__", "_running", "_text", "began", "budget", "cancelled", "cancelled_by", "id")
+
+    def __init__(
+        self, number: int, budget: MemoryBudget, began: float, text: str, running: Mapping[int, Job]
+    ) -> None:
+        self.id = number
+        self.budget = budget
+        self.began = began
+        #: Whether its jobs, those to come included, are to stop.
+        self.cancelled = False
+        #: What has cancelled it, for the error's text; "" = whoever runs it.
+        self.cancelled_by = ""
+        self._text = text
+        self._running = running
+
+    @property
+    def description(self) -> str:
+        """Its text, cut to :data:`DESCRIPTION_LENGTH` characters."""
+        text = self._text.strip()
+        return text if len(text) <= DESCRIPTION_LENGTH else f"{text[: DESCRIPTION_LENGTH - 1]}…"
+
+    def cancel(self, by: str = "") -> None:
+        """Stop the job that runs now and those to come; ``by`` is for the error that they end with. Any
+        thread may call this. Without effect once the last job has ended."""
+        self.cancelled_by = by
+        # Invariant: whoever starts a job looks at this when it can be stopped, so none is overlooked.
+        self.cancelled = True
+        for job in tuple(self._running.values()):
+            if job.query is self:
+                job.stop(JobStatus.CANCELLED)
