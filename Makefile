@@ -83,7 +83,8 @@ soak: $(DEV_READY)  ## Ten thousand seeds of random jobs and faults on simulated
 	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
 
 cluster: $(DEV_READY)  ## All tests of members in processes of their own
-	$(BIN)/pytest -q -m "cluster or not cluster" tests/engine/launchers tests/sqlfront/test_cluster_command.py $(ARGS)
+	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
+		tests/sqlfront/test_cluster_command.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

@@ -236,11 +236,12 @@ class RemoteInput:
         """Once per flow-control period: follow the rate of consumption half-way, and tell the limit if it
         has changed.
 
-        A sender that is slow (nothing waits here) doesn't shrink the window.
+        A sender that is slow (nothing waits here) doesn't shrink the window. The first look at a stream only
+        notes: one that ends within a period costs no acknowledgement.
         """
         if self._finished or self._abandoned:
             return
-        consumed = self._consumed
+        consumed, first = self._consumed, self._adapted is None
         if self._adapted is not None and now > self._adapted:
             rate = (consumed - self._acknowledged) * FLOW_CONTROL_PERIOD / (now - self._adapted)
             missing = self._multiplier * ceil(rate) - self._window
@@ -248,7 +249,7 @@ class RemoteInput:
                 self._window += trunc(missing / 2)
                 self._widest = max(self._widest, self._window)
         self._acknowledged, self._adapted = consumed, now
-        if consumed + self._window > self._told:
+        if consumed + self._window > self._told and not first:
             self._late += 1
             self._tell()
 

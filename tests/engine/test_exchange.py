@@ -133,6 +133,7 @@ def test_both_ends_count_bytes_and_acknowledgements() -> None:
     arrive(remote, 100, 8)
     take(remote, 6)
     remote.adapt(0.0)
+    remote.adapt(0.0)
     assert remote.statistics() == ReceiverStatistics(STREAM, 800, 600, 200, 800, 1000, 1000, 2, 1)
 
     output, _ = sender(250)
@@ -140,6 +141,16 @@ def test_both_ends_count_bytes_and_acknowledgements() -> None:
     output.allow(400)
     output.allow(300)
     assert output.statistics() == SenderStatistics(STREAM, 100, 400, 2)
+
+
+def test_the_first_tick_of_a_stream_tells_nothing() -> None:
+    remote, notes = receiver(1000)
+    arrive(remote, 100)
+    take(remote)
+    remote.adapt(0.0)
+    assert notes.sent == []
+    remote.adapt(FLOW_CONTROL_PERIOD)
+    assert notes.sent == [1100]
 
 
 def test_nothing_is_told_about_a_stream_that_has_ended() -> None:

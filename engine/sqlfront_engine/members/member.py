@@ -11,7 +11,7 @@ What can cross on the way, and what becomes of it:
   comes later counts as data before init. To a job that ended well no data comes any more, since its end waits
   for the ends of all streams, but perhaps the news that what it sent isn't wanted.
 * A job that begins here after its coordinator has ended it (the terminate overtook the init, or got lost) is
-  found by the checker, which asks the coordinators of the jobs at hand once a second.
+  found by the checker, which once a second asks the coordinators of the jobs that have run for that long.
 """
 
 import logging
@@ -424,7 +424,8 @@ class Member:
                     del self._early[number]
                     self._ended[number] = now
             for number, participation in self._participations.items():
-                if participation.coordinator != self.name:
+                old = now - participation.since >= CHECK_PERIOD
+                if old and participation.coordinator != self.name:
                     by_coordinator.setdefault(participation.coordinator, []).append(number)
         for coordinator, numbers in by_coordinator.items():
             peer = self.peers.get(coordinator)

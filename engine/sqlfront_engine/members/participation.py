@@ -43,6 +43,8 @@ class Participation:
     ) -> None:
         self.execution = execution
         self.coordinator = coordinator
+        #: When it began, by the engine's clock.
+        self.since = engine.clock.now()
         self.inline = config.inline
         self._engine = engine
         self._config = config

@@ -102,14 +102,32 @@ class MessageDecoder:
         return message
 
 
-_encode = msgspec.msgpack.Encoder().encode
+class _Encoder:
+    """Encodes messages, but not the same one twice in a row: one that goes to several peers."""
+
+    __slots__ = ("_encode", "_latest")
+
+    def __init__(self) -> None:
+        self._encode = msgspec.msgpack.Encoder().encode
+        # Replaced as one, since several threads encode.
+        self._latest: tuple[msgspec.Struct | None, bytes] = (None, b"")
+
+    def encode(self, message: msgspec.Struct) -> bytes:
+        latest, encoded = self._latest
+        if latest is not message:
+            encoded = self._encode(message)
+            self._latest = message, encoded
+        return encoded
+
+
+_encode = _Encoder().encode
 
 
 def encode_frame(
     kind: int, message: msgspec.Struct, body: Sequence[Part] = (), limits: Limits | None = None
 ) -> Outgoing:
-    """The frame of a message, ``kind`` being one of :class:`Kind`; the body's parts are referred to, not
-    copied.
+    """The frame of a (frozen) message, ``kind`` being one of :class:`Kind`; the body's parts are referred to,
+    not copied. The same message to several peers is encoded once.
 
     Raises OperationalError if the message or body is above the limits.
     """

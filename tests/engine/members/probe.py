@@ -46,7 +46,8 @@ TRANSIENT = (
 
 class Report(msgspec.Struct, frozen=True):
     """A member's state. ``reserved`` are bytes that operators have charged, ``resident`` those of the process
-    (as the kernel counts them), ``arrow`` those of Arrow's pool; ``objects`` are counted by class."""
+    (as the kernel counts them), ``arrow`` those of Arrow's pool; ``objects`` are counted by class,
+    messages ``sent`` by receiver and kind."""
 
     member: str
     process: int
@@ -58,6 +59,7 @@ class Report(msgspec.Struct, frozen=True):
     descriptors: int
     threads: tuple[str, ...]
     objects: dict[str, int]
+    sent: dict[str, dict[str, int]]
 
 
 class Probe(Processor, frozen=True):
@@ -100,6 +102,10 @@ def report(member: Member, *, objects: bool = False) -> Report:
         len(os.listdir("/proc/self/fd")) - 1,
         tuple(sorted(thread.name for thread in threading.enumerate())),
         {kind.__name__: found[kind.__name__] for kind in TRANSIENT} if objects else {},
+        {
+            peer.name: {kind: traffic.messages for kind, traffic in peer.sent.items()}
+            for peer in member._transport.statistics().peers
+        },
     )
 
 

@@ -327,7 +327,7 @@ def test_an_init_after_the_terminate_is_ended_by_the_checker() -> None:
     deliver(cluster, "m2", *kept[0])
     assert cluster.members["m2"].statistics().participations == 1
 
-    cluster.simulation.pass_time(1.5)
+    cluster.simulation.pass_time(2.2)
     assert cluster.members["m2"].statistics().participations == 0
     cluster.simulation.pass_time(10)
     assert cluster.leftovers() == {}
@@ -401,6 +401,20 @@ def test_the_checker_asks_while_jobs_run_and_is_silent_without() -> None:
     said = len(cluster.said)
     cluster.simulation.pass_time(100)
     assert len(cluster.said) == said
+
+
+def test_a_job_that_ends_within_a_second_is_not_asked_about() -> None:
+    """Though the checker is awake, because of the others."""
+    cluster = Cluster()
+    others = [cluster.submit(endless()) for _ in range(2)]
+    cluster.simulation.pass_time(0.7)
+    job = cluster.submit(endless())
+    cluster.simulation.pass_time(0.9)
+    job.cancel()
+    cluster.simulation.pass_time(0.1)
+
+    asked = {number for _, _, each in cluster.said if isinstance(each, CheckJobs) for number in each.jobs}
+    assert asked == {each.id for each in others}
 
 
 def test_running_jobs_are_listed_and_ended_ones_are_not() -> None:

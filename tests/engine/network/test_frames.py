@@ -20,6 +20,7 @@ from sqlfront_engine.network.frames import (
     Limits,
     MessageDecoder,
     OtherProtocol,
+    _Encoder,
     encode_frame,
 )
 from sqlfront_engine.network.transport import InvalidMessage, Part
@@ -208,3 +209,19 @@ def test_a_hundred_thousand_mutated_frames_are_frames_or_refused():
             frames += 1
             outcomes["refused"] += 1
     assert min(outcomes.values()) > total / 50, outcomes
+
+
+def test_a_message_to_several_peers_is_encoded_once():
+    calls = []
+    encoder = _Encoder()
+    encoder._encode = lambda message: calls.append(message) or bytes([message.number])
+    first, second = Note(1), Note(2)
+
+    assert [encoder.encode(each) for each in (first, first, second, second, first)] == [
+        b"\x01",
+        b"\x01",
+        b"\x02",
+        b"\x02",
+        b"\x01",
+    ]
+    assert calls == [first, second, first]
