@@ -51,7 +51,7 @@ from sqlfront_engine.members.messages import (
 )
 from sqlfront_engine.members.participation import Early, Participation
 from sqlfront_engine.members.wire import JobWire
-from sqlfront_engine.network.transport import Body, Peer, Transport
+from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Transport
 from sqlfront_engine.placement import EMBEDDED, Placement, demands_of, place, vertex_members
 from sqlfront_engine.processor import NO_RESOURCES
 
@@ -303,7 +303,9 @@ class Member:
 
     def _hear(self, peer: Peer, message: Data | InputClosed | Acknowledge, body: Body) -> None:
         """A message about a stream. That nobody takes a stream may be said before its sender's init, too; an
-        acknowledgement can't come before the data."""
+        acknowledgement can't come before the data. InvalidMessage for data that is none."""
+        if isinstance(message, Data) and body is None and not message.last:
+            raise InvalidMessage("a malformed batch: it has no body")
         with self._lock:
             participation = self._participations.get(message.job)
             if (

@@ -6,6 +6,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.codec import BatchDecoder, BatchEncoder
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.exchange import Parcel, Stream
 from sqlfront_engine.members.messages import Acknowledge, Data, InputClosed
 from sqlfront_engine.network.transport import Body, Part, Peer
@@ -59,13 +60,20 @@ class JobWire:
             peer.send(message, body)
 
     def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
-        """The batch of a parcel made by :func:`parcel`."""
+        """The batch of a parcel made by :func:`parcel`. Who sent one that isn't a batch is disconnected, and
+        OperationalError raised."""
         if not isinstance(content, _Encoded):
             return content
         decoder = self._decoders.get(stream)
         if decoder is None:
             decoder = self._decoders[stream] = BatchDecoder()
-        return decoder.decode(content.schema, content.body)
+        try:
+            return decoder.decode(content.schema, content.body)
+        except OperationalError as error:
+            peer = self._peers.get(stream.member)
+            if peer is not None:
+                peer.close(error.message)
+            raise
 
 
 def parcel(message: Data, body: Body) -> Parcel:

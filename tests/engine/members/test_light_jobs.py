@@ -292,7 +292,7 @@ def test_data_after_a_failure_is_recognised_for_five_seconds(seconds: float, ear
     cluster.simulation.pass_time(0.02)
     job.cancel()
     cluster.simulation.pass_time(seconds)
-    deliver(cluster, "m2", "m1", Data(job.id, 0))
+    deliver(cluster, "m2", "m1", Data(job.id, 0, last=True))
 
     assert cluster.members["m2"].statistics().early == early
 
