@@ -11,6 +11,7 @@ from sqlfront.db_types import ColumnDescription, describe
 from sqlfront.python_values import slices, tuples
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
+from sqlfront_engine.query_run import QueryRun
 
 if TYPE_CHECKING:
     import pandas
@@ -27,6 +28,8 @@ class Cursor:
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
+        # The statement that runs or ran last; set before it begins, for cancel().
+        self._query: QueryRun | None = None
         self._result: Result | None = None
         self._rows: Iterator[tuple[object, ...]] = iter(())
         self._closed = False
@@ -66,7 +69,9 @@ class Cursor:
         OperationalError."""
         self._check_open()
         self._finish()
-        self._result = self._connection.session.execute(operation, parameters, timeout=timeout)
+        session = self._connection.session
+        self._query = query = session.begin(operation)
+        self._result = session.execute(operation, parameters, timeout=timeout, query=query)
         self._rows = self._stream(self._result)
         return self
 
@@ -130,9 +135,11 @@ class Cursor:
         return self._rows
 
     def cancel(self) -> None:
-        """Cancel the running statement; may be called from another thread."""
-        if self._result is not None:
-            self._result.close()
+        """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008); may be called
+        from another thread."""
+        query = self._query
+        if query is not None:
+            query.cancel()
 
     def setinputsizes(self, sizes: Sequence[object]) -> None:
         """Nothing (PEP 249 allows that)."""

@@ -90,6 +90,7 @@ def run(
         settings=session.settings,
         memory_limit=session.config.query_memory_limit,
         timeout=timeout if timeout is not None else session.options.timeout,
+        description="a pipeline",
         required_partitions=None if required_partitions is None else frozenset(required_partitions),
     )
     circumstances = Circumstances(

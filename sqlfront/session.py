@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +29,7 @@ from sqlfront_engine.expressions import Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processors.held_rows import HeldBatches
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
@@ -39,11 +41,14 @@ from sqlfront_planner.statement import Query, parse
 if TYPE_CHECKING:
     from sqlfront import cluster as clusters
     from sqlfront import pipeline as pipelines
+    from sqlfront import system_tables
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
+    from sqlfront_engine.members.member import Member
 else:
     clusters = lazy_module("sqlfront.cluster")
     pipelines = lazy_module("sqlfront.pipeline")
+    system_tables = lazy_module("sqlfront.system_tables")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
     tables = lazy_module("sqlfront_connectors.base")
@@ -66,12 +71,13 @@ class Session:
         self.options = Options(self.config)
         own = clusters.open_cluster(self.config) if cluster is None and _has_members(self.config) else None
         self.cluster = cluster or own
-        self.catalog = Catalog(_path_table) if self.cluster is None else self.cluster.catalog(_path_table)
         self._engine = (
             Engine(self.config.workers, memory_limit=self.config.memory_limit)
             if self.cluster is None
             else self.cluster.engine
         )
+        path_table = partial(_path_table, self.runner)
+        self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
@@ -92,6 +98,11 @@ class Session:
     def engine(self) -> Engine:
         """What runs jobs in this process."""
         return self._engine
+
+    @property
+    def runner(self) -> "Engine | Member":
+        """What knows the queries that run: the engine, or the session's member of a cluster."""
+        return self._engine if self.cluster is None else self.cluster.coordinator
 
     @property
     def workers(self) -> int:
@@ -131,10 +142,20 @@ class Session:
             for name in views:
                 self.unregister(name)
 
+    def begin(self, text: str) -> QueryRun:
+        """The run of a statement that is about to begin, for those who want to cancel it."""
+        return self._engine.begin_query(self.config.query_memory_limit, text)
+
     def execute(
-        self, text: str, parameters: Parameters | None = None, *, timeout: float | None = None
+        self,
+        text: str,
+        parameters: Parameters | None = None,
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
     ) -> Result:
-        """Run one statement. ``timeout`` in seconds overrides the session's.
+        """Run one statement. ``timeout`` in seconds overrides the session's; ``query``: what :meth:`begin`
+        gave for it.
 
         Raises the errors of PEP 249; those that point at the text end with its line and a caret. A failed
         statement leaves tables and session as they were.
@@ -144,54 +165,71 @@ class Session:
         try:
             statement = parse(text)
             arguments = Arguments.of(parameters, self.settings.time_zone)
+            query = query or self.begin(text)
             if isinstance(statement, Query):
-                return self._query(statement, arguments, timeout)
+                return self._query(statement, arguments, timeout, query)
             from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
 
-            return commands.run(self, statement, arguments, timeout)
+            return commands.run(self, statement, arguments, timeout, query)
         except Error as error:
             error.locate(text)
             raise
 
-    def _query(self, query: Query, arguments: Arguments, timeout: float | None) -> Result:
+    def _query(
+        self, statement: Query, arguments: Arguments, timeout: float | None, query: QueryRun
+    ) -> Result:
         """Plan and run a query; once more if the cluster has changed in between, before it gave a row."""
         for _ in range(_ATTEMPTS - 1):
             try:
-                return self.run(self.plan(query, arguments), arguments, timeout=timeout)
+                plan = self.plan(statement, arguments)
+                return self.run(plan, arguments, timeout=timeout, query=query)
             except OperationalError as error:
                 if self.cluster is None or error.sqlstate != "40001":
                     raise
             self.cluster.await_change(_CHANGE)
-        return self.run(self.plan(query, arguments), arguments, timeout=timeout)
+        return self.run(self.plan(statement, arguments), arguments, timeout=timeout, query=query)
 
     def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
         """The plan of a query for this session's engine."""
         return plan_query(query, self.catalog, self.bind_settings, arguments, self.target)
 
-    def run(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> Result:
+    def run(
+        self,
+        plan: QueryPlan,
+        arguments: Arguments,
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+    ) -> Result:
         """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an
         error in it is raised here."""
         began = time.perf_counter()
-        job = self.submit(plan, arguments, timeout=timeout)
+        job = self.submit(plan, arguments, timeout=timeout, query=query)
         batches = job.batches()
         first = next(batches, None)
         rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
         statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
         return Result(plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan)
 
-    def submit(self, plan: QueryPlan, arguments: Arguments, *, timeout: float | None = None) -> LightJob:
-        """The light job of a plan, with the arguments bound and its tables' versions pinned. What the query
-        shares is computed first, here, within the same timeout and memory."""
+    def submit(
+        self,
+        plan: QueryPlan,
+        arguments: Arguments,
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+    ) -> LightJob:
+        """The light job of a plan, with the arguments bound and its tables' versions pinned; ``query`` is the
+        run of the statement that it belongs to. What the query shares is computed first, here, within the
+        same timeout and memory."""
         values = RunValues(self.settings)
         config = JobConfig(
             settings=self.settings,
-            memory_limit=self.config.query_memory_limit,
             timeout=timeout if timeout is not None else self.options.timeout,
             inline=plan.inline,
+            query=query or self.begin(""),
         )
         held: dict[str, HeldBatches] = {}
-        if plan.shared:
-            config = replace(config, query=self._engine.begin_query(config.memory_limit))
         for part in plan.shared:
             dag, resources = part.template.bind(arguments.values, values)
             job = replace(config, resources={**resources, **held})
@@ -282,8 +320,10 @@ def _free(engine: "Engine | clusters.Cluster", home: _Home) -> None:
     home.remove()
 
 
-def _path_table(format_name: str, path: str) -> "tables.Table | None":
-    """The table of ``format.`path```; None if no connector has that format."""
+def _path_table(runner: "Engine | Member", format_name: str, path: str) -> "tables.Table | None":
+    """The table of ``format.`path``` or ``sys.name``; None if no connector has that format."""
+    if format_name == "sys":
+        return system_tables.system_table(path, runner)
     if format_name == "memory" or format_name not in registry.formats():
         return None
     return registry.create(format_name, tables.TableDefinition(f"{format_name}.`{path}`", location=path))

@@ -26,7 +26,8 @@ To be read in this order:
   :mod:`.columns` what they share. :mod:`.partitions` is Spark's hash partitioning.
 * **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
   :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another,
-  :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what a job did.
+  :mod:`.memory` counts what operators hold, :mod:`.query_run` is what the jobs of one query share,
+  :mod:`.job_statistics` says what a job did or does.
 * **Several members.** :mod:`.members` (light jobs, their coordinator and participants), :mod:`.codec` (what
   travels), :mod:`.network` (how).
 * **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still, the

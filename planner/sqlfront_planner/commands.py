@@ -1,7 +1,7 @@
 """Statements other than queries: CREATE, DROP, INSERT, CACHE, SHOW, DESCRIBE, SET, EXPLAIN, ...
 
-The grammar is Spark's (``statements.lark``); the queries in such statements are handed to
-:func:`sqlfront_planner.query_parser.parse_query` with their place in the whole text.
+The grammar is Spark's (``statements.lark``), with KILL QUERY besides; the queries in such statements are
+handed to :func:`sqlfront_planner.query_parser.parse_query` with their place in the whole text.
 """
 
 from collections.abc import Callable
@@ -26,6 +26,7 @@ from sqlfront_planner.statements import (
     Explain,
     ExplainMode,
     Insert,
+    KillQuery,
     Query,
     RefreshTable,
     RelationKind,
@@ -40,7 +41,20 @@ from sqlfront_planner.tokens import unescape
 ParseFrom = Callable[[str, int], Statement]
 
 _GRAMMAR_WORDS: Final = frozenset(
-    ("CREATE", "CACHE", "UNCACHE", "DROP", "INSERT", "SHOW", "DESCRIBE", "DESC", "SET", "REFRESH", "USE")
+    (
+        "CREATE",
+        "CACHE",
+        "UNCACHE",
+        "DROP",
+        "INSERT",
+        "SHOW",
+        "DESCRIBE",
+        "DESC",
+        "SET",
+        "REFRESH",
+        "USE",
+        "KILL",
+    )
 )
 _EXPLAIN_MODES: Final = {
     "EXTENDED": ExplainMode.EXTENDED,
@@ -52,8 +66,8 @@ _NOT_BUILT: Final = (
     "CREATE FUNCTION", "CREATE JOB", "CREATE NAMESPACE", "CREATE SCHEMA", "CREATE TEMPORARY FUNCTION",
     "DECLARE", "DESCRIBE CATALOG", "DESCRIBE DATABASE", "DESCRIBE FUNCTION",
     "DESCRIBE NAMESPACE", "DESCRIBE SCHEMA", "DROP DATABASE", "DROP FUNCTION", "DROP NAMESPACE",
-    "DROP SCHEMA", "EXECUTE", "EXPLAIN CODEGEN", "EXPLAIN COST", "EXPLAIN FORMATTED", "GRANT", "KILL",
-    "LIST", "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH FUNCTION", "REPAIR", "RESET", "REVOKE",
+    "DROP SCHEMA", "EXECUTE", "EXPLAIN CODEGEN", "EXPLAIN COST", "EXPLAIN FORMATTED", "GRANT", "LIST",
+    "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH FUNCTION", "REPAIR", "RESET", "REVOKE",
     "ROLLBACK", "SHOW", "START", "TRUNCATE",
 )  # fmt: skip
 
@@ -399,6 +413,13 @@ class _Builder(lark.Transformer[lark.Token, object]):
 
     def refresh_table(self, parts: Parts) -> RefreshTable:
         return RefreshTable(**_named(parts))  # type: ignore[arg-type]
+
+    def kill_query(self, parts: Parts) -> KillQuery:
+        (given,) = parts
+        if isinstance(given, int):
+            return KillQuery(given)
+        name = str(given)
+        return KillQuery("?0" if name == "?" else name[1:])
 
     def use_database(self, parts: Parts) -> UseDatabase:
         return UseDatabase(str(_named(parts)["name"]))

@@ -162,6 +162,13 @@ class RefreshTable(msgspec.Struct, frozen=True):
     name: str
 
 
+class KillQuery(msgspec.Struct, frozen=True):
+    """``KILL QUERY id``; ``id`` is the number, or the name of the parameter that it is (``?0``: the first
+    positional one)."""
+
+    id: int | str
+
+
 class UseDatabase(msgspec.Struct, frozen=True):
     """``USE database``."""
 
@@ -184,5 +191,6 @@ Statement = (
     | DescribeQuery
     | SetOption
     | RefreshTable
+    | KillQuery
     | UseDatabase
 )

@@ -1,15 +1,16 @@
 """Statements that are not queries: what they do to the session, and what rows they give.
 
 ``run`` holds what they share, ``tables`` and ``modification`` those that change tables and views,
-``inspection`` those that show something.
+``inspection`` those that show something, ``killing`` ends other sessions' queries.
 """
 
 import time
 from typing import TYPE_CHECKING, assert_never
 
-from sqlfront.commands import inspection, modification, tables
+from sqlfront.commands import inspection, killing, modification, tables
 from sqlfront.commands.run import Made, Run
 from sqlfront.result import Result, Statistics
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import (
     CacheTable,
@@ -21,6 +22,7 @@ from sqlfront_planner.statement import (
     Drop,
     Explain,
     Insert,
+    KillQuery,
     Query,
     RefreshTable,
     SetOption,
@@ -35,10 +37,12 @@ if TYPE_CHECKING:
     from sqlfront.session import Session
 
 
-def run(session: "Session", statement: Statement, arguments: Arguments, timeout: float | None) -> Result:
+def run(
+    session: "Session", statement: Statement, arguments: Arguments, timeout: float | None, query: QueryRun
+) -> Result:
     """Do what the statement says; the result is empty (no columns) unless the statement gives rows."""
     began = time.perf_counter()
-    made = _dispatch(Run(session, arguments, timeout), statement)
+    made = _dispatch(Run(session, arguments, timeout, query), statement)
     seconds = time.perf_counter() - began
     if isinstance(made, Result):
         return made
@@ -51,7 +55,7 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
     match statement:
         case Query():
             plan = run.session.plan(statement, run.arguments)
-            return run.session.run(plan, run.arguments, timeout=run.timeout)
+            return run.session.run(plan, run.arguments, timeout=run.timeout, query=run.query)
         case Explain():
             return inspection.explain(run, statement)
         case CreateTable():
@@ -78,6 +82,8 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
             return inspection.describe(run.bind(statement.query).schema)
         case SetOption():
             return inspection.set_option(run, statement)
+        case KillQuery():
+            return killing.kill_query(run, statement)
         case RefreshTable():
             return tables.refresh(run, statement)
         case UseDatabase():

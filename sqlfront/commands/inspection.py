@@ -1,12 +1,15 @@
 """Statements that show something: plans, tables, columns, settings."""
 
 import fnmatch
+import time
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.cache import CachedTable
 from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of, rows_batch
+from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import BOOLEAN, STRING, ddl
@@ -36,10 +39,12 @@ def explain(run: Run, statement: Explain) -> Made:
     session = run.session
     plan = session.plan(statement.statement, run.arguments)
     if statement.mode is ExplainMode.ANALYZE:
-        job = session.submit(plan, run.arguments, timeout=run.timeout)
+        began = time.perf_counter()
+        job = run.submit(plan)
         for _ in job.batches():
             pass
-        text = explain_analyzed(plan, job.statistics())
+        elapsed = time.perf_counter() - began
+        text = explain_analyzed(plan, replace(job.statistics(), elapsed=elapsed))
     else:
         text = explain_plan(plan, extended=statement.mode is ExplainMode.EXTENDED)
     return _PLAN, [rows_batch(_PLAN, [(text,)])], None
@@ -47,13 +52,17 @@ def explain(run: Run, statement: Explain) -> Made:
 
 def show_tables(run: Run, statement: ShowTables) -> Made:
     """SHOW TABLES: Spark's three columns."""
-    if statement.database is not None and not is_default((statement.database,)):
-        raise no_database(statement.database)
-    rows = [
-        ("" if entry.temporary else DEFAULT_DATABASE, entry.name.lower(), entry.temporary)
-        for entry in run.session.catalog.entries()
-        if statement.pattern is None or _matches(entry.name, statement.pattern)
-    ]
+    database = statement.database or DEFAULT_DATABASE
+    if database.lower() == SYSTEM:
+        found = [(SYSTEM, name, False) for name in SYSTEM_TABLES]
+    elif is_default((database,)):
+        found = [
+            ("" if entry.temporary else DEFAULT_DATABASE, entry.name.lower(), entry.temporary)
+            for entry in run.session.catalog.entries()
+        ]
+    else:
+        raise no_database(database)
+    rows = [row for row in found if statement.pattern is None or _matches(row[1], statement.pattern)]
     return _TABLES, [rows_batch(_TABLES, sorted(rows))], None
 
 
@@ -64,7 +73,7 @@ def _matches(name: str, pattern: str) -> bool:
 
 def describe_table(run: Run, statement: DescribeTable) -> Made:
     """DESCRIBE TABLE: columns, partition columns, and with EXTENDED what else is known."""
-    entry = run.entry(statement.name)
+    entry = _system_table(run, statement.name) or run.entry(statement.name)
     schema = run.all_rows(statement.name, entry).schema
     rows: list[tuple[str | None, ...]] = [(field.name, ddl(field.type), None) for field in schema]
     origin = origin_of(entry)
@@ -79,6 +88,13 @@ def describe_table(run: Run, statement: DescribeTable) -> Made:
     if statement.extended:
         rows += _details(entry, origin)
     return _DESCRIPTION, [rows_batch(_DESCRIPTION, rows)], None
+
+
+def _system_table(run: Run, name: str) -> TableEntry | None:
+    """The entry of a system table; None if the name isn't that of one."""
+    schema, _, last = name.partition(".")
+    table = run.session.catalog.path_table((schema, last)) if schema.lower() == SYSTEM and last else None
+    return None if table is None else TableEntry(name, table, temporary=True)
 
 
 def _details(entry: Entry, origin: Entry) -> list[tuple[str | None, ...]]:

@@ -14,10 +14,13 @@ from sqlfront_connectors.memory.spread import SpreadTable, place_anew
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.logical import LogicalPlan, Project, Scan
 from sqlfront_planner.lowering import Store
+from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, nodes, shared_rows
 from sqlfront_planner.statement import Query, parse_query
@@ -41,6 +44,7 @@ class Run(msgspec.Struct, frozen=True):
     session: "Session"
     arguments: Arguments
     timeout: float | None
+    query: QueryRun | None = None
 
     def bind(self, query: Query) -> LogicalPlan:
         """The query's logical plan."""
@@ -49,8 +53,11 @@ class Run(msgspec.Struct, frozen=True):
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """The rows of a logical plan, in physical form."""
         session = self.session
-        planned = plan_logical(plan, session.settings, session.target)
-        return session.submit(planned, self.arguments, timeout=self.timeout).batches()
+        return self.submit(plan_logical(plan, session.settings, session.target)).batches()
+
+    def submit(self, plan: QueryPlan) -> LightJob:
+        """The light job of a plan."""
+        return self.session.submit(plan, self.arguments, timeout=self.timeout, query=self.query)
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:
         """A new memory table: spread over the session's members if there are several."""
@@ -68,7 +75,7 @@ class Run(msgspec.Struct, frozen=True):
         with table.next_version(overwrite=overwrite) as version:
             store = Store(table.name, version.processor, version.keys)
             planned = plan_logical(plan, session.settings, session.target, store)
-            return version.publish(session.submit(planned, self.arguments, timeout=self.timeout).batches())
+            return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[object]:
         """While it lasts no other session of the cluster writes to the table's files."""

@@ -15,6 +15,7 @@ from sqlfront_planner.statement import (
     Explain,
     ExplainMode,
     Insert,
+    KillQuery,
     Query,
     RefreshTable,
     RelationKind,
@@ -48,6 +49,9 @@ def failure(sql: str) -> Error:
         ("uncache table if exists t", UncacheTable("t", if_exists=True)),
         ("refresh table t", RefreshTable("t")),
         ("use default", UseDatabase("default")),
+        ("kill query 42", KillQuery(42)),
+        ("KILL QUERY ? -- the first", KillQuery("?0")),
+        ("kill query :id;", KillQuery("id")),
         ("set", SetOption()),
         ("set a.b", SetOption("a.b")),
         ("set a.b = 5 x", SetOption("a.b", "5 x")),
@@ -141,7 +145,7 @@ def test_describe_query() -> None:
     assert isinstance(parse("describe select 1"), DescribeQuery)
 
 
-@pytest.mark.parametrize("sql", ["merge into t using u on true", "kill 5", "show databases"])
+@pytest.mark.parametrize("sql", ["merge into t using u on true", "grant select on t to u", "show databases"])
 def test_what_is_not_built_is_refused_by_name(sql: str) -> None:
     error = failure(sql)
 

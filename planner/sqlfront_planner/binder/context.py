@@ -200,6 +200,7 @@ class StatementContext(msgspec.Struct):
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
     _shared: dict[int, tuple[LogicalPlan, Scan]] = msgspec.field(default_factory=dict)
     _snapshots: "dict[int, tuple[Table, Snapshot]]" = msgspec.field(default_factory=dict)
+    _path_tables: "dict[tuple[str, ...], Table | None]" = msgspec.field(default_factory=dict)
 
     def snapshot(self, table: "Table") -> "Snapshot":
         """The version of the table that this statement reads."""
@@ -207,6 +208,12 @@ class StatementContext(msgspec.Struct):
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
         return entry[1]
+
+    def path_table(self, parts: tuple[str, ...]) -> "Table | None":
+        """See :meth:`~sqlfront_planner.catalog.Catalog.path_table`: one table for all uses of a name."""
+        if parts not in self._path_tables:
+            self._path_tables[parts] = self.catalog.path_table(parts)
+        return self._path_tables[parts]
 
     def shared(self, plan: LogicalPlan, name: str) -> Scan:
         """The rows of the plan, computed once for all that ask for them here."""

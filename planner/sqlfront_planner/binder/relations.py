@@ -9,12 +9,13 @@ from sqlglot import exp
 
 from sqlfront_connectors.base import Table
 from sqlfront_engine import types
+from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Column, Expr, transform
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN, VOID, is_string
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, relation
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.logical import Join, JoinKind, Scan, Values
 from sqlfront_planner.query_parser import parse_query
@@ -112,7 +113,11 @@ def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
     if isinstance(entry, TableEntry):
         context.relations.append(entry.name)
         return _aliased(_scan(queries, entry.table, entry.name, entry.qualifier), node)
-    table = context.catalog.path_table(parts)
+    try:
+        table = context.path_table(parts)
+    except Error as error:
+        error.position = error.position or span(node)
+        raise
     if table is None:
         raise _not_found(queries, parts, node)
     name = f"{parts[0].lower()}.`{parts[1]}`"

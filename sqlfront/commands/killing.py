@@ -1,0 +1,57 @@
+"""KILL QUERY: ending a query that somebody else may have begun."""
+
+from sqlfront.commands.run import NOTHING, Made, Run
+from sqlfront.system_tables import listing
+from sqlfront_engine.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
+from sqlfront_engine.members.member import Member
+from sqlfront_planner.statement import KillQuery
+
+
+def kill_query(run: Run, statement: KillQuery) -> Made:
+    """Cancel a query of any session, wherever it is coordinated; its user gets the error of a cancellation
+    that says who did it.
+
+    ProgrammingError (42704) if there is none of that id, OperationalError if a member that may have it does
+    not answer.
+    """
+    query = _number(run, statement.id)
+    runner = run.session.runner
+    if not isinstance(runner, Member):
+        if not runner.cancel(query, "KILL QUERY"):
+            raise _unknown(query)
+        return NOTHING
+    by = f"KILL QUERY at {runner.name}"
+    if runner.engine.cancel(query, by):
+        return NOTHING
+    found = listing(runner)
+    coordinator = next((job.coordinator for job in found.jobs if job.id == query), None)
+    if coordinator is None:
+        raise _unknown(query, found.silent)
+    runner.cancel(query, coordinator, by)
+    return NOTHING
+
+
+def _number(run: Run, given: int | str) -> int:
+    """The id, if need be from the statement's arguments."""
+    if isinstance(given, int):
+        return given
+    place = run.arguments.place(given)
+    if place is None:
+        shown = "?" if given == "?0" else f":{given}"
+        raise spark_error("UNBOUND_SQL_PARAMETER", f"Found the unbound parameter: {shown}.")
+    value = run.arguments.values[place]
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ProgrammingError(f"KILL QUERY takes the id of a query, not {value!r}", sqlstate="42K08")
+    return value
+
+
+def _unknown(query: int, silent: tuple[str, ...] = ()) -> DatabaseError:
+    if silent:
+        return OperationalError(
+            f"whether there is a query {query} is unknown: no answer from {', '.join(silent)}",
+            sqlstate="08006",
+        )
+    return ProgrammingError(
+        f"there is no query {query}, or it has ended; sys.light_jobs has the ids of those that run",
+        sqlstate="42704",
+    )

@@ -1,0 +1,149 @@
+"""``sys.members``, ``sys.light_jobs``, ``sys.partitions``: what a session's cluster is and does, as tables.
+
+Each statement that names one sees a fresh picture, taken when it is planned; so ``sys.light_jobs`` doesn't
+show the query that reads it. A session without members is a cluster of one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_connectors.arrow import ArrowTable
+from sqlfront_engine.arrays import bitmap, from_values
+from sqlfront_engine.coordinator import Engine
+from sqlfront_engine.errors import spark_error
+from sqlfront_engine.members.listing import JobListing, wait_for_jobs
+from sqlfront_engine.members.member import Member
+from sqlfront_engine.members.member_list import NOBODY, MemberInfo, MemberList, alone
+from sqlfront_engine.placement import EMBEDDED
+from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
+
+#: What stands before their names.
+SYSTEM: Final = "sys"
+#: In ``sys.light_jobs``: the status of all that a member runs which doesn't say what that is.
+NO_ANSWER: Final = "no answer"
+
+MEMBERS: Final = pa.schema(
+    [
+        ("name", STRING),
+        ("address", STRING),
+        ("role", STRING),
+        ("partitions", INT),
+        ("coordinator", BOOLEAN),
+        ("list_version", BIGINT),
+    ]
+)
+LIGHT_JOBS: Final = pa.schema(
+    [
+        ("id", BIGINT),
+        ("coordinator", STRING),
+        ("status", STRING),
+        ("started", TIMESTAMP),
+        ("seconds", DOUBLE),
+        ("participants", pa.list_(STRING)),
+        ("description", STRING),
+    ]
+)
+PARTITIONS: Final = pa.schema([("partition", INT), ("member", STRING)])
+
+Row = tuple[object, ...]
+
+
+def system_table(name: str, runner: Engine | Member) -> ArrowTable:
+    """The table ``sys.name`` as it is now, as ``runner`` sees it. ProgrammingError
+    (TABLE_OR_VIEW_NOT_FOUND) if there is none."""
+    found = SYSTEM_TABLES.get(name.lower())
+    if found is None:
+        known = ", ".join(f"`{SYSTEM}`.`{each}`" for each in SYSTEM_TABLES)
+        raise spark_error(
+            "TABLE_OR_VIEW_NOT_FOUND",
+            f"The table or view `{SYSTEM}`.`{name}` cannot be found. The system tables are {known}.",
+        )
+    schema, rows = found
+    return ArrowTable(f"{SYSTEM}.{name.lower()}", _table(schema, rows(runner)))
+
+
+def listing(runner: Engine | Member) -> JobListing:
+    """The queries that run, on all members. OperationalError if the session was closed meanwhile."""
+    if isinstance(runner, Member):
+        return wait_for_jobs(runner.list_jobs)
+    return JobListing(tuple(sorted(runner.jobs(), key=lambda job: job.started)))
+
+
+# ---- rows
+
+
+def _members(runner: Engine | Member) -> list[Row]:
+    """In the order in which they joined."""
+    here = runner.name if isinstance(runner, Member) else EMBEDDED
+    members = _member_list(runner)
+    owned = Counter(members.owners)
+    return [
+        (each.name, each.address or None, _role(each), owned[each.name], each.name == here, members.version)
+        for each in members.members
+    ]
+
+
+def _role(member: MemberInfo) -> str:
+    return "client" if member.lite else "leaving" if member.leaving else "member"
+
+
+def _member_list(runner: Engine | Member) -> MemberList:
+    return runner.members if isinstance(runner, Member) else alone(EMBEDDED)
+
+
+def _light_jobs(runner: Engine | Member) -> list[Row]:
+    """Oldest first; a row of nulls for each member that doesn't say what it runs."""
+    found = listing(runner)
+    rows: list[Row] = [
+        (
+            job.id,
+            job.coordinator,
+            job.status.value,
+            datetime.fromtimestamp(job.started, UTC),
+            job.seconds,
+            job.participants,
+            job.description,
+        )
+        for job in found.jobs
+    ]
+    return rows + [(None, name, NO_ANSWER, None, None, None, None) for name in found.silent]
+
+
+def _partitions(runner: Engine | Member) -> list[Row]:
+    return [(number, _owner(name)) for number, name in enumerate(_member_list(runner).owners)]
+
+
+def _owner(name: str) -> str | None:
+    return None if name == NOBODY else name
+
+
+#: The columns and rows of each, by name.
+SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[Engine | Member], list[Row]]]]] = {
+    "light_jobs": (LIGHT_JOBS, _light_jobs),
+    "members": (MEMBERS, _members),
+    "partitions": (PARTITIONS, _partitions),
+}
+
+
+# ---- Arrow
+
+
+def _table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
+    columns = [_column([row[place] for row in rows], field.type) for place, field in enumerate(schema)]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
+    if not pa.types.is_list(data_type):
+        return from_values(values, data_type)
+    lists = [value if isinstance(value, tuple) else None for value in values]
+    valid = np.fromiter((value is not None for value in lists), np.bool_, len(lists))
+    ends = np.cumsum([0, *(len(value or ()) for value in lists)], dtype=np.int32)
+    items = from_values([item for value in lists for item in value or ()], data_type.value_type)
+    buffers = [bitmap(valid), pa.py_buffer(ends)]
+    return pa.Array.from_buffers(data_type, len(lists), buffers, children=[items])
