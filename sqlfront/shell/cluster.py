@@ -32,10 +32,13 @@ from sqlfront_engine.launchers.by_hand import FirstMember, join
 from sqlfront_engine.launchers.child import serve
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
+from sqlfront_engine.members.listing import JobListing, wait_for_jobs
 from sqlfront_engine.members.member_list import MemberList
 
 #: Seconds that starting and stopping may take.
 PATIENCE: Final = 60.0
+#: Characters of a query that are shown.
+QUERY_WIDTH: Final = 60
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -145,28 +148,33 @@ def _status(options: argparse.Namespace) -> int:
         print(f"no cluster runs in {directory}")
         return 3
     print(f"cluster at {running.address}, process {running.pid}")
-    for line in describe(_members_of(directory, running)):
+    for line in describe(*_look(directory, running)):
         print(line)
     return 0
 
 
-def describe(members: MemberList) -> list[str]:
-    """A line for each member."""
+def describe(members: MemberList, running: JobListing) -> list[str]:
+    """A line for each member, then one for each query that runs."""
     lines = []
     for each in members.members:
         kind = "client" if each.lite else "leaving" if each.leaving else "member"
         owned = members.owners.count(each.name)
-        lines.append(f"  {each.name}  {kind}  {owned} partitions")
+        silent = "  does not answer" if each.name in running.silent else ""
+        lines.append(f"  {each.name}  {kind}  {owned} partitions{silent}")
+    for job in running.jobs:
+        text = " ".join(job.description.split())[:QUERY_WIDTH]
+        lines.append(f"  query {job.id}  at {job.coordinator}  {job.seconds:.1f} s  {text}")
     return lines
 
 
-def _members_of(directory: Path, running: RunFile) -> MemberList:
+def _look(directory: Path, running: RunFile) -> tuple[MemberList, JobListing]:
+    """The members beside this one, and the queries that run on them."""
     secret = (directory / "secret").read_bytes()
     name = f"status-{os.getpid()}-{secrets.token_hex(2)}"
     with RunningMember(MemberOptions(name, running.address, workers=1), secret) as client:
-        members = client.member.members
+        members, queries = client.member.members, wait_for_jobs(client.member.list_jobs)
     others = tuple(each for each in members.members if each.name != name)
-    return msgspec.structs.replace(members, members=others)
+    return msgspec.structs.replace(members, members=others), queries
 
 
 def _stop(options: argparse.Namespace) -> int:
@@ -214,7 +222,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, function, text in (
         ("start", _start, "start members in the background"),
         ("run", _run, "start members and stay until SIGTERM"),
-        ("status", _status, "list the members"),
+        ("status", _status, "list the members and the queries that run"),
         ("stop", _stop, "end the members"),
     ):
         action = actions.add_parser(name, help=text)

@@ -9,6 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from sqlfront.shell.cluster import describe
+from sqlfront_engine.job_statistics import JobStatus, JobSummary
+from sqlfront_engine.members.listing import JobListing
+from sqlfront_engine.members.member_list import MemberInfo, MemberList
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "sqlfront"]
 
@@ -38,6 +43,22 @@ def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
     assert (stopped.returncode, stopped.stdout) == (0, "the cluster has ended\n")
     assert sqlfront("cluster", "status", *place).returncode == 3
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
+
+
+def test_the_status_shows_members_and_queries() -> None:
+    members = MemberList(
+        7,
+        (MemberInfo("a"), MemberInfo("b", leaving=True), MemberInfo("c", lite=True)),
+        ("a",) * 200 + ("b",) * 71,
+    )
+    query = JobSummary(42, "c", JobStatus.RUNNING, 0.0, 1.26, ("a", "c"), f"select 1,\n  {'x' * 100}")
+
+    assert describe(members, JobListing((query,), ("b",))) == [
+        "  a  member  200 partitions",
+        "  b  leaving  71 partitions  does not answer",
+        "  c  client  0 partitions",
+        f"  query 42  at c  1.3 s  select 1, {'x' * 50}",
+    ]
 
 
 def test_members_are_started_by_hand(tmp_path: Path) -> None:
