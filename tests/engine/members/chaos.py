@@ -18,6 +18,7 @@ from sqlfront_engine.dag import DAG, Edge, EdgeConfig
 from sqlfront_engine.errors import Error, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.members.listing import JobListing
 from sqlfront_engine.members.messages import CheckJobs, Terminate, UnknownJobs
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
@@ -69,6 +70,9 @@ class Chaos:
         # Whether anything was lost or broken, so that data may be left without a job for a while.
         self._disturbed = self._loss > 0
         self._faults = self.random.choice((0.0, 0.0, 0.003, 0.02))
+        # The chance that somebody lists all queries after a submission, and the listings begun, by member.
+        self._looks = self.random.choice((0.0, 0.0, 0.5))
+        self._listings: list[tuple[str, list[JobListing]]] = []
         self.cluster.lost = self._lost
 
     def _lost(self, sender: str, receiver: str, message: msgspec.Struct) -> bool:
@@ -78,6 +82,8 @@ class Chaos:
         """Let it all happen; raises :class:`Bug`."""
         for _ in range(self.random.randint(1, 4)):
             self._submit()
+            if self.random.random() < self._looks:
+                self._list()
             for _ in range(self.random.randint(0, 60)):
                 self._step()
         while self._running:
@@ -99,6 +105,21 @@ class Chaos:
             self.outcome.failed += 1
             return
         self._running.append(_Running(job, coordinator, expected, self.simulation.time))
+
+    def _list(self) -> None:
+        """Somebody lists the queries of all members, and may cancel one of them."""
+        name = self.random.choice(self._alive())
+        found: list[JobListing] = []
+        self._listings.append((name, found))
+        victim = self.random.random()
+
+        def done(listing: JobListing) -> None:
+            found.append(listing)
+            if listing.jobs and victim < 0.3:
+                job = listing.jobs[int(victim / 0.3 * len(listing.jobs))]
+                self.cluster.members[name].cancel(job.id, job.coordinator, "chaos")
+
+        self.cluster.members[name].list_jobs(done)
 
     def _step(self) -> None:
         if not self.simulation.step():
@@ -164,6 +185,9 @@ class Chaos:
     def _check_nothing_is_left(self) -> None:
         self._faults = self._loss = 0.0
         self.simulation.pass_time(30)
+        for name, found in self._listings:
+            if len(found) != 1 and self.simulation.machines[name].alive:
+                raise Bug(f"a listing was answered {len(found)} times")
         early = [name for name in self._alive() if self.cluster.members[name].statistics().early]
         if early and not self._disturbed:
             raise Bug(f"data without a job at {early}")

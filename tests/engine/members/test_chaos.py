@@ -8,6 +8,7 @@ import pytest
 from sqlfront_engine.exchange import Parcel, RemoteInput, RemoteOutput, Stream
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.members.coordination import Coordination
+from sqlfront_engine.members.listing import Listings
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.participation import Participation
 from sqlfront_engine.members.wire import JobWire
@@ -126,6 +127,7 @@ ARRIVED = RemoteInput.arrived
         (RemoteOutput, "allow", nothing),
         (Execution, "_count_down", ended_again_and_again),
         (Coordination, "lost", lost_without_a_release),
+        (Listings, "_finish", nothing),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
