@@ -217,10 +217,26 @@ def test_a_lost_participant_fails_the_job(how: str) -> None:
     assert cluster.leftovers(["m0", "m1"]) == {}
 
 
+def test_a_participant_that_cannot_be_reached_fails_the_job_at_once() -> None:
+    """Also if the coordinator itself exchanges no data with it, and is told before its own part begins."""
+    cluster = Cluster()
+    cluster.simulation.cut("m0", "m1")
+    cluster.simulation.pass_time(1)
+    dag = DAG()
+    numbers, middle = dag.vertex("numbers", Numbers(ROWS), 2), dag.vertex("middle", Forward(), 1)
+    dag.edge(Edge.between(numbers, middle).to_one().distribute_to("m2"))
+    dag.edge(Edge.between(middle, dag.vertex("result", ResultSink())).to_one().distribute_to())
+
+    with pytest.raises(OperationalError, match="member m1 was lost"):
+        cluster.run(dag)
+    assert cluster.leftovers(["m0", "m2"]) == {}
+
+
 def test_a_lost_coordinator_ends_the_job_on_all_participants() -> None:
     cluster = Cluster()
-    cluster.submit(endless())
+    job = cluster.submit(endless())
     cluster.simulation.pass_time(0.02)
+    assert job.status is JobStatus.RUNNING
     cluster.simulation.machines["m0"].kill()
     cluster.simulation.pass_time(10)
 
@@ -278,9 +294,10 @@ def test_data_before_the_init_is_kept_for_it() -> None:
 def test_data_without_an_init_is_dropped_after_five_minutes() -> None:
     cluster = Cluster()
     held_back(cluster, Init, "m2")
-    cluster.submit(exchanged(lambda edge: edge.distributed().partitioned([0])))
+    job = cluster.submit(exchanged(lambda edge: edge.distributed().partitioned([0])))
     cluster.simulation.pass_time(299)
     assert cluster.members["m2"].statistics().early == 1
+    assert job.status is JobStatus.RUNNING
     cluster.simulation.pass_time(3)
     assert cluster.members["m2"].statistics().early == 0
 
