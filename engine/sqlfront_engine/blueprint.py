@@ -1,13 +1,14 @@
-"""The shape of a job on one member: its tasklets, the queues between them, and how each end combines its
-queues.
+"""The shape of a job on one member: its tasklets, what links them with each other and with other members,
+and how each end combines its links.
 
 A vertex that exists here has ``parallelism`` instances. An edge of U producers and D consumers on this
-member has up to U x D queues. For each other member that rows of an edge go to, the producers share a sender
-tasklet; for each that rows come from, a receiver tasklet routes them to the consumers.
+member has up to U x D queues. For each other member that rows of an edge go to, several producers share a
+sender tasklet, and one sends them itself; for each that rows come from, a receiver tasklet routes them to
+several consumers, and one takes them itself.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import numpy as np
@@ -35,19 +36,38 @@ class Link(msgspec.Struct, frozen=True):
     size_limit: int
 
 
-class InputWiring(msgspec.Struct, frozen=True):
-    """The queues (by index) that one input of an instance combines."""
+class Outgoing(msgspec.Struct, frozen=True):
+    """The beginning of a stream to another member: the tasklet in front of it by index."""
 
-    queues: tuple[int, ...]
+    producer: int
+    stream: Stream
+    config: EdgeConfig
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """The end of a stream from another member: the tasklet behind it by index."""
+
+    consumer: int
+    stream: Stream
+    config: EdgeConfig
+
+
+AnyLink: TypeAlias = Link | Outgoing | Incoming
+
+
+class InputWiring(msgspec.Struct, frozen=True):
+    """The links (by index) that one input of an instance combines."""
+
+    links: tuple[int, ...]
     sort_keys: tuple[SortKey, ...]
     priority: int
 
 
 class OutputWiring(msgspec.Struct, frozen=True):
-    """The queues (by index) among which one output of an instance chooses: ``local`` ones to consumers, then
-    those to senders. ``owners``: the queue of each partition. ``edge`` is its name for messages."""
+    """The links (by index) among which one output of an instance chooses: ``local`` ones to consumers, then
+    those to other members. ``owners``: the link of each partition. ``edge`` is its name for messages."""
 
-    queues: tuple[int, ...]
+    links: tuple[int, ...]
     routing: Routing
     local: int
     edge: str
@@ -56,7 +76,7 @@ class OutputWiring(msgspec.Struct, frozen=True):
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """One tasklet: an instance of the vertex at position ``vertex``, or (-1) one end of a stream."""
+    """One tasklet: an instance of the vertex at position ``vertex``, or (-1) a sender or receiver."""
 
     name: str
     vertex: int
@@ -67,22 +87,19 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     member_index: int = 0
     member_count: int = 1
     partitions: tuple[int, ...] = ()
-    sends: Stream | None = None
-    receives: Stream | None = None
-    config: EdgeConfig = _DEFAULT_CONFIG
     inputs: tuple[InputWiring, ...] = ()
     outputs: tuple[OutputWiring, ...] = ()
-    #: The only queue of all inputs or outputs, if there is exactly one: the common case, made quick.
+    #: The only link of all inputs or outputs, if there is exactly one: the common case, made quick.
     lone_input: int | None = None
     lone_output: int | None = None
 
 
 class Blueprint(msgspec.Struct, frozen=True):
-    """Tasklets and queues of a DAG's shape. ``sink``: index of the result's tasklet, whose queue follows
-    all links'."""
+    """Tasklets of a DAG's shape, and what is between and around them. ``sink``: index of the result's
+    tasklet, whose queue follows all links."""
 
     places: tuple[Place, ...]
-    links: tuple[Link, ...]
+    links: tuple[AnyLink, ...]
     sink: int | None
 
 
@@ -131,7 +148,7 @@ class _Drawing:
         self._members = vertex_members(dag, placement)
         self._own_partitions = placement.owned_by(member)
         self._all_partitions = placement.all_partitions()
-        self._links: list[Link] = []
+        self._links: list[AnyLink] = []
         self._places: list[Place] = []
         self._inputs: list[dict[int, InputWiring]] = []
         self._outputs: list[dict[int, OutputWiring]] = []
@@ -174,51 +191,63 @@ class _Drawing:
     # ---- edges
 
     def draw_edge(self, number: int, edge: Edge) -> None:
-        """Make the queues of one edge, its senders and its receivers."""
+        """Make the queues of one edge, its streams, their senders and receivers."""
         assert edge.destination is not None
-        producers = self._parallelism[edge.source.name]
-        first_producer = self._first[edge.source.name]
         reach = self._reach(edge)
-        size_limit = (edge.config or _DEFAULT_CONFIG).queue_size
         incoming: list[list[int]] = [[] for _ in range(reach.consumers)]
-        if producers:
-            senders = [self._add_end(edge, Stream(number, name), sends=True) for name in reach.remote]
-            arriving: list[list[int]] = [[] for _ in senders]
-            for producer in range(producers):
-                targets = self._targets(edge, reach, producer, producers)
-                queues = self._link(edge, first_producer + producer, targets, incoming)
-                for sender, queue_list in zip(senders, arriving, strict=True):
-                    queue_list.append(len(self._links))
-                    queues.append(len(self._links))
-                    self._links.append(Link(first_producer + producer, sender, size_limit))
-                wiring = self._wiring(edge, reach, queues, len(targets), remote=True)
-                self._outputs[first_producer + producer][edge.source_ordinal] = wiring
-            for sender, queue_list in zip(senders, arriving, strict=True):
-                self._inputs[sender][0] = InputWiring(tuple(queue_list), edge.sort_keys, 0)
-        if reach.consumers:
-            self._draw_receivers(number, edge, reach, incoming)
+        self._draw_producers(number, edge, reach, incoming)
+        if reach.consumers and edge.distribution is not Distribution.LOCAL:
+            for name in self._members[edge.source.name]:
+                if name != self._member:
+                    self._draw_arrival(edge, Stream(number, name), reach, incoming)
         first_consumer = self._first[edge.destination.name]
-        for consumer, queue_list in enumerate(incoming):
+        for consumer, links in enumerate(incoming):
             self._inputs[first_consumer + consumer][edge.destination_ordinal] = InputWiring(
-                tuple(queue_list), edge.sort_keys, edge.input_priority
+                tuple(links), edge.sort_keys, edge.input_priority
             )
 
-    def _draw_receivers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
-        if edge.distribution is Distribution.LOCAL:
-            return
-        for name in self._members[edge.source.name]:
-            if name != self._member:
-                receiver = self._add_end(edge, Stream(number, name), sends=False)
-                targets = self._targets(edge, reach, 0, 1)
-                queues = self._link(edge, receiver, targets, incoming)
-                self._outputs[receiver][0] = self._wiring(edge, reach, queues, len(targets), remote=False)
+    def _draw_producers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
+        """The links of the producers here: to the consumers, and to other members, shared or their own."""
+        producers, first = self._parallelism[edge.source.name], self._first[edge.source.name]
+        streams = [Stream(number, name) for name in reach.remote]
+        senders = [self._add_end(edge, f"to {name}") for name in reach.remote] if producers > 1 else []
+        shared: list[list[int]] = [[] for _ in senders]
+        for producer in range(producers):
+            targets = self._targets(edge, reach, producer, producers)
+            links = self._link(edge, first + producer, targets, incoming)
+            for sender, shares in zip(senders, shared, strict=True):
+                shares.append(self._add_link(Link(first + producer, sender, _config(edge).queue_size)))
+                links.append(shares[-1])
+            if not senders:
+                links += [self._add_link(Outgoing(first, stream, _config(edge))) for stream in streams]
+            wiring = self._wiring(edge, reach, links, len(targets), remote=True)
+            self._outputs[first + producer][edge.source_ordinal] = wiring
+        for sender, shares, stream in zip(senders, shared, streams, strict=bool(senders)):
+            self._inputs[sender][0] = InputWiring(tuple(shares), edge.sort_keys, 0)
+            leaving = self._add_link(Outgoing(sender, stream, _config(edge)))
+            self._outputs[sender][0] = OutputWiring((leaving,), Routing.UNICAST, 0, str(edge))
 
-    def _add_end(self, edge: Edge, stream: Stream, *, sends: bool) -> int:
-        config = edge.config or _DEFAULT_CONFIG
-        name = f"{edge} {'to' if sends else 'from'} {stream.member}"
-        if sends:
-            return self._add_place(Place(name=name, vertex=-1, sends=stream, config=config))
-        return self._add_place(Place(name=name, vertex=-1, receives=stream, config=config))
+    def _draw_arrival(self, edge: Edge, stream: Stream, reach: _Reach, incoming: list[list[int]]) -> None:
+        """What takes the rows from another member: the only consumer, or a tasklet that routes them."""
+        assert edge.destination is not None
+        if reach.consumers == 1:
+            consumer = self._first[edge.destination.name]
+            incoming[0].append(self._add_link(Incoming(consumer, stream, _config(edge))))
+            return
+        receiver = self._add_end(edge, f"from {stream.member}")
+        arriving = self._add_link(Incoming(receiver, stream, _config(edge)))
+        self._inputs[receiver][0] = InputWiring((arriving,), (), 0)
+        targets = self._targets(edge, reach, 0, 1)
+        links = self._link(edge, receiver, targets, incoming)
+        self._outputs[receiver][0] = self._wiring(edge, reach, links, len(targets), remote=False)
+
+    def _add_end(self, edge: Edge, which: str) -> int:
+        """A sender or receiver."""
+        return self._add_place(Place(name=f"{edge} {which}", vertex=-1))
+
+    def _add_link(self, link: AnyLink) -> int:
+        self._links.append(link)
+        return len(self._links) - 1
 
     def _link(
         self, edge: Edge, producer: int, targets: Sequence[int], incoming: list[list[int]]
@@ -226,13 +255,12 @@ class _Drawing:
         """A queue to each of the consumer instances."""
         assert edge.destination is not None
         first = self._first[edge.destination.name]
-        size_limit = (edge.config or _DEFAULT_CONFIG).queue_size
-        queues = []
+        links = []
         for consumer in targets:
-            queues.append(len(self._links))
-            incoming[consumer].append(len(self._links))
-            self._links.append(Link(producer, first + consumer, size_limit))
-        return queues
+            link = self._add_link(Link(producer, first + consumer, _config(edge).queue_size))
+            links.append(link)
+            incoming[consumer].append(link)
+        return links
 
     def _reach(self, edge: Edge) -> _Reach:
         assert edge.destination is not None
@@ -268,10 +296,10 @@ class _Drawing:
         return range(reach.consumers)
 
     def _wiring(
-        self, edge: Edge, reach: _Reach, queues: Sequence[int], local: int, *, remote: bool
+        self, edge: Edge, reach: _Reach, links: Sequence[int], local: int, *, remote: bool
     ) -> OutputWiring:
         owners = self._owners(reach, remote=remote) if edge.key_columns else None
-        return OutputWiring(tuple(queues), edge.routing, local, str(edge), edge.key_columns, owners)
+        return OutputWiring(tuple(links), edge.routing, local, str(edge), edge.key_columns, owners)
 
     def _owners(self, reach: _Reach, *, remote: bool) -> npt.NDArray[np.intp]:
         """The index of the queue that takes each partition's rows: consumers first, then senders."""
@@ -300,8 +328,8 @@ class _Drawing:
                     place,
                     inputs=incoming,
                     outputs=outgoing,
-                    lone_input=_lone_queue(incoming),
-                    lone_output=_lone_queue(outgoing),
+                    lone_input=_lone_link(incoming),
+                    lone_output=_lone_link(outgoing),
                 )
             )
         sink = self._find_sink()
@@ -322,6 +350,10 @@ class _Drawing:
         return self._first[sinks[0].name] if instances else None
 
 
-def _lone_queue(wirings: Sequence[InputWiring | OutputWiring]) -> int | None:
-    lone = len(wirings) == 1 and len(wirings[0].queues) == 1
-    return wirings[0].queues[0] if lone else None
+def _config(edge: Edge) -> EdgeConfig:
+    return edge.config or _DEFAULT_CONFIG
+
+
+def _lone_link(wirings: Sequence[InputWiring | OutputWiring]) -> int | None:
+    lone = len(wirings) == 1 and len(wirings[0].links) == 1
+    return wirings[0].links[0] if lone else None

@@ -86,12 +86,18 @@ class Wire(Protocol):
 
 
 class RemoteOutput:
-    """An :class:`~sqlfront_engine.queues.Output` to another member; used by its sender tasklet, except for
-    :meth:`allow` and :meth:`close`, which the network calls."""
+    """An :class:`~sqlfront_engine.queues.Output` to another member; used by its producer, except for
+    :meth:`allow` and :meth:`close`, which the network calls.
+
+    ``patient``: a batch leaves with the next call, so that the last one brings the end with it; the producer
+    calls :meth:`flush` before it rests.
+    """
 
     __slots__ = (
         "_acknowledgements",
+        "_held",
         "_limit",
+        "_patient",
         "_sent",
         "_stream",
         "_wire",
@@ -100,8 +106,10 @@ class RemoteOutput:
         "producer",
     )
 
-    def __init__(self, wire: Wire, stream: Stream, window: int) -> None:
+    def __init__(self, wire: Wire, stream: Stream, window: int, *, patient: bool = False) -> None:
         self._wire = wire
+        self._patient = patient
+        self._held: pa.RecordBatch | None = None
         self._stream = stream
         self._limit = window
         self._sent = self._acknowledgements = 0
@@ -111,17 +119,27 @@ class RemoteOutput:
 
     def offer(self, batch: pa.RecordBatch) -> bool:
         """Send the batch, unless the receiver is that far behind; :meth:`allow` wakes the producer."""
+        self.flush()
         if self._sent > self._limit:
             return self.abandoned
         if not self.abandoned:
-            self._sent += self._wire.send_data(self._stream, batch, last=False)
+            self._held = batch
+            if not self._patient:
+                self.flush()
         return True
+
+    def flush(self) -> None:
+        """Let go of what is held."""
+        batch, self._held = self._held, None
+        if batch is not None and not self.abandoned:
+            self._sent += self._wire.send_data(self._stream, batch, last=False)
 
     def finish(self) -> None:
         """Tell the receiver that this was all."""
         if not self.finished:
             self.finished = True
-            self._wire.send_data(self._stream, None, last=True)
+            batch, self._held = self._held, None
+            self._sent += self._wire.send_data(self._stream, None if self.abandoned else batch, last=True)
 
     def allow(self, limit: int) -> None:
         """The receiver has told its limit. Limits never fall: what was promised may be on its way."""

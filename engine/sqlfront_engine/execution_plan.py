@@ -5,12 +5,21 @@ instance owns which partitions) is a blueprint, see :mod:`sqlfront_engine.bluepr
 the locked DAG and its rebound copies. Planning an execution then only makes the objects.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, assert_never
 
 import msgspec
 
-from sqlfront_engine.blueprint import Blueprint, InputWiring, OutputWiring, Place, draw
+from sqlfront_engine.blueprint import (
+    Blueprint,
+    Incoming,
+    InputWiring,
+    Link,
+    Outgoing,
+    OutputWiring,
+    Place,
+    draw,
+)
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
 from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream, Wire
 from sqlfront_engine.lazy_modules import lazy_module
@@ -43,7 +52,6 @@ class ExecutionPlan(msgspec.Struct, frozen=True):
     ends of distributed edges."""
 
     tasklets: Sequence[Tasklet]
-    queues: Sequence[BatchQueue]
     result: BatchQueue | None
     outputs: Mapping[Stream, RemoteOutput]
     inputs: Mapping[Stream, RemoteInput]
@@ -78,21 +86,10 @@ def plan_execution(
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)
     tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count)
-    queues = _queues(blueprint, tasklets, reader, budget)
-    outputs: dict[Stream, RemoteOutput] = {}
-    inputs: dict[Stream, RemoteInput] = {}
+    ends = _Ends(blueprint, tasklets, reader, budget, None if member is None else member.wire)
     for tasklet, place in zip(tasklets, blueprint.places, strict=True):
-        if place.receives is not None:
-            assert member is not None
-            inputs[place.receives] = _connect_receiver(tasklet, place, queues, member)
-        elif place.sends is not None:
-            assert member is not None
-            outputs[place.sends] = _connect_sender(tasklet, place, queues, member)
-        else:
-            lone = place.lone_output
-            _connect(tasklet, place, queues, _output(place.outputs, queues) if lone is None else queues[lone])
-    result = None if blueprint.sink is None else queues[-1]
-    return ExecutionPlan(tasklets, queues, result, outputs, inputs)
+        ends.connect(tasklet, place)
+    return ExecutionPlan(tasklets, ends.result, ends.outputs, ends.inputs)
 
 
 def _blueprint(dag: DAG, member: Member | None, default_parallelism: int, partition_count: int) -> Blueprint:
@@ -148,65 +145,87 @@ def _tasklets(
     return tasklets
 
 
-def _queues(
-    blueprint: Blueprint, tasklets: Sequence[Tasklet], reader: Wakeable, budget: MemoryBudget
-) -> list[BatchQueue]:
-    """The queues of the links, then that of the result, if there is one."""
-    byte_limit = max(1, min(QUEUE_BYTES, budget.limit // (QUEUE_SHARE * (len(blueprint.links) + 1))))
-    queues = [
-        BatchQueue(tasklets[link.producer], tasklets[link.consumer], link.size_limit, byte_limit)
-        for link in blueprint.links
-    ]
-    if blueprint.sink is not None:
-        queues.append(BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit))
-    return queues
+class _Ends:
+    """Both ends of each link, by its index, for the tasklets that they belong to."""
+
+    __slots__ = ("_flushes", "_readable", "_writable", "inputs", "outputs", "result")
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        tasklets: Sequence[Tasklet],
+        reader: Wakeable,
+        budget: MemoryBudget,
+        wire: Wire | None,
+    ) -> None:
+        self._readable: list[Input] = []
+        self._writable: list[Output] = []
+        # What a tasklet calls before it rests.
+        self._flushes: dict[Tasklet, list[Callable[[], None]]] = {}
+        self.outputs: dict[Stream, RemoteOutput] = {}
+        self.inputs: dict[Stream, RemoteInput] = {}
+        self.result: BatchQueue | None = None
+        byte_limit = max(1, min(QUEUE_BYTES, budget.limit // (QUEUE_SHARE * (len(blueprint.links) + 1))))
+        for link in blueprint.links:
+            if type(link) is Link:
+                producer, consumer = tasklets[link.producer], tasklets[link.consumer]
+                queue = BatchQueue(producer, consumer, link.size_limit, byte_limit)
+                self._add(queue, queue)
+            elif type(link) is Outgoing:
+                self._add(NO_INPUT, self._output(wire, link, tasklets[link.producer]))
+            elif type(link) is Incoming:
+                self._add(self._input(wire, link, tasklets[link.consumer]), UNLINKED)
+        if blueprint.sink is not None:
+            self.result = BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit)
+            self._add(self.result, self.result)
+
+    def _add(self, readable: Input, writable: Output) -> None:
+        self._readable.append(readable)
+        self._writable.append(writable)
+
+    def _output(self, wire: Wire | None, link: Outgoing, producer: Tasklet) -> RemoteOutput:
+        assert wire is not None
+        # Who is quick makes the last batch bring the end; a step of others may take long.
+        patient = producer.cooperative
+        output = RemoteOutput(wire, link.stream, link.config.receive_window, patient=patient)
+        output.producer = producer
+        self.outputs[link.stream] = output
+        if patient:
+            self._flushes.setdefault(producer, []).append(output.flush)
+        return output
+
+    def _input(self, wire: Wire | None, link: Incoming, consumer: Tasklet) -> RemoteInput:
+        assert wire is not None
+        config = link.config
+        source = RemoteInput(wire, link.stream, config.receive_window_multiplier, config.receive_window)
+        source.consumer = consumer
+        self.inputs[link.stream] = source
+        return source
+
+    def connect(self, tasklet: Tasklet, place: Place) -> None:
+        """Give a tasklet its inputs and its output."""
+        if place.lone_output is not None:
+            output = self._writable[place.lone_output]
+        else:
+            output = _combined_output(place.outputs, self._writable)
+        flushes = self._flushes.get(tasklet, ())
+        if place.lone_input is not None:
+            source = self._readable[place.lone_input]
+            tasklet.connect((source,), source, output, flushes)
+        elif not place.inputs:
+            tasklet.connect((), NO_INPUT, output, flushes)
+        else:
+            sources = [_combined_input(wiring, self._readable) for wiring in place.inputs]
+            tasklet.connect(sources, _any_input(sources, place.inputs), output, flushes)
 
 
-# ---- connecting
+# ---- links combined
 
 
-def _connect(tasklet: Tasklet, place: Place, queues: Sequence[BatchQueue], output: Output) -> None:
-    """Give the tasklet its inputs and the output."""
-    if place.lone_input is not None:
-        source = queues[place.lone_input]
-        tasklet.connect((source,), source, output)
-    elif not place.inputs:
-        tasklet.connect((), NO_INPUT, output)
-    else:
-        sources = [_input(wiring, queues) for wiring in place.inputs]
-        tasklet.connect(sources, _any_input(sources, place.inputs), output)
-
-
-def _connect_sender(
-    tasklet: Tasklet, place: Place, queues: Sequence[BatchQueue], member: Member
-) -> RemoteOutput:
-    assert place.sends is not None
-    assert member.wire is not None
-    remote = RemoteOutput(member.wire, place.sends, place.config.receive_window)
-    remote.producer = tasklet
-    _connect(tasklet, place, queues, remote)
-    return remote
-
-
-def _connect_receiver(
-    tasklet: Tasklet, place: Place, queues: Sequence[BatchQueue], member: Member
-) -> RemoteInput:
-    assert place.receives is not None
-    assert member.wire is not None
-    config = place.config
-    remote = RemoteInput(member.wire, place.receives, config.receive_window_multiplier, config.receive_window)
-    remote.consumer = tasklet
-    tasklet.connect((remote,), remote, _output(place.outputs, queues))
-    return remote
-
-
-# ---- queues combined
-
-
-def _input(wiring: InputWiring, queues: Sequence[BatchQueue]) -> Input:
-    if len(wiring.queues) == 1:
-        return queues[wiring.queues[0]]
-    chosen = [queues[index] for index in wiring.queues]
+def _combined_input(wiring: InputWiring, readable: Sequence[Input]) -> Input:
+    chosen = [readable[index] for index in wiring.links]
+    if len(chosen) == 1:
+        return chosen[0]
     return merging.MergingInput(chosen, wiring.sort_keys) if wiring.sort_keys else AnyOf(chosen)
 
 
@@ -221,19 +240,19 @@ def _any_input(inputs: Sequence[Input], wirings: Sequence[InputWiring]) -> Input
     return groups[0] if len(groups) == 1 else ByPriority(groups)
 
 
-def _output(wirings: Sequence[OutputWiring], queues: Sequence[BatchQueue]) -> Output:
+def _combined_output(wirings: Sequence[OutputWiring], writable: Sequence[Output]) -> Output:
     if not wirings:
         return UNLINKED
-    outputs = [_routed(wiring, queues) for wiring in wirings]
+    outputs = [_routed(wiring, writable) for wiring in wirings]
     return outputs[0] if len(outputs) == 1 else Broadcast(outputs)
 
 
-def _routed(wiring: OutputWiring, queues: Sequence[BatchQueue]) -> Output:
-    if not wiring.queues:
+def _routed(wiring: OutputWiring, writable: Sequence[Output]) -> Output:
+    if not wiring.links:
         return Nowhere(wiring.edge)
-    if len(wiring.queues) == 1:
-        return queues[wiring.queues[0]]
-    chosen = [queues[index] for index in wiring.queues]
+    if len(wiring.links) == 1:
+        return writable[wiring.links[0]]
+    chosen = [writable[index] for index in wiring.links]
     match wiring.routing:
         case Routing.UNICAST | Routing.ISOLATED:
             return RoundRobin(chosen)

@@ -18,7 +18,7 @@ from sqlfront_engine.settings import DEFAULT_PARTITIONS
 EMBEDDED: Final = "embedded"
 
 
-class Placement(msgspec.Struct, frozen=True):
+class Placement(msgspec.Struct, frozen=True, cache_hash=True):
     """A job's participants. ``members`` are those that own partitions of the job, in the order that member
     indexes count; ``partitions`` are theirs, sorted. The coordinator may be one of them, or just host what
     is placed on it, such as the result."""
@@ -53,7 +53,7 @@ def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> P
     return Placement(member, (member,), (tuple(range(partition_count)),))
 
 
-class Demands(msgspec.Struct, frozen=True):
+class Demands(msgspec.Struct, frozen=True, cache_hash=True):
     """What a DAG's edges and vertices ask of the placement: members that have to take part, partitions that
     someone has to handle, and whether that is all of them."""
 

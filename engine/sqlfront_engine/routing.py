@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlfront_engine.columns.batches import gather_batch
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.queues import NOTHING, BatchQueue, Input, Output, Polled
+from sqlfront_engine.queues import NOTHING, Input, Output, Polled
 
 if TYPE_CHECKING:
     from sqlfront_engine import partitions
@@ -64,7 +64,7 @@ class RoundRobin:
 
     __slots__ = ("_next", "_queues")
 
-    def __init__(self, queues: Sequence[BatchQueue]) -> None:
+    def __init__(self, queues: Sequence[Output]) -> None:
         self._queues = tuple(queues)
         self._next = 0
 
@@ -122,7 +122,7 @@ class Partitioned:
 
     __slots__ = ("_key_columns", "_owners", "_pieces", "_queues")
 
-    def __init__(self, queues: Sequence[BatchQueue], key_columns: tuple[int, ...], owners: Owners) -> None:
+    def __init__(self, queues: Sequence[Output], key_columns: tuple[int, ...], owners: Owners) -> None:
         self._queues = tuple(queues)
         self._key_columns = key_columns
         self._owners = owners

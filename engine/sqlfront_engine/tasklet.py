@@ -92,6 +92,7 @@ class Tasklet:
         "_rows_out",
         "_step",
         "_context",
+        "_flushes",
         "_processor",
         "account",
         "cooperative",
@@ -121,6 +122,7 @@ class Tasklet:
         self._inputs: Sequence[Input] = ()
         self._any_input: Input = NO_INPUT
         self._output: Output = UNLINKED
+        self._flushes: Sequence[Callable[[], None]] = ()
         # What the generator yielded last and still waits for; None: it can go on.
         self._step: Take | pa.RecordBatch | None = None
         self._gate = Lock()
@@ -130,12 +132,19 @@ class Tasklet:
         self._calls = self._batches_in = self._rows_in = self._batches_out = self._rows_out = 0
         self._busy = self._longest = 0.0
 
-    def connect(self, inputs: Sequence[Input], any_input: Input, output: Output) -> None:
+    def connect(
+        self,
+        inputs: Sequence[Input],
+        any_input: Input,
+        output: Output,
+        flushes: Sequence[Callable[[], None]] = (),
+    ) -> None:
         """Give it its queues: inputs by ordinal, their combination for ``Take()``, and the combined
-        output."""
+        output. ``flushes`` are called before it gives up its thread."""
         self._inputs = inputs
         self._any_input = any_input
         self._output = output
+        self._flushes = flushes
 
     def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
         """Make it runnable for the first time; wakes that came before are covered by that."""
@@ -174,9 +183,8 @@ class Tasklet:
                 progress = self._close()
             else:
                 progress = self._drive()
-        except StopIteration:
-            self._free()
-            progress = Progress.DONE
+            for flush in self._flushes:
+                flush()
         except BaseException as error:
             # First the failure, then the end of the output: no consumer may take it for a regular end.
             self._listener.failed(self, error)
@@ -213,7 +221,7 @@ class Tasklet:
         listener.ended(self)
 
     def _drive(self) -> Progress:
-        """Resume the generator again and again; StopIteration when it returns."""
+        """Resume the generator again and again."""
         generator = self._generator
         if generator is None:
             generator = self._begin()
@@ -253,7 +261,10 @@ class Tasklet:
                 if share <= 0:
                     self._step = None
                     return Progress.RUNNABLE
-            step = resume(answer)
+            try:
+                step = resume(answer)
+            except StopIteration:
+                return self._finish()
             if step is None:
                 raise InternalError(f"{self.vertex!r} yielded neither a Take nor a batch")
         return self._close()
@@ -268,6 +279,14 @@ class Tasklet:
         return self.stopped
 
     # ---- ending
+
+    def _finish(self) -> Progress:
+        """End because the processor has: what the output holds back leaves with its end, which may fail."""
+        if not self.stopped:
+            self._output.finish()
+        self._output = UNLINKED
+        self._free()
+        return Progress.DONE
 
     def _close(self) -> Progress:
         """End before the processor does: its generator gets GeneratorExit, so that it frees what it holds.
@@ -292,7 +311,7 @@ class Tasklet:
             self._output.finish()
         for source in self._inputs:
             source.abandon()
-        self._inputs, self._any_input, self._output = (), NO_INPUT, UNLINKED
+        self._inputs, self._any_input, self._output, self._flushes = (), NO_INPUT, UNLINKED, ()
 
     def statistics(self) -> TaskletStatistics:
         """Counters so far; of a running tasklet they may be a step apart."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sqlfront_engine.blueprint import NOBODY, Blueprint, Place, draw
+from sqlfront_engine.blueprint import NOBODY, Blueprint, Incoming, Link, Outgoing, Place, draw
 from sqlfront_engine.dag import DAG, Edge, Vertex
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.placement import Placement, demands_of, place
@@ -41,9 +41,18 @@ def instances(blueprint: Blueprint, dag: DAG, name: str) -> list[Place]:
 
 def remote(blueprint: Blueprint) -> tuple[list[str], list[str]]:
     """The members that rows are sent to and received from, one entry per edge."""
-    sends = [each.sends.member for each in blueprint.places if each.sends is not None]
-    receives = [each.receives.member for each in blueprint.places if each.receives is not None]
+    sends = [each.stream.member for each in blueprint.links if isinstance(each, Outgoing)]
+    receives = [each.stream.member for each in blueprint.links if isinstance(each, Incoming)]
     return sends, receives
+
+
+def queues(blueprint: Blueprint) -> int:
+    return sum(isinstance(link, Link) for link in blueprint.links)
+
+
+def shared_ends(blueprint: Blueprint) -> list[str]:
+    """The senders and receivers."""
+    return [each.name for each in blueprint.places if each.vertex < 0]
 
 
 def owned(dag: DAG, member: str, required: list[int] | None = None) -> list[list[int]]:
@@ -51,8 +60,7 @@ def owned(dag: DAG, member: str, required: list[int] | None = None) -> list[list
     blueprint = drawn(dag, member, required)
     wiring = instances(blueprint, dag, "source")[0].outputs[0]
     assert wiring.owners is not None
-    queues = wiring.queues[: wiring.local]
-    return [[p for p in range(COUNT) if wiring.owners[p] == place] for place, _ in enumerate(queues)]
+    return [[p for p in range(COUNT) if wiring.owners[p] == place] for place in range(wiring.local)]
 
 
 # ---- partitions of members and of instances
@@ -108,12 +116,12 @@ def test_indexes_count_participants_only() -> None:
     ] == [(1, 2, 2, 4), (1, 2, 3, 4)]
 
 
-@pytest.mark.parametrize("consumers", [1, 2])
+@pytest.mark.parametrize("consumers", [2, 3])
 def test_the_target_member_of_an_edge_shares_all_partitions_of_the_job(consumers: int) -> None:
     dag = routed(lambda edge: edge.partitioned([0]).distribute_to("b"), consumers=consumers)
     blueprint = drawn(dag, "b")
 
-    (receiver, _) = [each for each in blueprint.places if each.receives is not None]
+    (receiver, _) = [each for each in blueprint.places if each.vertex < 0]
     owners = receiver.outputs[0].owners
     assert owners is not None
     assert [sorted(p for p in range(COUNT) if owners[p] == c) for c in range(consumers)] == [
@@ -184,10 +192,27 @@ def test_a_local_edge_behind_one_member_exists_only_there(member: str) -> None:
 
 
 def test_queues_are_made_for_pairs_that_can_carry_rows() -> None:
-    assert len(drawn(routed(local, 2, 3), "a").links) == 2 * 3
-    assert len(drawn(routed(Edge.isolated, 2, 4), "a").links) == 4
+    assert queues(drawn(routed(local, 2, 3), "a")) == 2 * 3
+    assert queues(drawn(routed(Edge.isolated, 2, 4), "a")) == 4
     # Two producers to three consumers and two senders, two receivers to three consumers.
-    assert len(drawn(routed(to_all, 2, 3), "a").links) == 2 * (3 + 2) + 2 * 3
+    assert queues(drawn(routed(to_all, 2, 3), "a")) == 2 * (3 + 2) + 2 * 3
+
+
+def test_several_producers_share_a_sender_and_several_consumers_a_receiver() -> None:
+    assert shared_ends(drawn(routed(to_all, 2, 2), "b")) == [
+        "'source' -> 'target' to a",
+        "'source' -> 'target' to c",
+        "'source' -> 'target' from a",
+        "'source' -> 'target' from c",
+    ]
+
+
+def test_the_only_producer_sends_and_the_only_consumer_receives_itself() -> None:
+    blueprint = drawn(routed(to_all, 1, 1), "b")
+
+    assert shared_ends(blueprint) == []
+    assert remote(blueprint) == (["a", "c"], ["a", "c"])
+    assert queues(blueprint) == 1
 
 
 @pytest.mark.parametrize("route", [Edge.unicast, Edge.broadcast, Edge.fanout, Edge.isolated])
@@ -202,5 +227,5 @@ def test_a_coordinators_sink_costs_nothing_elsewhere() -> None:
     result = dag.vertex("result", ResultSink())
     dag.edge(Edge.between(source, result).to_one().distribute_to())
 
-    assert [each.name for each in drawn(dag, "c").places] == ["source", "'source' -> 'result' to a"]
-    assert len(drawn(dag, "c").links) == 1
+    assert [each.name for each in drawn(dag, "c").places] == ["source"]
+    assert queues(drawn(dag, "c")) == 0

@@ -29,7 +29,7 @@ class Notes:
         self.wakes += 1
 
     def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
-        self.sent.append("last" if last else "batch")
+        self.sent.append("last" if batch is None else "last batch" if last else "batch")
         return 0 if batch is None else self.size
 
     def acknowledge(self, stream: Stream, limit: int) -> None:
@@ -43,9 +43,9 @@ class Notes:
         return content
 
 
-def sender(window: int) -> tuple[RemoteOutput, Notes]:
+def sender(window: int, *, patient: bool = False) -> tuple[RemoteOutput, Notes]:
     notes = Notes()
-    output = RemoteOutput(notes, STREAM, window)
+    output = RemoteOutput(notes, STREAM, window, patient=patient)
     output.producer = notes
     return output, notes
 
@@ -105,6 +105,52 @@ def test_a_closed_output_takes_everything_and_sends_only_the_end() -> None:
     assert output.offer(BATCH)
     output.finish()
     assert notes.sent == ["last"]
+
+
+def test_the_last_batch_of_a_patient_sender_brings_the_end() -> None:
+    output, notes = sender(1000, patient=True)
+    output.offer(BATCH)
+    output.offer(BATCH)
+    assert notes.sent == ["batch"]
+
+    output.finish()
+    output.finish()
+    assert notes.sent == ["batch", "last batch"]
+
+
+def test_a_patient_sender_keeps_nothing_when_its_producer_rests() -> None:
+    output, notes = sender(1000, patient=True)
+    output.offer(BATCH)
+    output.flush()
+    output.flush()
+    assert notes.sent == ["batch"]
+
+    output.finish()
+    assert notes.sent == ["batch", "last"]
+
+
+def test_a_patient_sender_passes_its_window_by_one_batch() -> None:
+    output, notes = sender(250, patient=True)
+
+    assert [output.offer(BATCH) for _ in range(4)] == [True, True, True, False]
+    assert notes.sent == ["batch"] * 3
+
+
+def test_a_patient_sender_drops_what_nobody_wants() -> None:
+    output, notes = sender(1000, patient=True)
+    output.offer(BATCH)
+    output.close()
+    output.finish()
+
+    assert notes.sent == ["last"]
+
+
+def test_a_batch_that_is_the_end_is_given_before_it() -> None:
+    remote, _ = receiver(1000)
+    remote.arrived(Parcel(BATCH, 10, last=True))
+
+    take(remote)
+    assert remote.poll() is None
 
 
 def test_an_input_gives_what_came_then_the_end() -> None:

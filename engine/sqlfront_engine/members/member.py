@@ -50,9 +50,10 @@ from sqlfront_engine.members.messages import (
     UnknownJobs,
 )
 from sqlfront_engine.members.participation import Early, Participation
+from sqlfront_engine.members.placements import Placements
 from sqlfront_engine.members.wire import JobWire
 from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Transport
-from sqlfront_engine.placement import EMBEDDED, Placement, demands_of, place, vertex_members
+from sqlfront_engine.placement import EMBEDDED, Placement, demands_of, vertex_members
 from sqlfront_engine.processor import NO_RESOURCES
 
 #: Seconds between two looks at the jobs here.
@@ -105,6 +106,7 @@ class Member:
         #: Raises if no job may begin here now.
         self.check_usable: Callable[[], None] = _always_usable
         self._transport = transport
+        self._placements = Placements(self.name)
         self._clock = engine.clock
         self._resources = resources
         # Guards the following; held for looking and changing only.
@@ -135,15 +137,7 @@ class Member:
         self.check_usable()
         dag.lock()
         members = self.members
-        demands = dag.derive(demands_of, demands_of)
-        placement = place(
-            demands,
-            members.owners,
-            members.data_members,
-            self.name,
-            config.required_partitions,
-            config.required_members,
-        )
+        placement = self._placements.of(members, dag.derive(demands_of, demands_of), config)
         others = tuple(name for name in participants(dag, placement) if name != self.name)
         execution = self.engine.execution(number, config, self.name)
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
@@ -156,7 +150,7 @@ class Member:
                 number,
                 members.version,
                 codec.encode_dag(dag) if others else b"",
-                placement,
+                codec.encode_placement(placement) if others else b"",
                 config.settings,
                 config.partition_count,
                 config.parallelism,
@@ -260,7 +254,8 @@ class Member:
         try:
             if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
-            if self.name not in message.placement.participants:
+            placement = codec.decode_placement(message.placement)
+            if self.name not in placement.participants:
                 raise InternalError(f"member {self.name} isn't among the job's participants")
             config = JobConfig(
                 settings=message.settings,
@@ -272,7 +267,7 @@ class Member:
             )
             execution = self.engine.execution(message.job, config, self.name)
             dag = codec.decode_dag(message.dag, authenticated=True)
-            participation = self._participate(execution, dag, config, message.placement, peer.name)
+            participation = self._participate(execution, dag, config, placement, peer.name)
             with self._lock:
                 self._register(participation)
             return participation

@@ -11,7 +11,6 @@ import msgspec
 
 from sqlfront_engine.codec import ErrorData
 from sqlfront_engine.job_statistics import JobStatus, JobSummary
-from sqlfront_engine.placement import Placement
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.tasklet import TaskletStatistics
 
@@ -23,16 +22,17 @@ class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
 class Init(Message, frozen=True):
     """Coordinator to participant: run your part of this DAG. Everybody gets the same bytes.
 
-    ``list_version``: the member list that the placement was made from. ``dag``: see
-    :func:`sqlfront_engine.codec.encode_dag`. ``parallelism``: instances of a vertex, None = one per worker.
-    ``memory_limit``: bytes, None = the member's. ``inline``: so small that the thread that brings the data
-    runs it. ``statistics``: report the tasklets' counters at the end.
+    ``list_version``: the member list that the placement was made from. ``dag``, ``placement``: see
+    :func:`sqlfront_engine.codec.encode_dag` and :func:`~sqlfront_engine.codec.encode_placement`.
+    ``parallelism``: instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the
+    member's. ``inline``: so small that the thread that brings the data runs it. ``statistics``: report the
+    tasklets' counters at the end.
     """
 
     job: int
     list_version: int
     dag: bytes
-    placement: Placement
+    placement: bytes
     settings: Settings
     partition_count: int
     parallelism: int | None = None
