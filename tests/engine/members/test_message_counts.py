@@ -75,7 +75,7 @@ def test_a_lookup_on_one_member_costs_an_init_an_answer_and_its_rows(
     assert found == {
         "Init to members": JOBS,
         "Completed to the client": JOBS,
-        "Data to the client": 2 * JOBS,  # the rows, and the end of the stream
+        "Data to the client": JOBS,  # the rows, which bring the end of the stream
     }
     assert others == {}
 
