@@ -27,6 +27,8 @@ from sqlfront_planner.catalog import Catalog, PathTables
 if TYPE_CHECKING:
     from sqlfront.session import Session
 
+#: Seconds that leaving may take.
+_LEAVE_TIMEOUT: Final = 2.0
 #: What the processes of members need to hold tables: ``module:function``.
 SERVICE: Final = "sqlfront.cluster.service:service"
 
@@ -133,7 +135,10 @@ class ProcessMembers(Cluster):
         self.documents.await_change(seconds)
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """Cancel what runs, and leave the cluster, so that nobody waits for this session's answers."""
+        self.engine.close()
+        if not self._running.ended.is_set():
+            self._running.leave(_LEAVE_TIMEOUT)
         self._running.close()
 
 

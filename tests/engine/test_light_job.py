@@ -348,6 +348,23 @@ def test_who_reads_an_inline_job_while_another_thread_ends_it_hears_of_the_cance
     ]
 
 
+@pytest.mark.parametrize("how", ["failed", "cancelled"])
+def test_a_job_that_was_stopped_before_its_start_ends(engine: Engine, inline: bool, how: str) -> None:
+    config = JobConfig(inline=inline, resources={"log": []})
+    run = engine.execution(1, config)
+    run.hold()  # as for the answer of another member
+    plan = engine.plan(chain(Holds(), Forward()), run, config)
+    if how == "failed":
+        run.fail(DataError("elsewhere"))
+    else:
+        run.stop(JobStatus.CANCELLED)
+
+    engine.start(run, plan, config)
+
+    with pytest.raises((DataError, OperationalError), match="elsewhere|cancelled"):
+        LightJob(run).join(10)
+
+
 def test_cancelling_a_job_that_has_ended_changes_nothing(engine: Engine, inline: bool) -> None:
     job = engine.run(chain(Numbers(5)), JobConfig(inline=inline))
     read(job)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Self
 
 import sqlfront
+from tests.oracle import processes
 from tests.oracle.answers import Answer, Failure
 from tests.oracle.complete import differs_from
 from tests.oracle.slt import Record
@@ -23,6 +24,17 @@ class Storage(Enum):
     VIEW = "nothing"
     CLUSTERED = "it is cached as a memory table, partitioned by its first column that can be a key"
     SPREAD = "the same, on three members that exchange rows whenever they can"
+    PROCESSES = "the same, each member a process"
+
+
+def _config(storage: Storage) -> sqlfront.Config | None:
+    match storage:
+        case Storage.SPREAD:
+            return sqlfront.Config(members=3, workers=3, collect_rows=0)
+        case Storage.PROCESSES:
+            return processes.config(collect_rows=0)
+        case _:
+            return None
 
 
 class FileRun:
@@ -33,8 +45,7 @@ class FileRun:
         self._records = records
         self._storage = storage
         self._reached = 0
-        spread = storage is Storage.SPREAD
-        self._subject = Subject(sqlfront.Config(members=3, workers=3, collect_rows=0) if spread else None)
+        self._subject = Subject(_config(storage))
 
     def __enter__(self) -> Self:
         self._subject.__enter__()
@@ -43,6 +54,8 @@ class FileRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._storage is Storage.PROCESSES:
+            processes.drop_all(self._subject.connection)
         self._subject.__exit__(kind, error, trace)
 
     def difference(self, record: Record) -> str | None:

@@ -22,13 +22,13 @@ class Subject:
         self._config = config
 
     def __enter__(self) -> Self:
-        self._connection = sqlfront.connect(self._config)
+        self.connection = sqlfront.connect(self._config)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._connection.close()
+        self.connection.close()
 
     def answer(self, sql: str) -> Outcome:
         """sqlfront's answer: rows or error. A statement without a result has no columns and no rows.
@@ -37,7 +37,7 @@ class Subject:
         errors.
         """
         try:
-            with self._connection.cursor() as cursor:
+            with self.connection.cursor() as cursor:
                 cursor.execute(sql)
                 return _answer(cursor)
         except sqlfront.InternalError:

@@ -6,6 +6,7 @@ from enum import Enum
 import pytest
 
 import sqlfront
+from tests.oracle import processes
 from tests.oracle.answers import Failure, difference
 from tests.oracle.subject import Subject
 from tests.tpch.answers import NAMES, expected, is_ordered, query
@@ -13,26 +14,31 @@ from tests.tpch.data import TABLES, tpch_folder
 
 
 class Storage(Enum):
-    """Where the tables' rows are: the number of members, and statements made for each table, of its name, key
-    and file."""
+    """Where the tables' rows are: the number of members (0: three, each a process), and statements made for
+    each table, of its name, key and file."""
 
     PARQUET = (1, "CREATE TABLE {table} USING parquet LOCATION '{path}'")
     CACHED = (*PARQUET, "CACHE TABLE {table}")
     CLUSTERED = (*PARQUET, "CACHE TABLE {table} CLUSTERED BY ({key})")
     SPREAD_PARQUET = (3, *PARQUET[1:])
     SPREAD = (3, *CLUSTERED[1:])
+    PROCESSES_PARQUET = (0, *PARQUET[1:])
+    PROCESSES = (0, *CLUSTERED[1:])
 
 
 @pytest.fixture(scope="module", params=Storage, ids=lambda storage: storage.name.lower())
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
     members, *statements = request.param.value
-    with Subject(sqlfront.Config(members=members, workers=members)) as subject:
+    config = sqlfront.Config(members=members, workers=members) if members else processes.config()
+    with Subject(config) as subject:
         for table, key in TABLES.items():
             for statement in statements:
                 path = tpch_folder() / f"{table}.parquet"
                 outcome = subject.answer(statement.format(table=table, key=key, path=path))
                 assert not isinstance(outcome, Failure), outcome
         yield subject
+        if not members:
+            processes.drop_all(subject.connection)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,36 @@
+"""Three member processes that the tests of one worker share; each test has a session of its own there."""
+
+import atexit
+import tempfile
+from functools import cache
+
+import sqlfront
+from sqlfront.cluster.processes import SERVICE
+from sqlfront.config import Config
+from sqlfront_engine.launchers.local import LocalCluster
+
+_SECRET = "of the tests"
+
+
+@cache
+def cluster() -> LocalCluster:
+    """The cluster, which ends with this process."""
+    made = LocalCluster(3, workers=1, service=SERVICE, secret=_SECRET.encode(), silence_limit=30.0)
+    atexit.register(made.close)
+    return made
+
+
+def config(**options: object) -> Config:
+    """The configuration of a session on the cluster."""
+    address = f"sqlfront://{cluster().address.removeprefix('unix:')}"
+    made: Config = sqlfront.Config(
+        cluster=address, secret=_SECRET, warehouse=tempfile.mkdtemp(prefix="sqlfront-"), **options
+    )
+    return made
+
+
+def drop_all(connection: sqlfront.Connection) -> None:
+    """Leave no table or view behind for the other sessions."""
+    for _, name, temporary in connection.execute("SHOW TABLES").fetchall():
+        if not temporary:
+            connection.execute(f"DROP TABLE IF EXISTS {name}")
