@@ -361,7 +361,7 @@ def test_a_job_that_was_stopped_before_its_start_ends(engine: Engine, inline: bo
 
     engine.start(run, plan, config)
 
-    with pytest.raises((DataError, OperationalError), match="elsewhere|cancelled"):
+    with pytest.raises((DataError, OperationalError), match=r"elsewhere|cancelled"):
         LightJob(run).join(10)
 
 
