@@ -30,10 +30,11 @@ class TableService:
     """See :class:`~sqlfront_engine.launchers.running.MemberService`.
 
     A share is kept while its table's document names its version, or its writer has the turn. A version that
-    was published before is kept for :data:`GRACE` seconds more.
+    was published before is kept for ``grace`` seconds more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float = GRACE) -> None:
+        self._grace = grace
         self._store = TableStore(dealt=self._dealt)
         self._store.on_stage = lambda key: self._later(STAGED)
         self._running: RunningMember
@@ -97,13 +98,13 @@ class TableService:
             for key in keys:
                 if self._is_needed(key):
                     self._unneeded.pop(key, None)
-                elif key not in self._published or now - self._unneeded.setdefault(key, now) >= GRACE:
+                elif key not in self._published or now - self._unneeded.setdefault(key, now) >= self._grace:
                     self._unneeded.pop(key, None)
                     self._store.free(key)
                 else:
                     waiting = True
         if waiting:
-            self._later(GRACE)
+            self._later(self._grace)
 
     def _is_needed(self, key: str) -> bool:
         identity, _, made = key.rpartition("@")

@@ -1,0 +1,311 @@
+"""Sessions of a cluster whose members are processes: what they have in common, what outlives lost members."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import sqlfront
+from sqlfront.cluster.service import TableService
+from sqlfront_connectors.memory.store import STORE, store_of
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.registry import register_processor
+from sqlfront_engine.processors.sink import ResultSink
+
+SECRET = "a secret"
+Rows = list[tuple[object, ...]]
+
+
+def quick_service() -> TableService:
+    """What members of these tests do for tables: old versions go at once."""
+    return TableService(grace=0.1)
+
+
+class HeldShares(Processor, frozen=True):
+    """A source of one row: the member, and how many shares it holds."""
+
+    def run(self, context: ProcessorContext) -> Steps:
+        store = store_of(context)
+        row = {"member": [store.member], "shares": [len(set(store) - {STORE})]}
+        yield pa.RecordBatch.from_pydict(row)
+
+
+register_processor(f"{__name__}:HeldShares")
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    service = f"{__name__}:quick_service"
+    with LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), silence_limit=3.0) as cluster:
+        yield cluster
+
+
+def address(cluster: LocalCluster) -> str:
+    return f"sqlfront://{cluster.address.removeprefix('unix:')}"
+
+
+@pytest.fixture
+def connect(cluster: LocalCluster) -> Iterator[Callable[[], sqlfront.Connection]]:
+    """Makes sessions of the cluster, which end with the test."""
+    made: list[sqlfront.Connection] = []
+
+    def connect() -> sqlfront.Connection:
+        made.append(sqlfront.connect(address(cluster), secret=SECRET, workers=1))
+        return made[-1]
+
+    yield connect
+    for connection in made:
+        connection.close()
+
+
+def ask(connection: sqlfront.Connection, sql: str) -> Rows:
+    return connection.execute(sql).fetchall()
+
+
+def unless_lost(connection: sqlfront.Connection, sql: str) -> Rows:
+    """The answer; none if a member was lost meanwhile or the query is to be run again."""
+    try:
+        return ask(connection, sql)
+    except sqlfront.OperationalError as error:
+        if error.sqlstate not in ("40001", "08006"):
+            raise
+        return []
+
+
+def until(fact: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    deadline = time.monotonic() + 30
+    pause = threading.Event()
+    while not fact():
+        assert time.monotonic() < deadline, "it never came true"
+        pause.wait(0.02)
+
+
+def kill(cluster: LocalCluster, name: str) -> None:
+    os.kill(cluster.processes[name].pid, signal.SIGKILL)
+    until(lambda: name not in cluster.members)
+
+
+Connect = Callable[[], sqlfront.Connection]
+
+
+def test_sessions_have_tables_and_views_in_common(connect: Connect) -> None:
+    one, other = connect(), connect()
+
+    one.execute(
+        "CREATE TABLE t USING memory CLUSTERED BY (k) AS SELECT id AS k, id % 7 AS v FROM range(1000)"
+    )
+    other.execute("CREATE VIEW sums AS SELECT v, sum(k) AS s FROM t GROUP BY v")
+    assert ask(other, "SELECT count(*), sum(k) FROM t") == [(1000, 499_500)]
+    assert ask(one, "SELECT sum(s) FROM sums") == [(499_500,)]
+
+    other.execute("INSERT INTO t VALUES (5000, 1)")
+    assert ask(one, "SELECT v FROM t WHERE k = 5000") == [(1,)]
+    one.execute("UPDATE t SET v = -1 WHERE k < 10")
+    assert ask(other, "SELECT count(*) FROM t WHERE v = -1") == [(10,)]
+    assert ask(other, "SHOW TABLES") == [("default", "sums", False), ("default", "t", False)]
+
+    with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        other.execute("CREATE TABLE T (a INT)")
+    one.execute("DROP TABLE t")
+    with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        ask(other, "SELECT * FROM t")
+
+
+def test_tables_outlive_the_session_that_made_them(connect: Connect) -> None:
+    with connect() as one:
+        one.execute("CREATE TABLE t USING memory AS SELECT id FROM range(100)")
+
+    assert ask(connect(), "SELECT count(*) FROM t") == [(100,)]
+
+
+def test_file_tables_are_the_same_for_all(connect: Connect, tmp_path: Path) -> None:
+    one, other = connect(), connect()
+    one.execute(f"CREATE TABLE f (a BIGINT, b STRING) USING parquet LOCATION '{tmp_path}/f'")
+
+    one.execute("INSERT INTO f VALUES (1, 'x')")
+    other.execute("INSERT INTO f VALUES (2, 'y'), (3, NULL)")
+    assert ask(one, "SELECT a, b FROM f ORDER BY a") == [(1, "x"), (2, "y"), (3, None)]
+    one.execute("CACHE TABLE f CLUSTERED BY (a)")
+    other.execute("INSERT INTO f SELECT a + 10, b FROM f")
+    assert ask(one, "SELECT count(*), sum(a) FROM f") == [(6, 42)]
+    other.execute("UNCACHE TABLE f")
+    assert ask(one, "SELECT count(*), sum(a) FROM f") == [(6, 42)]
+
+    with pytest.raises(sqlfront.ProgrammingError, match="LOCATION"):
+        one.execute("CREATE TABLE g USING parquet AS SELECT 1 AS a")
+
+
+def test_temporary_tables_are_the_sessions_own(connect: Connect) -> None:
+    one, other = connect(), connect()
+    one.execute("CREATE TEMP VIEW v AS SELECT 1 AS a")
+    one.execute("CACHE TABLE mine AS SELECT id FROM range(500)")
+
+    assert ask(one, "SELECT count(*) FROM mine JOIN v") == [(500,)]
+    assert ask(other, "SHOW TABLES") == []
+
+
+def test_writers_take_turns(connect: Connect) -> None:
+    sessions = [connect() for _ in range(3)]
+    sessions[0].execute("CREATE TABLE t (k INT, n INT) USING memory CLUSTERED BY (k)")
+    sessions[0].execute("INSERT INTO t VALUES (1, 0)")
+
+    def write(connection: sqlfront.Connection) -> None:
+        for _ in range(10):
+            connection.execute("UPDATE t SET n = n + 1")
+
+    threads = [threading.Thread(target=write, args=(each,)) for each in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [ask(each, "SELECT n FROM t") for each in sessions] == [[(30,)]] * 3
+
+
+def test_a_killed_writers_turn_is_over(cluster: LocalCluster, connect: Connect) -> None:
+    connection = connect()
+    connection.execute("CREATE TABLE t (n INT) USING memory")
+    program = (
+        f"import sqlfront; c = sqlfront.connect({address(cluster)!r}, secret={SECRET!r});"
+        "t = c.session.catalog.lookup(('t',)).table.turn(); t.__enter__(); print('mine', flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process.stdin, process.stdout:
+        assert process.stdout.readline() == b"mine\n"
+        process.kill()
+        process.wait()
+
+        connection.execute("INSERT INTO t VALUES (1)")
+    assert ask(connection, "SELECT * FROM t") == [(1,)]
+
+
+def test_a_lost_tables_rows_come_from_its_source_again(
+    cluster: LocalCluster, connect: Connect, tmp_path: Path
+) -> None:
+    connection = connect()
+    connection.execute(f"CREATE TABLE f USING parquet LOCATION '{tmp_path}/f' AS SELECT id FROM range(9000)")
+    connection.execute("CACHE TABLE f CLUSTERED BY (id)")
+    connection.execute("CACHE TABLE mine AS SELECT id * 2 AS x FROM f")
+    assert ask(connection, "SELECT sum(x) FROM mine") == [(80_991_000,)]
+
+    kill(cluster, "local-1")
+
+    until(lambda: unless_lost(connection, "SELECT count(*), sum(id) FROM f") == [(9000, 40_495_500)])
+    until(lambda: unless_lost(connection, "SELECT sum(x) FROM mine") == [(80_991_000,)])
+    assert ask(connection, "SELECT id FROM f WHERE id = 4711") == [(4711,)]
+
+
+def test_a_table_without_a_source_says_what_is_gone(cluster: LocalCluster, connect: Connect) -> None:
+    connection = connect()
+    connection.execute("CREATE TABLE t USING memory CLUSTERED BY (id) AS SELECT id FROM range(9000)")
+    connection.execute("CREATE TABLE other USING memory AS SELECT 1 AS a")
+
+    kill(cluster, "local-2")
+
+    for sql in ("SELECT count(*) FROM t", "SELECT * FROM t WHERE id = 1", "INSERT INTO t VALUES (1)"):
+        with pytest.raises(
+            sqlfront.OperationalError, match=r"partitions .* of 271\) of `t` were lost with local-2"
+        ):
+            ask(connection, sql)
+    connection.execute("INSERT OVERWRITE t SELECT id FROM range(10)")
+    assert ask(connection, "SELECT count(*) FROM t") == [(10,)]
+    connection.execute("DROP TABLE other")
+
+
+def test_rows_follow_the_partitions(cluster: LocalCluster, connect: Connect) -> None:
+    connection = connect()
+    connection.execute("CREATE TABLE t USING memory CLUSTERED BY (id) AS SELECT id FROM range(9000)")
+    before = cluster.members
+
+    cluster.add(1)
+    cluster.keeper.rebalance()
+    assert cluster.members.owners != before.owners
+
+    def is_placed() -> bool:
+        assert unless_lost(connection, "SELECT count(*), sum(id) FROM t") in ([], [(9000, 40_495_500)])
+        assert unless_lost(connection, "SELECT * FROM t WHERE id = 77") in ([], [(77,)])
+        entry = connection.session.catalog.lookup(("t",))
+        return bool(entry.table.in_place)  # type: ignore[union-attr]
+
+    until(is_placed)
+    connection.execute("INSERT INTO t VALUES (9000)")
+    assert ask(connection, "SELECT count(*) FROM t") == [(9001,)]
+
+
+def test_nothing_is_kept_that_nobody_can_read(connect: Connect) -> None:
+    connection = connect()
+    with connect() as other:
+        other.execute("CACHE TABLE mine AS SELECT id FROM range(100000)")
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(100000)")
+    for _ in range(5):
+        connection.execute("UPDATE t SET id = id + 1")
+    with pytest.raises(sqlfront.DataError, match="DIVIDE_BY_ZERO"):
+        connection.execute("INSERT INTO t SELECT 1 / (id - 5) FROM range(10)")
+
+    until(lambda: shares(connection) == [(name, 1) for name in ("local-0", "local-1", "local-2")])
+    connection.execute("DROP TABLE t")
+    until(lambda: not shares(connection))
+
+
+def shares(connection: sqlfront.Connection) -> list[tuple[object, ...]]:
+    """How many shares each member has that has any."""
+    dag = DAG()
+    source = dag.vertex("shares", HeldShares(), 1)
+    dag.edge(Edge.between(source, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
+    cluster = connection.session.cluster
+    assert cluster is not None
+    batches = cluster.coordinator.submit(dag).batches()
+    return sorted(tuple(row.values()) for batch in batches for row in batch.to_pylist() if row["shares"])
+
+
+def test_the_clusters_end_is_an_error(cluster: LocalCluster, connect: Connect) -> None:
+    connection = connect()
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(10)")
+    cluster.keeper.end("as told")
+
+    with pytest.raises(sqlfront.OperationalError, match="cluster has ended: as told"):
+        ask(connection, "SELECT * FROM t")
+
+
+@pytest.mark.parametrize(
+    "where, secret, error",
+    [
+        ("http://x", "s", "is no address of a cluster"),
+        ("sqlfront://127.0.0.1", "s", "is no address"),
+        ("sqlfront://127.0.0.1:4711", None, "needs a secret"),
+    ],
+)
+def test_a_wrong_address_is_refused(
+    monkeypatch: pytest.MonkeyPatch, where: str, secret: str | None, error: str
+) -> None:
+    monkeypatch.delenv("SQLFRONT_SECRET", raising=False)
+    with pytest.raises(sqlfront.ProgrammingError, match=error):
+        sqlfront.connect(where, secret=secret)
+
+
+def test_a_session_can_bring_its_own_processes() -> None:
+    with sqlfront.connect(launcher="local", members=2, workers=1) as connection:
+        connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(1000)")
+        connection.execute("CREATE TABLE f USING parquet AS SELECT id FROM t")
+        assert ask(connection, "SELECT count(*) FROM t JOIN f USING (id)") == [(1000,)]
+    with pytest.raises(sqlfront.ProgrammingError, match="no launcher 'moon'"):
+        sqlfront.connect(launcher="moon")
