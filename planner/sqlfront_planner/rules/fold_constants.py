@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal
+from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import is_integral
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.rewriting import rewrite_operands
 
@@ -24,7 +25,7 @@ _LONGEST: Final = 1024
 
 def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Replace every expression over literals by its value; parameters and values of the run
-    (``current_date``) are no literals.
+    (``current_date``) are no literals. An integer parameter takes the wider type that it is cast to.
 
     A date or timestamp beyond Python's years is left as it is. So is an expression that fails: what makes it
     needless (a CASE, a column that nobody reads) may still come. What is left of it at the end is
@@ -47,6 +48,8 @@ def fold(expression: Expr, settings: Settings) -> Expr:
             return _literal(expression, settings)
         except (DataError, OverflowError):
             pass
+    if isinstance(expression, Cast) and isinstance(expression.operand, Parameter):
+        return _widened(expression, expression.operand)
     children = expression.children()
     folded = tuple(fold(child, settings) for child in children)
     if not any(map(is_not, folded, children)):
@@ -68,6 +71,15 @@ def is_constant(expression: Expr) -> bool:
             return all(map(is_constant, expression.children()))
         case _:
             return False
+
+
+def _widened(cast: Cast, parameter: Parameter) -> Expr:
+    """The parameter in the type that it is cast to, if that holds all its integers: a key that it is compared
+    with can be looked up then."""
+    given, wanted = parameter.type, cast.type
+    if is_integral(given) and is_integral(wanted) and given.bit_width <= wanted.bit_width:
+        return Parameter(wanted, parameter.index)
+    return cast
 
 
 def _literal(expression: Expr, settings: Settings) -> Expr:
