@@ -79,6 +79,7 @@ class Caretaker:
         """Mend what can be; False if something may be mendable later."""
         if self._everybodys:
             self._tidy_up()
+            self._deal(session)
         done = True
         for entry in session.catalog.entries():
             if entry.temporary == self._everybodys or not isinstance(entry, TableEntry):
@@ -101,6 +102,13 @@ class Caretaker:
             return not table.reloaded
         logger.info("`%s` was placed anew", entry.name)
         return True
+
+    def _deal(self, session: "sessions.Session") -> None:
+        """Have a member that is new get its part of the partitions."""
+        assert session.cluster is not None
+        members = session.cluster.member_list
+        if not {*members.data_members} <= {*members.owners}:
+            self._documents.rebalance()
 
     def _tidy_up(self) -> None:
         """Remove the documents of those who have gone."""

@@ -89,6 +89,10 @@ class Documents:
         """Whether the member is in the list."""
         return member in self._membership.member.members
 
+    def rebalance(self) -> None:
+        """Have the keeper deal the partitions evenly; returns before it has."""
+        self._membership.rebalance()
+
     # ---- turns
 
     def begin_turn(self, name: str, what: str, token: str) -> None:

@@ -236,8 +236,8 @@ def test_rows_follow_the_partitions(cluster: LocalCluster, connect: Connect) -> 
     connection.execute("CREATE TABLE t USING memory CLUSTERED BY (id) AS SELECT id FROM range(9000)")
     before = cluster.members
 
-    cluster.add(1)
-    cluster.keeper.rebalance()
+    (new,) = cluster.add(1)
+    until(lambda: new in cluster.members.owners)
     assert cluster.members.owners != before.owners
 
     def is_placed() -> bool:
