@@ -42,10 +42,13 @@ class ClusterCatalog(Catalog):
         self._identities: weakref.WeakKeyDictionary[FileTable, str] = weakref.WeakKeyDictionary()
         # Invariant: under the catalog's lock; what names are known to stand for.
         self._known: dict[str, Relation] = {}
-        for key in documents.keys(RELATION):
-            self.hear(key)
 
     # ---- what the documents say
+
+    def begin(self) -> None:
+        """Learn what there is; to be called when :meth:`hear` hears of all that changes from now on."""
+        for key in self._documents.keys(RELATION):
+            self.hear(key)
 
     def hear(self, key: str) -> None:
         """A document has changed."""

@@ -51,8 +51,9 @@ class ProcessMembers(Cluster):
 
     def catalog(self, path_tables: PathTables) -> Catalog:
         """The cluster's catalog."""
-        self._catalog = ClusterCatalog(path_tables, self.documents, self._tables)
-        return self._catalog
+        self._catalog = catalog = ClusterCatalog(path_tables, self.documents, self._tables)
+        catalog.begin()
+        return catalog
 
     def _hear(self, key: str) -> None:
         """A document has changed; called on the network's thread, in the order of the changes."""
