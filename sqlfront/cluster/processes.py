@@ -6,6 +6,7 @@ import socket
 import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -43,6 +44,8 @@ class ProcessMembers(Cluster):
         # The tables that the catalog can ask for; temporary ones of others are not among them.
         self._named: dict[str, SpreadTable] = {}
         self._versions: dict[str, int] = {}
+        # One table for each identity, also while this session begins.
+        self._lock = Lock()
         self._catalog: ClusterCatalog | None = None
         running.membership.watchers.append(self._hear)
         self.documents = Documents(running.membership)
@@ -58,7 +61,8 @@ class ProcessMembers(Cluster):
     def _hear(self, key: str) -> None:
         """A document has changed; called on the network's thread, in the order of the changes."""
         if key.startswith(TABLE):
-            self._hear_table(key.removeprefix(TABLE))
+            with self._lock:
+                self._hear_table(key.removeprefix(TABLE))
         if self._catalog is not None:
             self._catalog.hear(key)
 
