@@ -1,63 +1,96 @@
-"""What a light job costs: the round trip of one row, embedded and with members in processes of their own.
+"""What a light job costs: the round trip of one row, beside DuckDB, other members, other lifecycles.
 
     python -m benchmarks.light_jobs [--count 2000]
 
-The DAG is a source of one row on one member and the result on the coordinator, the client. Beside it, the
-lifecycle of the seed's normal jobs: three round trips (init, start, complete), each a message to the same
-member and its answer, around the same work.
+The DAG is a source of one row on one member and the result on the coordinator: with members in processes of
+their own that is the client. What is compared is run in turns, a hundred times each. The three-step lifecycle
+is that of jobs with stored metadata: the job's record is stored at the keeper (and so at every member), init,
+start and complete are a message and its answer each, around the same work, and the record is removed.
 """
 
 import argparse
+import os
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from threading import Event
+from typing import Final
 
+import duckdb
 import msgspec
 import pyarrow as pa
 
 from sqlfront_engine import codec
-from sqlfront_engine.coordinator import Engine, JobConfig
+from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.expressions import Literal
+from sqlfront_engine.expressions import AggregateCall, Column, Literal
+from sqlfront_engine.launchers.embedded import EmbeddedCluster
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.messages import CheckJobs, UnknownJobs
 from sqlfront_engine.network.transport import Body, Peer
+from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.project import Project
+from sqlfront_engine.processors.range import Range
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.values import Values
+from sqlfront_engine.types import BIGINT
+
+Task = Callable[[], object]
+
+#: How often a task is run before the next one has its turn.
+TURN: Final = 100
+SIZES: Final = (1, 2, 4, 8)
+#: So many rows of four numbers; two thirds of them change their member of three: 5.3 MB.
+EXCHANGED: Final = 250_000
+WIDTH: Final = 4
+INLINE: Final = JobConfig(inline=True)
 
 
-@dataclass
-class Timing:
-    """Microseconds: the best tenth's bound (what it costs when nothing else runs), the median, and the 99th
-    of a hundred."""
+class Timing(msgspec.Struct, frozen=True):
+    """Microseconds: the bound of the best tenth, the median, and the 99th of a hundred; and what the process
+    used of the processor for one run."""
 
     best: float
     median: float
     p99: float
+    cpu: float
 
-    @classmethod
-    def of(cls, function: Callable[[], object], count: int) -> "Timing":
-        for _ in range(max(50, count // 10)):
-            function()
-        times = []
-        for _ in range(count):
-            began = time.perf_counter_ns()
-            function()
-            times.append((time.perf_counter_ns() - began) / 1000)
-        hundredths = statistics.quantiles(times, n=100)
-        return cls(hundredths[9], hundredths[49], hundredths[98])
 
-    def __str__(self) -> str:
-        return f"{self.best:8.0f} {self.median:8.0f} {self.p99:8.0f}"
+def in_turns(tasks: Mapping[str, Task], count: int) -> dict[str, Timing]:
+    """Run each task ``count`` times, all of them in turns."""
+    times: dict[str, list[float]] = {name: [] for name in tasks}
+    cpu: Counter[str] = Counter()
+    for task in tasks.values():
+        for _ in range(TURN // 2):
+            task()
+    turn = min(TURN, count)
+    for _ in range(count // turn):
+        for name, task in tasks.items():
+            used = time.process_time_ns()
+            for _ in range(turn):
+                began = time.perf_counter_ns()
+                task()
+                times[name].append((time.perf_counter_ns() - began) / 1000)
+            cpu[name] += time.process_time_ns() - used
+    return {name: timing(each, cpu[name] / len(each) / 1000) for name, each in times.items()}
+
+
+def timing(times: list[float], cpu: float) -> Timing:
+    """The figures of many runs."""
+    hundredths = statistics.quantiles(times, n=100)
+    return Timing(hundredths[9], statistics.median(times), hundredths[98], cpu)
+
+
+# ---- jobs
 
 
 def one_row(*, distributed: bool) -> DAG:
-    """One row from one member."""
+    """One row from each member."""
     dag = DAG()
     values = Values(pa.schema([("n", pa.int32())]), ((Literal(pa.int32(), 1),),))
     source = dag.vertex("values", values, 1)
@@ -65,19 +98,46 @@ def one_row(*, distributed: bool) -> DAG:
     return dag.edge(edge.to_one().distribute_to() if distributed else edge)
 
 
-def run(submit: Callable[[DAG, JobConfig], LightJob], dag: DAG, config: JobConfig) -> None:
-    """Submit, and read the row."""
-    (batch,) = submit(dag, config).batches()
-    assert batch.num_rows == 1
+def exchange() -> DAG:
+    """Rows of all members are partitioned over all members, and counted."""
+    dag = DAG()
+    wide = Project((Column(BIGINT, 0),) * WIDTH, pa.schema([(f"n{place}", BIGINT) for place in range(WIDTH)]))
+    count = Aggregate(
+        (), (AggregateCall("count", (), BIGINT),), AggregateMode.SINGLE, pa.schema({"n": BIGINT})
+    )
+    numbers, rows = dag.vertex("numbers", Range(0, 1, EXCHANGED), 1), dag.vertex("rows", wide, 1)
+    counts = dag.vertex("count", count, 1)
+    dag.edge(Edge.between(numbers, rows))
+    dag.edge(Edge.between(rows, counts).distributed().partitioned([0]))
+    return dag.edge(Edge.between(counts, dag.vertex("result", ResultSink())).to_one().distribute_to())
 
 
-class RoundTrip:
-    """A question to a member that it answers at once, as a step of a longer lifecycle would be."""
+def read(job: LightJob) -> int:
+    """Read the result to its end; returns its rows."""
+    return sum(batch.num_rows for batch in job.batches())
 
-    def __init__(self, client: RunningMember, other: str) -> None:
+
+def job(submit: Callable[[DAG, JobConfig], LightJob], dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> Task:
+    """Submit and read."""
+    return lambda: read(submit(dag, config))
+
+
+def on_member(member: Member, name: str) -> JobConfig:
+    """A small job that reads a partition of that member only."""
+    return JobConfig(required_partitions=frozenset({member.members.owners.index(name)}), inline=True)
+
+
+# ---- the lifecycle that light jobs do without
+
+
+class ThreeSteps:
+    """A job with stored metadata on one member: see the module's docstring."""
+
+    def __init__(self, client: RunningMember, member: str, work: Task, record: bytes) -> None:
+        self._work, self._record = work, record
+        self._membership = client.membership
         self._answered = Event()
-        self._member = client.member
-        self._peer = client.member.peers[other]
+        self._peer = client.member.peers[member]
         self._received = client.member.received
         client.member.received = self._hear  # type: ignore[method-assign]
 
@@ -87,71 +147,141 @@ class RoundTrip:
         else:
             self._received(peer, message, body)
 
-    def __call__(self) -> None:
+    def step(self) -> None:
+        """A question to the member, which it answers at once."""
         self._answered.clear()
         self._peer.send(CheckJobs((0,)))
         self._answered.wait()
 
+    def store(self, content: bytes | None) -> None:
+        """Store the job's record, or remove it."""
+        done = Event()
+        self._membership.put("job", content, None, lambda outcome: done.set())
+        done.wait()
 
-def counted(client: RunningMember, dag: DAG, config: JobConfig) -> dict[str, tuple[int, int]]:
-    """Messages and bytes, by kind, that a job costs, sent and received."""
+    def __call__(self) -> None:
+        self.store(self._record)
+        self.step()
+        self._work()
+        self.step()
+        self.store(None)
 
-    def now() -> Counter[tuple[str, str]]:
-        statistics = client.membership.statistics()
-        found: Counter[tuple[str, str]] = Counter()
-        for kind, traffic in (*statistics.sent.items(), *statistics.received.items()):
-            found[kind, "messages"] += traffic.messages
-            found[kind, "bytes"] += traffic.bytes
-        return found
 
-    before = now()
-    for _ in range(100):
-        run(client.member.submit, dag, config)
-    cost = now() - before
-    kinds = {kind for kind, _ in cost if not kind.startswith("Heartbeat")}
-    return {kind: (cost[kind, "messages"], cost[kind, "bytes"] // 100) for kind in sorted(kinds)}
+# ---- questions
+
+
+def one_process(count: int) -> dict[str, Timing]:
+    """Everything in this process, beside DuckDB."""
+    rows = duckdb.connect(config={"threads": 1})
+    with Engine(workers=1) as engine, EmbeddedCluster(3, workers=1) as cluster:
+        three, other = cluster.coordinator, cluster.members[1].name
+        dag, spread = one_row(distributed=False), one_row(distributed=True)
+        return in_turns(
+            {
+                "embedded 1": job(engine.run, dag, INLINE),
+                "embedded 3, the coordinator required": job(
+                    three.submit, spread, on_member(three, three.name)
+                ),
+                "embedded 3, another member required": job(three.submit, spread, on_member(three, other)),
+                "embedded 3, all members": job(three.submit, spread, INLINE),
+                "DuckDB, one thread": lambda: rows.execute("SELECT 1::INTEGER AS n").fetchall(),
+            },
+            count,
+        )
+
+
+def processes(count: int) -> tuple[dict[str, Timing], float]:
+    """Three members in processes of their own, beside DuckDB; and what the required member used of the
+    processor for a job, in microseconds."""
+    rows = duckdb.connect(config={"threads": 1})
+    with LocalCluster(3, workers=1) as cluster, cluster.client() as client:
+        member, dag = client.member, one_row(distributed=True)
+        name = member.members.owners[0]
+        config = on_member(member, name)
+        one = job(member.submit, dag, config)
+        steps = ThreeSteps(client, name, one, codec.encode_dag(dag))
+        timings = in_turns(
+            {
+                "a message to a member and its answer": steps.step,
+                "local 3, one member required": one,
+                "the same on the members' workers": job(
+                    member.submit, dag, msgspec.structs.replace(config, inline=False)
+                ),
+                "the same in three steps with a stored record": steps,
+                "local 3, all members": job(member.submit, dag, INLINE),
+                "DuckDB, one thread": lambda: rows.execute("SELECT 1::INTEGER AS n").fetchall(),
+            },
+            count,
+        )
+        with used_by(cluster.processes[name].pid) as used:
+            for _ in range(count):
+                one()
+        return timings, used[0] / count
+
+
+@contextmanager
+def used_by(process: int) -> Iterator[list[float]]:
+    """What another process used of the processor meanwhile, in microseconds."""
+    used: list[float] = []
+    before = _processor_ticks(process)
+    yield used
+    used.append((_processor_ticks(process) - before) * 1_000_000 / os.sysconf("SC_CLK_TCK"))
+
+
+def _processor_ticks(process: int) -> int:
+    with open(f"/proc/{process}/stat") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def by_size(count: int) -> dict[int, tuple[Timing, Timing]]:
+    """A job on all of 1, 2, 4, 8 members: embedded ones, and processes."""
+    found = {}
+    dag = one_row(distributed=True)
+    for size in SIZES:
+        with EmbeddedCluster(size, workers=1) as embedded, LocalCluster(size, workers=1) as local:
+            with local.client() as client:
+                tasks = {
+                    "embedded": job(embedded.coordinator.submit, dag, INLINE),
+                    "local": job(client.member.submit, dag, INLINE),
+                }
+                timings = in_turns(tasks, count)
+                found[size] = timings["embedded"], timings["local"]
+    return found
+
+
+def exchanged(count: int) -> Timing:
+    """Megabytes between three processes."""
+    with LocalCluster(3, workers=1) as cluster, cluster.client() as client:
+        return in_turns({"": job(client.member.submit, exchange())}, count)[""]
+
+
+# ---- the tables
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--count", type=int, default=2000)
     count = parser.parse_args().count
-    print(f"{'round trip of one row, us':47}      p10   median      p99")
-    with Engine(workers=1) as engine:
-        dag, inline = one_row(distributed=False), JobConfig(inline=True)
-        print(f"{'embedded 1':47}", Timing.of(lambda: run(engine.run, dag, inline), count))
-    with LocalCluster(3, workers=1) as cluster, cluster.client() as client:
-        report_local(client, count)
+    print(f"Load at the beginning: {os.getloadavg()[0]:.1f} runnable processes on {os.cpu_count()} cores.\n")
+    print("| one row | best tenth | median | p99 | processor, this process |\n|---|---|---|---|---|")
+    show(one_process(count))
+    timings, used = processes(count)
+    show(timings)
+    print(f"\nThe required member's process uses {used:.0f} us for a job.\n")
+    print("| all of so many members | embedded | local |\n|---|---|---|")
+    for size, (embedded, local) in by_size(count // 4).items():
+        print(f"| {size} | {embedded.median:,.0f} | {local.median:,.0f} |")
+    moved = exchanged(max(20, count // 40))
+    low, middle, high = moved.best / 1000, moved.median / 1000, moved.p99 / 1000
+    print(f"\n5.3 MB between three processes, ms: best tenth {low:.1f}, median {middle:.1f}, p99 {high:.1f}.")
+    print(f"Load at the end: {os.getloadavg()[0]:.1f}.")
 
 
-def report_local(client: RunningMember, count: int) -> None:
-    """The lines about members in processes of their own."""
-    dag = one_row(distributed=True)
-    owners = client.member.members.owners
-    one = JobConfig(required_partitions=frozenset({0}), inline=True)
-    threads = JobConfig(required_partitions=frozenset({0}))
-    every = JobConfig(inline=True)
-    trip = RoundTrip(client, owners[0])
-    submit = client.member.submit
-
-    def three_steps() -> None:
-        trip()
-        run(submit, dag, one)
-        trip()
-
-    for name, function in (
-        ("a message to a member and its answer", trip),
-        ("local 3, one member required", lambda: run(submit, dag, one)),
-        ("the same on the members' workers", lambda: run(submit, dag, threads)),
-        ("the same in three steps (init, start, complete)", three_steps),
-        ("local 3, all members", lambda: run(submit, dag, every)),
-    ):
-        print(f"{name:47}", Timing.of(function, count))
-    encoding = Timing.of(lambda: codec.encode_dag(dag), count)
-    print(f"encoding the plan: {encoding.median:.1f} us for {len(codec.encode_dag(dag))} bytes")
-    print("messages of 100 jobs, and bytes of each job:")
-    for kind, (messages, size) in counted(client, dag, one).items():
-        print(f"  {kind:12} {messages:5} {size:6}")
+def show(timings: Mapping[str, Timing]) -> None:
+    """The rows of the table."""
+    for name, each in timings.items():
+        print(f"| {name} | {each.best:,.0f} | {each.median:,.0f} | {each.p99:,.0f} | {each.cpu:,.0f} |")
 
 
 if __name__ == "__main__":
