@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Condition, Event
 from typing import Final
 
@@ -16,6 +17,9 @@ from sqlfront_engine.members.membership import Membership, PutOutcome
 ANSWER_TIMEOUT: Final = 60.0
 #: Seconds that a writer waits for its turn.
 TURN_TIMEOUT: Final = 60.0
+#: How often, and after how many seconds each time, a turn is given back again that may not have been.
+GIVE_BACK_TRIES: Final = 60
+GIVE_BACK_PERIOD: Final = 1.0
 TURN: Final = "turn:"
 
 
@@ -33,6 +37,8 @@ class Documents:
         self._membership = membership
         self._changed = Condition()
         self._changes = 0
+        # Of the turns that this session has, by key.
+        self._tokens: dict[str, str] = {}
         membership.watchers.append(lambda key: self._note())
         membership.list_watchers.append(self._note)
 
@@ -104,7 +110,7 @@ class Documents:
             before = self._changes
             current = self.get(key)
             if current is None or not self.is_present(turn_of(current).holder):
-                if self.put(key, mine, 0 if current is None else current.version):
+                if self._take(key, token, mine, 0 if current is None else current.version):
                     return
                 continue
             if not self._await_after(before, deadline - time.monotonic()):
@@ -113,9 +119,35 @@ class Documents:
                     sqlstate="55P03",
                 )
 
+    def _take(self, key: str, token: str, mine: bytes, expected: int) -> bool:
+        try:
+            taken = self.put(key, mine, expected)
+        except OperationalError:  # perhaps it was taken all the same
+            self._give_back(key, token)
+            raise
+        if taken:
+            self._tokens[key] = token
+        return taken
+
     def end_turn(self, name: str) -> None:
-        """Give the turn back."""
-        self.put(f"{TURN}{name}", None, None)
+        """Give the turn back; if the keeper can't be asked now, somewhat later."""
+        key = f"{TURN}{name}"
+        token = self._tokens.pop(key)
+        try:
+            self.put(key, None, None)
+        except OperationalError:
+            self._give_back(key, token)
+
+    def _give_back(self, key: str, token: str, tries: int = GIVE_BACK_TRIES) -> None:
+        """Remove the turn of that token, if there is one, as soon as the keeper can be asked; nobody waits
+        for that."""
+        document = self.get(key)
+        if document is not None and turn_of(document).token == token:
+            self._membership.put(key, None, document.version, lambda outcome: None)
+        if tries:
+            clock = self._membership.member.engine.clock
+            again = partial(self._give_back, key, token, tries - 1)
+            clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
 
     @contextmanager
     def turn(self, name: str, what: str, token: str) -> Iterator[None]:

@@ -1,0 +1,416 @@
+"""Tables on simulated members: the sessions', members' and keeper's real code for spread tables, one thread
+at a time and under a seed.
+
+What writes waits; so each writing statement has a thread of its own, which runs only while the simulation
+stands still and hands back whenever it would wait. Whoever reads is polled.
+"""
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
+from typing import Final, cast
+
+import pyarrow as pa
+
+from sqlfront.cluster.documents import ANSWER_TIMEOUT, Documents
+from sqlfront.cluster.processes import ProcessMembers
+from sqlfront.cluster.service import TableService
+from sqlfront_connectors.base import Partitioning, ScanRequest
+from sqlfront_connectors.memory.share import StoreShare
+from sqlfront_connectors.memory.spread import NextVersion, SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.store import STORE
+from sqlfront_engine.coordinator import Engine, JobConfig
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.errors import Error, OperationalError
+from sqlfront_engine.launchers.running import RunningMember
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.members.keeper import KEEPER
+from sqlfront_engine.members.membership import Membership, MembershipSettings, PutOutcome
+from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.registry import register_processor
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.queues import NOTHING, Polled
+from tests.engine.members.kept import Kept
+
+register_processor("tests.sqlfront.simulated:Stamp")
+
+SCHEMA: Final = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+EVERYTHING: Final = ScanRequest((0, 1))
+
+#: A table's rows, sorted.
+Rows = tuple[tuple[int, int], ...]
+
+
+class Stamp(Processor, frozen=True):
+    """An UPDATE and a DELETE in one: sets ``v`` of every row, but for those with ``k % modulus == 0`` (0 = no
+    such), which are left out."""
+
+    value: int
+    modulus: int = 0
+
+    def run(self, context: ProcessorContext) -> Steps:
+        while (batch := (yield Take(0))) is not None:
+            yield batch_of(stamped(rows_of([batch]), self.value, self.modulus))
+
+
+def stamped(rows: Rows, value: int, modulus: int) -> Rows:
+    """What Stamp makes of rows."""
+    return tuple((key, value) for key, _ in rows if not modulus or key % modulus)
+
+
+def batch_of(rows: Rows) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([row[place] for row in rows], pa.int64()) for place in (0, 1)], schema=SCHEMA
+    )
+
+
+def rows_of(batches: list[pa.RecordBatch]) -> Rows:
+    return tuple(
+        sorted(row for batch in batches for row in zip(*(each.to_pylist() for each in batch), strict=True))
+    )
+
+
+# ---- statements that wait
+
+
+class Killed(BaseException):
+    """The machine on which the statement ran is gone."""
+
+
+_here = threading.local()
+
+
+class Statement:
+    """Code that waits, on a machine. It goes on in :meth:`resume` only, while its caller waits."""
+
+    def __init__(self, machine: str, code: Callable[[], None]) -> None:
+        self.machine = machine
+        #: Written by the code's thread.
+        self.ended = False
+        self.error: BaseException | None = None
+        self._code = code
+        self._ready: Callable[[], object] = lambda: True
+        self._killed = False
+        self._turns = threading.Semaphore(0), threading.Semaphore(0)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        mine, theirs = self._turns
+        mine.acquire()
+        _here.statement = self
+        try:
+            if not self._killed:
+                self._code()
+        except BaseException as error:  # noqa: BLE001 - handed on to whoever looks
+            self.error = error
+        self.ended = True
+        theirs.release()
+
+    def wait(self, ready: Callable[[], object]) -> None:
+        """Called by the code: let the simulation go on until the condition holds."""
+        mine, theirs = self._turns
+        self._ready = ready
+        theirs.release()
+        mine.acquire()
+        if self._killed:
+            raise Killed
+
+    def resume(self) -> bool:
+        """Run the code up to where it waits, if it can go on; True if it has."""
+        if self.ended or not (self._killed or self._ready()):
+            return False
+        mine, theirs = self._turns
+        mine.release()
+        assert theirs.acquire(timeout=60), "a statement waits for something that isn't simulated"
+        if not self._running():
+            self._thread.join()
+        return True
+
+    def _running(self) -> bool:
+        return not self.ended
+
+    def kill(self) -> None:
+        """End it wherever it waits."""
+        self._killed = True
+        while not self.ended:
+            self.resume()
+
+
+# ---- the parts of a session that wait
+
+
+class WaitingDocuments(Documents):
+    """The documents as a simulated session changes them."""
+
+    town: "TableTown"
+
+    def put(self, key: str, content: bytes | None, expected: int | None) -> bool:
+        """See :meth:`Documents.put`."""
+        outcome: list[PutOutcome] = []
+        self._membership.put(key, content, expected, outcome.append)
+        deadline = self.town.simulation.time + ANSWER_TIMEOUT
+        self.town.wait(lambda: outcome or self.town.simulation.time > deadline)
+        if not outcome:
+            raise OperationalError("the keeper has not answered", sqlstate="08007")
+        if isinstance(outcome[0], OperationalError):
+            raise outcome[0]
+        return outcome[0].stored
+
+    def _await_after(self, changes: int, seconds: float) -> bool:
+        deadline = self.town.simulation.time + seconds
+        self.town.wait(lambda: self._changes != changes or self.town.simulation.time > deadline)
+        return self._changes != changes
+
+
+class SimulatedSession(ProcessMembers):
+    """A session's tables; what it publishes is noted in its town's history first."""
+
+    def __init__(self, town: "TableTown", running: RunningMember) -> None:
+        self.town = town
+        super().__init__(running)
+        self.documents = WaitingDocuments(running.membership)
+        self.documents.town = town
+        self._tokens = itertools.count(1)
+        #: What the statement that runs does to the rows, and whether it appends.
+        self.effect: Callable[[Rows], Rows] = lambda rows: rows
+        self.appends = False
+
+    def _token(self) -> str:
+        return f"{self.coordinator.name}.{next(self._tokens)}"
+
+    def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterator[pa.RecordBatch]:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        job = self.submit(dag, JobConfig(resources=resources))
+        found: list[Polled | Error] = []
+        while True:
+            self.town.wait(lambda: found or poll_into(job, found))
+            batch = found.pop()
+            if isinstance(batch, Error):
+                raise batch
+            if not isinstance(batch, pa.RecordBatch):
+                return
+            yield batch
+
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        base = table.snapshot().held
+        # Rows are added to shares that lie in place only: a version of others was placed anew before.
+        placed_anew = self.appends and base.key is not None and base.dealt != version.dealt
+        before = self.town.rows[base.key]
+        assert version.key is not None
+        self.town.rows[version.key] = before if placed_anew else self.effect(before)
+        self.town.bases[version.key] = base.key
+        super().publish(table, version)
+        self.town.acknowledged.append(version.key)
+
+    def only_table(self) -> SpreadTable | None:
+        """The table, once the session has heard of it."""
+        return next(iter(self._named.values()), None)
+
+
+def poll_into(job: LightJob, found: list[Polled | Error]) -> bool:
+    """Look for the next batch, the end or the error of a job."""
+    try:
+        batch = job.poll()
+    except Error as error:
+        found.append(error)
+        return True
+    if batch is not NOTHING:
+        found.append(batch)
+    return bool(found)
+
+
+class QuietService(TableService):
+    """A member's shares; nobody looks after tables whose members have gone."""
+
+    def _hear_list(self) -> None:
+        self.sweep()
+
+
+# ---- the town
+
+
+class TableTown(Kept):
+    """Members, and a session of each client, with one table."""
+
+    def __init__(self, *names: str, seed: int) -> None:
+        self.services: dict[str, QuietService] = {}
+        self.sessions: dict[str, SimulatedSession] = {}
+        #: The rows of every version that somebody tried to publish, and the version that it came from.
+        self.rows: dict[str | None, Rows] = {None: ()}
+        self.bases: dict[str, str | None] = {}
+        #: Those whose publication was confirmed.
+        self.acknowledged: list[str] = []
+        super().__init__(*names, seed=seed)
+
+    def add(self, name: str) -> Membership:
+        """A member begins to join."""
+        machine = self.simulation.machine(name)
+        engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
+        lite = name.startswith("client")
+        resources: Mapping[str, object] = NO_RESOURCES
+        if not lite:
+            self.services[name] = QuietService()
+            resources = self.services[name].resources
+        membership = Membership(
+            engine,
+            machine.transport,
+            MembershipSettings(KEEPER, "" if lite else name, lite),
+            resources,
+            on_end=lambda error: self._note_end(name, error),
+        )
+        self.memberships[name] = membership
+        running = cast(
+            RunningMember, SimpleNamespace(engine=engine, membership=membership, member=membership.member)
+        )
+        if lite:
+            self.sessions[name] = SimulatedSession(self, running)
+        else:
+            self.services[name].attach(running)
+        membership.join()
+        return membership
+
+    def _note_end(self, name: str, error: OperationalError | None) -> None:
+        self.ends.setdefault(name, error)
+
+    # ---- statements
+
+    def wait(self, ready: Callable[[], object]) -> None:
+        """For the statement on whose thread this is."""
+        _here.statement.wait(ready)
+
+    def resume(self, statement: Statement) -> bool:
+        """Let a statement go on, if its machine is awake and it can."""
+        machine = self.simulation.machines[statement.machine]
+        if not machine.alive:
+            statement.kill()
+            return True
+        if machine.asleep_until > self.simulation.time:
+            return False
+        return statement.resume()
+
+    def complete(self, statement: Statement) -> None:
+        """Run a statement to its end."""
+
+        def ended() -> bool:
+            while self.resume(statement):
+                pass
+            return statement.ended
+
+        assert self.run(ended, 200), "the statement hangs"
+        if statement.error is not None:
+            raise statement.error
+
+    def create(self, at: str, partitioning: Partitioning | None, rows: Rows) -> None:
+        """Make the table and put the rows in."""
+        session = self.sessions[at]
+        self.complete(Statement(at, lambda: self._create(session, partitioning)))
+        self.simulation.pass_time(0.1)
+        self.complete(self.insert(at, rows))
+        self.simulation.pass_time(0.1)
+
+    def _create(self, session: SimulatedSession, partitioning: Partitioning | None) -> None:
+        session.table("t", SCHEMA, partitioning)
+
+    def insert(self, at: str, rows: Rows, *, overwrite: bool = False) -> Statement:
+        """INSERT [OVERWRITE] INTO t VALUES ..."""
+        session = self.sessions[at]
+
+        def code() -> None:
+            session.effect = lambda before: tuple(sorted(rows if overwrite else before + rows))
+            session.appends = not overwrite
+            write = self._table(session).begin_insert(overwrite=overwrite)
+            write.append(batch_of(rows))
+            write.commit()
+
+        return Statement(at, code)
+
+    def update(self, at: str, value: int, modulus: int = 0) -> Statement:
+        """UPDATE t SET v = value, and DELETE."""
+        session = self.sessions[at]
+
+        def code() -> None:
+            session.effect = lambda before: stamped(before, value, modulus)
+            session.appends = False
+            table = self._table(session)
+            with table.turn():
+                planned = table.snapshot().scan(EVERYTHING)
+                with table.next_version(overwrite=True) as version:
+                    dag = updating(planned.source, Stamp(value, modulus), version)
+                    version.publish(session.run(dag, planned.resources))
+
+        return Statement(at, code)
+
+    def place_anew(self, at: str) -> Statement:
+        """What a caretaker does after a loss."""
+        session = self.sessions[at]
+
+        def code() -> None:
+            session.effect, session.appends = lambda before: before, False
+            place_anew(self._table(session))
+
+        return Statement(at, code)
+
+    def _table(self, session: SimulatedSession) -> SpreadTable:
+        table = session.only_table()
+        assert table is not None
+        return table
+
+    def reading(self, at: str) -> "Reading":
+        """SELECT * FROM t."""
+        return Reading(self, at)
+
+    # ---- looking
+
+    def keys(self) -> dict[str, list[str]]:
+        """The versions of which living members hold shares."""
+        return {
+            name: [key for key in self.services[name].resources if key != STORE]
+            for name in self.alive
+            if name in self.services
+        }
+
+
+class Reading:
+    """A query in progress. ``key``: the version that it reads."""
+
+    def __init__(self, town: TableTown, at: str) -> None:
+        session = town.sessions[at]
+        table = session.only_table()
+        assert table is not None
+        self.at = at
+        self.town = town
+        self.began = town.simulation.time
+        self._batches: list[pa.RecordBatch] = []
+        snapshot = table.snapshot()
+        self.key = snapshot.held.key
+        planned = snapshot.scan(EVERYTHING)
+        dag = DAG()
+        source = dag.vertex("scan", planned.source)
+        dag.edge(Edge.between(source, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
+        self._job = session.submit(dag, JobConfig(resources=planned.resources))
+
+    def poll(self) -> bool:
+        """Look for batches; True at the end. Raises what the query failed with; AssertionError for wrong
+        rows."""
+        while (batch := self._job.poll()) is not NOTHING:
+            if batch is None:
+                found = rows_of(self._batches)
+                assert found == self.town.rows[self.key], f"a mix: {found}, not {self.town.rows[self.key]}"
+                return True
+            self._batches.append(batch)
+        return False
+
+
+def updating(source: Processor, stamp: Stamp, version: NextVersion) -> DAG:
+    """Rows of all members are changed and stored."""
+    dag = DAG()
+    scan, change = dag.vertex("scan", source), dag.vertex("stamp", stamp)
+    dag.edge(Edge.between(scan, change).isolated())
+    assert isinstance(version.processor, StoreShare)
+    store = dag.vertex("store", version.processor, 1)
+    edge = Edge.between(change, store).distributed()
+    dag.edge(edge.partitioned(version.keys) if version.keys else edge)
+    return dag.edge(Edge.between(store, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())

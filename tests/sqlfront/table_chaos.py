@@ -1,0 +1,228 @@
+"""Random writes and reads of a table over simulated members, with random faults: who reads sees one version,
+what was confirmed is in the history of what is read later, and old versions are freed.
+
+    python -m tests.sqlfront.table_chaos --seeds 1000
+"""
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_engine.errors import OperationalError
+from tests.engine.members.chaos import Bug
+from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
+
+MEMBERS: Final = ("m0", "m1", "m2")
+CLIENTS: Final = ("client-0", "client-1")
+PARTITIONINGS: Final = (Partitioning((0,), 271), Partitioning((0,), 8), None)
+
+
+class Outcome(msgspec.Struct):
+    """How reads and writes of some seeds ended."""
+
+    read: int = 0
+    written: int = 0
+    failed: int = 0
+    steps: int = 0
+
+
+class TableChaos:
+    """One seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed)
+        self.simulation = self.town.simulation
+        self.random = self.simulation.random
+        self.outcome = Outcome()
+        self._reads: list[Reading] = []
+        self._writes: dict[str, Statement] = {}
+        self._next_key = 0
+        self._value = 0
+        self._breaks = self.random.randint(0, 3)
+        self._faults = self.random.choice((0.0, 0.002, 0.01))
+        self._disturbed = False
+        self._left = self.random.randint(3, 8)
+
+    def run(self) -> Outcome:
+        """Let it all happen; raises :class:`Bug`."""
+        self.town.create(CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows())
+        try:
+            while self._left or self._writes or self._reads:
+                self._step()
+            self._check_the_end()
+        except AssertionError as error:
+            raise Bug(str(error)) from error
+        finally:
+            for statement in self._writes.values():
+                statement.kill()
+        self.outcome.steps = self.simulation.steps
+        return self.outcome
+
+    def _new_rows(self) -> Rows:
+        count = self.random.randint(1, 40)
+        self._next_key += count
+        return tuple((key, self._new_value()) for key in range(self._next_key - count, self._next_key))
+
+    def _new_value(self) -> int:
+        self._value += 1
+        return self._value
+
+    def _step(self) -> None:
+        if not self.simulation.step():
+            raise Bug("nothing will ever happen")
+        if self._breaks and self.random.random() < self._faults:
+            self._breaks -= 1
+            self._break_something()
+        sessions = [name for name in CLIENTS if name in self.town.alive]
+        if not sessions:
+            self._left = 0
+        elif self._left and self.random.random() < 0.02:
+            self._begin(self.random.choice(sessions))
+        for name, statement in tuple(self._writes.items()):
+            if self.town.resume(statement) and statement.ended:
+                del self._writes[name]
+                self._written(statement)
+        for reading in tuple(self._reads):
+            self._look(reading)
+
+    def _begin(self, at: str) -> None:
+        if len(self._reads) < 8 and self.random.random() < 0.75:
+            try:
+                self._reads.append(self.town.reading(at))
+            except OperationalError as error:
+                self._failed(error)
+            return
+        if at in self._writes:
+            return
+        self._left -= 1
+        kind = self.random.randrange(5)
+        if kind <= 1:
+            statement = self.town.update(at, self._new_value(), self.random.choice((0, 0, 5)))
+        elif kind == 4 and self._disturbed:
+            statement = self.town.place_anew(at)
+        else:
+            statement = self.town.insert(at, self._new_rows(), overwrite=self.random.random() < 0.3)
+        self._writes[at] = statement
+
+    def _break_something(self) -> None:
+        self._disturbed = True
+        fault = self.random.randrange(5)
+        alive = self.town.alive
+        members = [name for name in MEMBERS if name in alive]
+        if fault == 0 and len(members) > 1:
+            self.town.kill(self.random.choice(members))
+        elif fault == 1 and len([name for name in CLIENTS if name in alive]) > 1:
+            self.town.kill(self.random.choice(CLIENTS))
+        elif fault <= 3:
+            connections = self.simulation.connections()
+            if connections:
+                self.simulation.cut(*self.random.choice(connections))
+        elif alive:
+            self.town.pause(self.random.choice(alive), self.random.choice((0.01, 1.5, 20.0)))
+
+    def _look(self, reading: Reading) -> None:
+        if not self.simulation.machines[reading.at].alive:
+            self._reads.remove(reading)
+            return
+        try:
+            if reading.poll():
+                self.outcome.read += 1
+                self._reads.remove(reading)
+        except OperationalError as error:
+            self._reads.remove(reading)
+            self._failed(error)
+        if self.simulation.time > reading.began + 100:
+            raise Bug("a query hangs")
+
+    def _written(self, statement: Statement) -> None:
+        error = statement.error
+        if error is None:
+            self.outcome.written += 1
+        elif isinstance(error, OperationalError):
+            self._failed(error)
+        elif not isinstance(error, Killed):
+            raise error
+
+    def _failed(self, error: OperationalError) -> None:
+        self.outcome.failed += 1
+        if not self._disturbed:
+            raise Bug(f"an error though nothing was disturbed: {error}")
+
+    # ---- the end
+
+    def _check_the_end(self) -> None:
+        """Once all is quiet, the sessions agree on a version that follows from all confirmed ones, it can be
+        read unless its rows are lost, and nothing else is left."""
+        self._faults = 0.0
+        self.simulation.pass_time(30)
+        alive = [name for name in CLIENTS if name in self.town.alive]
+        tables = [self.town.sessions[name].only_table() for name in alive]
+        held = {table.snapshot().held for table in tables if table is not None}
+        if not held:
+            return
+        assert len({version.key for version in held}) == 1, "sessions read different versions"
+        current = held.pop().key
+        self._check_history(current)
+        try:
+            reading = self.town.reading(alive[0])
+            assert self.town.run(reading.poll, 60), "the last query hangs"
+        except OperationalError as error:
+            if not self._disturbed or "were lost with" not in str(error):
+                raise Bug(f"the rows can't be read: {error}") from error
+        self.simulation.pass_time(130)
+        for name, keys in self.town.keys().items():
+            assert set(keys) <= {current}, f"{name} still holds {keys}"
+        if self._disturbed and self.town.leftovers():
+            self.simulation.pass_time(300)  # data may be left without a job for that long
+        left = self.town.leftovers()
+        assert not left, f"left behind: {left}"
+
+    def _check_history(self, current: str | None) -> None:
+        history = []
+        while current is not None:
+            history.append(current)
+            current = self.town.bases[current]
+        for key in self.town.acknowledged:
+            assert key in history, f"the confirmed version {key} was lost: {history}"
+
+
+def explore(seeds: Iterable[int]) -> tuple[int, Outcome]:
+    """Run seeds; a bug names the one that found it."""
+    total, count = Outcome(), 0
+    for seed in seeds:
+        try:
+            outcome = TableChaos(seed).run()
+        except Exception as error:
+            raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
+        count += 1
+        total.read += outcome.read
+        total.written += outcome.written
+        total.failed += outcome.failed
+        total.steps += outcome.steps
+    return count, total
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    began = time.perf_counter()
+    count, total = explore(range(options.first, options.first + options.seeds))
+    seconds = time.perf_counter() - began
+    print(
+        f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute): {total.written} writes,"
+        f" {total.read} reads of one version each, {total.failed} named errors, {total.steps:,} events"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

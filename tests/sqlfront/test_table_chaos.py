@@ -1,0 +1,197 @@
+"""Tables over simulated members under random faults, proof that this finds bugs, and a member that is killed
+in the midst of an UPDATE."""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sqlfront.cluster.service import TableService
+from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.members.cluster_messages import PutDocument
+from sqlfront_engine.members.keeper import Keeper
+from tests.engine.members.chaos import Bug
+from tests.sqlfront.simulated import Reading, SimulatedSession, TableTown
+from tests.sqlfront.table_chaos import TableChaos, explore
+
+#: Seeds of the test command; `python -m tests.sqlfront.table_chaos` runs as many as it is told.
+SEEDS = 40
+#: Seeds within which a planted bug has to be found.
+PATIENCE = 1000
+#: At how many points of an UPDATE a member is killed: in the test command, and in `make cluster`.
+POINTS = [14, pytest.param(200, marks=pytest.mark.cluster)]
+#: Simulated seconds between two queries of a reader.
+PAUSE = 0.03
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL)
+
+
+def test_readers_see_versions_and_confirmed_writes_last() -> None:
+    count, outcome = explore(range(SEEDS))
+
+    assert count == SEEDS
+    assert outcome.read > outcome.written > SEEDS
+    assert outcome.failed > 0
+
+
+def test_a_seed_replays_exactly() -> None:
+    def record(seed: int) -> list[tuple[str, str, str]]:
+        chaos = TableChaos(seed)
+        chaos.run()
+        return [(sender, to, type(message).__name__) for sender, to, message in chaos.town.said]
+
+    assert record(5) == record(5)
+
+
+# ---- planted bugs
+
+
+def put_whatever_was_expected(self: Keeper, writer: Any, peer: Any, message: PutDocument) -> None:
+    PUT(self, writer, peer, PutDocument(message.request, message.key, None, message.content))
+
+
+def freed_as_soon_as_replaced(self: TableService, key: str) -> bool:
+    self._published.discard(key)
+    return IS_NEEDED(self, key)
+
+
+def only_published_is_needed(self: TableService, key: str) -> bool:
+    return self._current.get(key.rpartition("@")[0]) == key
+
+
+def never_freed(self: TableService) -> None:
+    """All versions stay."""
+
+
+def not_checked(*_: object) -> None:
+    """Whatever it is, it is taken for right."""
+
+
+def published_after_the_first_report(
+    self: SimulatedSession, dag: DAG, resources: Mapping[str, object]
+) -> Iterator[pa.RecordBatch]:
+    for batch in RUN(self, dag, resources):
+        yield batch
+        return
+
+
+PUT = Keeper._put
+IS_NEEDED = TableService._is_needed
+RUN = SimulatedSession.run
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "bug"),
+    [
+        (Keeper, "_put", put_whatever_was_expected),
+        (TableService, "_is_needed", freed_as_soon_as_replaced),
+        (TableService, "_is_needed", only_published_is_needed),
+        (TableService, "sweep", never_freed),
+        (SpreadTable, "check_complete", not_checked),
+        (SimulatedSession, "run", published_after_the_first_report),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_planted_bug_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, bug: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(owner, name, bug)
+
+    with pytest.raises(Bug) as found:
+        explore(range(PATIENCE))
+    print(found.value)
+
+
+# ---- a member that is lost in the midst of an UPDATE
+
+ROWS = tuple((key, 0) for key in range(60))
+NEW = tuple((key, 1) for key in range(60))
+
+
+class Update:
+    """An UPDATE over three members, beside eight readers of two sessions that begin again and again."""
+
+    def __init__(self) -> None:
+        self.town = TableTown("m0", "m1", "m2", "client-0", "client-1", seed=3)
+        self.town.create("client-0", Partitioning((0,), 271), ROWS)
+        self.before, self.seen = self.town.acknowledged[-1], set[str | None]()
+        self.statement = self.town.update("client-0", 1)
+        self.steps = 0
+        self._readers: list[Reading | None] = [None] * 8
+        self._pause_until = [number * PAUSE / 8 for number in range(8)]
+
+    def step(self) -> None:
+        """The next event, and a look at all readers; each sees one version, or is told why not."""
+        self.town.resume(self.statement)
+        assert self.town.simulation.step()
+        self.steps += 1
+        for number, reading in enumerate(self._readers):
+            try:
+                if reading is None:
+                    if self._pause_until[number] <= self.town.simulation.time:
+                        self._readers[number] = self.town.reading(f"client-{number % 2}")
+                elif reading.poll():
+                    self.seen.add(reading.key)
+                    self._pause(number)
+            except OperationalError as error:
+                if "lost" not in str(error) and error.sqlstate != "40001":
+                    raise
+                self._pause(number)
+
+    def _pause(self, number: int) -> None:
+        self._readers[number] = None
+        self._pause_until[number] = self.town.simulation.time + PAUSE
+
+    def current(self) -> str | None:
+        """The version that all sessions read."""
+        tables = [self.town.sessions[name].only_table() for name in ("client-0", "client-1")]
+        (found,) = {table.snapshot().held.key for table in tables if table is not None}
+        return found
+
+
+@pytest.mark.parametrize("points", POINTS)
+def test_a_member_killed_in_the_midst_of_an_update_leaves_the_old_version_or_the_new_one(points: int) -> None:
+    undisturbed = Update()
+    while not undisturbed.statement.ended:
+        undisturbed.step()
+    length = undisturbed.steps
+    assert undisturbed.statement.error is None
+    assert undisturbed.before in undisturbed.seen
+
+    outcomes = Counter[str]()
+    for number in range(points):
+        outcomes[killed(("m0", "m2")[number % 2], number * length // (points - 1), length)] += 1
+    print(dict(outcomes), f"{length} steps")
+    assert outcomes["old"] > 0 and outcomes["new"] > 0
+
+
+def killed(victim: str, step: int, length: int) -> str:
+    """Which version is left after the member was killed at that step."""
+    update = Update()
+    town = update.town
+    while update.steps < step:
+        update.step()
+    town.kill(victim)
+    while not update.statement.ended or update.steps < length + 50:
+        update.step()
+    town.simulation.pass_time(15)
+    current = update.current()
+    key = update.before if current == update.before else town.acknowledged[-1]
+    assert current == key
+    assert (update.statement.error is None) == (current != update.before)
+    assert town.rows[current] == (ROWS if current == update.before else NEW)
+    with pytest.raises(OperationalError, match=f"were lost with {victim}"):
+        town.reading("client-1")
+    town.complete(town.insert("client-1", ROWS, overwrite=True))
+    reading = town.reading("client-0")
+    assert town.run(reading.poll)
+    return "old" if current == update.before else "new"
