@@ -94,9 +94,11 @@ class ClusterEnded(Message, frozen=True):
 
 
 class DocumentKeys(Message, frozen=True):
-    """There are documents under these keys and no others; their contents follow."""
+    """There are documents under these keys and no others; you have been told their contents. That is all
+    there is up to ``version``, removals included."""
 
     keys: tuple[str, ...]
+    version: int
 
 
 class DocumentChanged(Message, frozen=True):

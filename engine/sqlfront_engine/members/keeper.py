@@ -8,7 +8,8 @@ it does follows from a message or a timer.
 * A member that was silent for :attr:`KeeperSettings.silence_limit` seconds, or whose process is known to have
   ended (:meth:`Keeper.remove`), is taken from the list for good. A member stops by itself before that, since
   its answered heartbeats are a lease of the same length, counted from when they were *sent*.
-* A member that leaves is marked; when all others know, it is told so, and goes when its jobs have ended.
+* A member that leaves is marked, and others get its partitions; when all know, it is told so, and goes when
+  its jobs have ended.
 * Partitions are dealt anew with every member that joins while there are no documents, hence no tables; after
   that only by :class:`~sqlfront_engine.members.cluster_messages.Rebalance`, or when their owner has gone.
 * A document is changed if the writer knows its version; the writer's answer comes when all members have the
@@ -16,7 +17,7 @@ it does follows from a message or a timer.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import Final
 
@@ -200,9 +201,9 @@ class Keeper:
     def _tell_all(self, known: _Known) -> None:
         """The documents first, so that who is in the list has them."""
         assert known.peer is not None
-        known.peer.send(DocumentKeys(tuple(self.documents)))
         for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
             known.peer.send(DocumentChanged(key, document.version, document.content))
+        known.peer.send(DocumentKeys(tuple(self.documents), self._version))
         known.peer.send(Members(self.members))
 
     def _admit_or_release(self, known: _Known) -> None:
@@ -242,7 +243,8 @@ class Keeper:
                 known.info if each.name == known.info.name else each for each in self.members.members
             )
             known.leaves_with = self.members.version + 1
-            self._publish(members, self.members.owners)
+            # Now, not when it has gone: jobs that avoid it must not look elsewhere for what it owns.
+            self._publish(members, _inherited(self.members.owners, known.info.name, members))
 
     def _allow_leaving(self) -> None:
         joined = [known for known in self._known.values() if known.joined]
@@ -266,8 +268,7 @@ class Keeper:
         logger.log(logging.WARNING if lost else logging.INFO, "%s", reason)
         if known.joined:
             members = tuple(each for each in self.members.members if each.name != name)
-            heirs = [each.name for each in members if not each.lite and not each.leaving]
-            owners = inherit(self.members.owners, name, heirs)
+            owners = _inherited(self.members.owners, name, members)
             self._publish(
                 members, owners, invalidate=lost or (bool(self.documents) and owners != self.members.owners)
             )
@@ -365,3 +366,8 @@ class Keeper:
         """End the cluster, and the keeper's transport."""
         self.end()
         self._transport.close()
+
+
+def _inherited(owners: tuple[str, ...], name: str, members: Iterable[MemberInfo]) -> tuple[str, ...]:
+    """The owners when that member is none any more."""
+    return inherit(owners, name, [each.name for each in members if not each.lite and not each.leaving])

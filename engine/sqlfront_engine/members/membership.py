@@ -14,6 +14,7 @@ to jobs; what somebody sends who was removed goes no further.
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import RLock
 from typing import Final, TypeAlias
 
@@ -205,17 +206,20 @@ class Membership:
             self._notify(message.key)
         self._tell_keeper(DocumentsSeen(self._seen))
 
-    def _keep_only(self, keys: tuple[str, ...]) -> None:
+    def _keep_only(self, message: DocumentKeys) -> None:
         with self._lock:
-            gone = self.documents.keys() - set(keys)
+            gone = self.documents.keys() - set(message.keys)
             for key in gone:
                 del self.documents[key]
+            self._seen = max(self._seen, message.version)
         for key in sorted(gone):
             self._notify(key)
+        if self.joined:
+            self._tell_keeper(DocumentsSeen(self._seen))
 
     def _notify(self, key: str) -> None:
         for watcher in tuple(self.watchers):
-            watcher(key)
+            _call(partial(watcher, key))
 
     # ---- the transport's calls
 
@@ -303,7 +307,7 @@ class Membership:
             case DocumentChanged():
                 self._change(message)
             case DocumentKeys():
-                self._keep_only(message.keys)
+                self._keep_only(message)
             case DocumentAnswer():
                 with self._lock:
                     done = self._puts.pop(message.request, None)
@@ -380,7 +384,7 @@ class Membership:
         for peer, message in ready:
             self.member.received(peer, message, None)
         for watcher in tuple(self.list_watchers):
-            watcher()
+            _call(watcher)
         if joined:
             self._on_joined()
 
@@ -464,3 +468,11 @@ class Membership:
         keeper = self._keeper
         if keeper is not None:
             keeper.send(message)
+
+
+def _call(watcher: Callable[[], None]) -> None:
+    """A watcher's error is its own: everybody waits for this member's answer."""
+    try:
+        watcher()
+    except Exception:
+        logger.exception("a watcher failed")

@@ -140,6 +140,8 @@ def test_new_jobs_avoid_who_leaves() -> None:
 
     assert sorted(kept.read(kept.submit(exchanged(), "m0"))) == EVERYTHING
     assert inits_to(kept) == {"m1"}
+    assert kept.owned() == {"m0": 136, "m1": 135}
+    assert kept.keeper.members.dealt == kept.keeper.members.version
     with pytest.raises(OperationalError, match="m2 is leaving"):
         kept.submit(exchanged(), "m2")
     assert last.status is JobStatus.RUNNING
@@ -372,6 +374,37 @@ def test_who_comes_back_after_a_broken_connection_misses_no_change() -> None:
     kept.simulation.blocked.clear()
     assert kept.run(lambda: len(outcomes) == 2, 2)
     assert seen(kept, "old") == [None] * 3 and seen(kept, "new") == [b"2"] * 3
+
+
+def test_a_removal_that_was_missed_is_answered_when_the_connection_is_back() -> None:
+    kept = Kept("m0", "m1")
+    put(kept, "m0", "old", b"1", 0)
+    kept.simulation.cut("m1", KEEPER)
+    kept.simulation.blocked.add(frozenset(("m1", KEEPER)))
+    outcomes: list[PutOutcome] = []
+    kept.memberships["m0"].put("old", None, 1, outcomes.append)
+    kept.simulation.pass_time(1)
+    kept.simulation.blocked.clear()
+
+    assert kept.run(lambda: bool(outcomes), 2)
+    assert seen(kept, "old") == [None] * 2
+
+
+def test_a_watcher_that_fails_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    kept = Kept("m0", "m1")
+    heard: list[str] = []
+
+    def fail(*_: object) -> None:
+        raise ValueError("as told")
+
+    membership = kept.memberships["m1"]
+    membership.watchers += [fail, heard.append]
+    membership.list_watchers += [fail, lambda: heard.append("list")]
+
+    assert put(kept, "m0", "table", b"1", 0) == DocumentAnswer(1, stored=True, version=1)
+    kept.add("m2")
+    assert kept.run(lambda: heard == ["table", "list"] and "m2" in kept.keeper.members)
+    assert "as told" in caplog.text
 
 
 def test_a_lost_member_holds_up_no_change_for_long() -> None:
