@@ -10,7 +10,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_planner.statements import Query
-from sqlfront_planner.tokens import SPARK, rewrite, syntax_error_at, tokenize
+from sqlfront_planner.token_rewriting import rewrite
+from sqlfront_planner.tokens import SPARK, syntax_error_at, tokenize
 
 
 def lead(sql: str, start: int = 0) -> tuple[int, int] | None:

@@ -1,7 +1,7 @@
 """Step one of a query's way: SQL text becomes a statement.
 
 :func:`parse` looks at the first word. Queries go through sqlglot's Spark parser
-(:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.tokens` has prepared the tokens;
+(:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.token_rewriting` has prepared the tokens;
 everything else (SHOW, CREATE, INSERT, EXPLAIN, ...) has a grammar of its own
 (:mod:`sqlfront_planner.commands`), because sqlglot refuses, warns about or mangles it. A query inside another
 statement keeps its positions in the whole text.

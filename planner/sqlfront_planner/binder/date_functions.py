@@ -42,8 +42,8 @@ _INTERVAL_FIELDS: Final = {
 
 
 def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
-    """``date_part('year', d)``, and ``EXTRACT(year FROM d)``, which :mod:`sqlfront_planner.tokens` makes a
-    call."""
+    """``date_part('year', d)``, and ``EXTRACT(year FROM d)``, of which
+    :mod:`sqlfront_planner.token_rewriting` makes a call."""
     field, source = binder.bind_all(node.expressions)
     field = binder.context.known_value(field)
     if not isinstance(field, Literal) or not isinstance(field.value, str):

@@ -33,7 +33,7 @@ def left_of(node: exp.Expr) -> exp.Expr:
 
 
 def right_of(node: exp.Expr) -> exp.Expr:
-    """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.tokens`)."""
+    """The right operand of an operator, also of ``>>>`` (see :mod:`sqlfront_planner.token_rewriting`)."""
     operand = node.expressions[0] if isinstance(node, exp.Coalesce) else node.args["expression"]
     assert isinstance(operand, exp.Expr)
     return operand

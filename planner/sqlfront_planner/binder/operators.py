@@ -272,7 +272,7 @@ def _signed(binder: ExpressionBinder, function: str, operand: Expr, node: exp.Ex
 
 @handles(exp.Sqrt)
 def bind_positive(binder: ExpressionBinder, node: exp.Sqrt) -> Expr:
-    """``+x``, which :mod:`sqlfront_planner.tokens` hands on as a square root."""
+    """``+x``, which :mod:`sqlfront_planner.token_rewriting` hands on as a square root."""
     return _signed(binder, "positive", binder.bind(node.this), node)
 
 

@@ -1,0 +1,471 @@
+"""The token stream, rewritten so that sqlglot's parser keeps what Spark's answers depend on.
+
+The parser folds many functions into one node (nvl, ifnull and coalesce; substr and substring; element_at and
+``[]``; mod and ``%``), drops the suffix of number literals and reads string escapes its own way. Therefore:
+
+* the name of every function call becomes ``f$name``, which the parser knows nothing about: each call arrives
+  as ``exp.Anonymous`` with its name as written;
+* a number keeps its text with its suffix (``1L``, ``1.5BD``), a string has its value by Spark's escape rules,
+  strings in a row are one;
+* a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect
+  (``exp.Sqrt``);
+* ``>>>`` becomes ``??``, which is another dialect's too (``exp.Coalesce``);
+* ``IS NOT NULL`` and explicit ``CROSS JOIN`` get marks that tell them from ``NOT (... IS NULL)`` and from a
+  comma;
+* ``CASE END`` becomes two names, and so does a word that is an operand: no word is reserved in Spark;
+* ``TABLE name`` as a query becomes ``SELECT * FROM name``;
+* the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text.
+
+What Spark's parser refuses and sqlglot's takes is refused here: a comma with nothing on one side, an empty
+select list, ``@x``, BETWEEN without AND, VARCHAR without a length.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, NoReturn
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sqlfront_engine.errors import spark_error
+from sqlfront_planner.tokens import (
+    EXPLICIT_CROSS,
+    FUNCTION_MARK,
+    NOT_NULL_MARK,
+    replaced,
+    syntax_error_at,
+    unescape,
+)
+
+_T = TokenType
+
+#: Words after which a parenthesis isn't an argument list.
+_KEYWORDS: Final = frozenset(
+    {
+        _T.ALIAS, _T.ALL, _T.AND, _T.BETWEEN, _T.CASE, _T.CLUSTER_BY, _T.COLLATE, _T.CROSS, _T.CUBE,
+        _T.DISTINCT, _T.DISTRIBUTE_BY, _T.DIV, _T.ELSE, _T.END, _T.ESCAPE, _T.EXCEPT, _T.FROM, _T.FULL,
+        _T.GROUPING_SETS, _T.GROUP_BY, _T.HAVING, _T.ILIKE, _T.IN, _T.INNER, _T.INTERSECT, _T.INTERVAL,
+        _T.INTO, _T.IS, _T.JOIN, _T.LATERAL, _T.LIKE, _T.LIMIT, _T.NATURAL, _T.NOT, _T.NULL, _T.OFFSET, _T.ON,
+        _T.OR, _T.ORDER_BY, _T.OVER, _T.PARTITION_BY, _T.PIVOT, _T.QUALIFY, _T.RLIKE, _T.ROLLUP, _T.SELECT,
+        _T.SEMI, _T.SORT_BY, _T.TABLE_SAMPLE, _T.THEN, _T.UNION, _T.UNPIVOT, _T.USING, _T.VALUES, _T.VIEW,
+        _T.WHEN, _T.WHERE, _T.WINDOW, _T.WITH,
+    }
+)  # fmt: skip
+#: Words that a call's name may directly follow although they look like identifiers.
+_BEFORE_CALL: Final = frozenset({"BOTH", "LEADING", "TRAILING", "PLACING", "FOR"})
+#: Functions with a grammar of their own when one of these words stands at the top level of their parentheses.
+_SPECIAL: Final = {
+    "SUBSTRING": frozenset({_T.FROM}),
+    "SUBSTR": frozenset({_T.FROM}),
+    "TRIM": frozenset({_T.FROM}),
+    "POSITION": frozenset({_T.IN}),
+    "OVERLAY": frozenset({_T.FROM}),
+}
+_CAST_WORDS: Final = frozenset({_T.ALIAS})
+_CASTS: Final = frozenset({"CAST", "TRY_CAST"})
+_PREDICATE_FUNCTIONS: Final = frozenset({_T.ANY, _T.SOME, _T.ALL})
+_PATTERNS: Final = frozenset({_T.LIKE, _T.ILIKE, _T.RLIKE})
+_QUERY_STARTS: Final = frozenset({_T.SELECT, _T.WITH, _T.VALUES, _T.FROM, _T.TABLE, _T.L_PAREN})
+_ENDS_ITEM: Final = frozenset({_T.COMMA, _T.R_PAREN, _T.FROM, _T.SEMICOLON})
+#: Tokens after which ``+`` is a sign.
+_BEFORE_SIGN: Final = frozenset(
+    {
+        _T.AMP, _T.AND, _T.BETWEEN, _T.CARET, _T.CASE, _T.COMMA, _T.DASH, _T.DISTINCT, _T.DIV, _T.DPIPE,
+        _T.ELSE, _T.EQ, _T.GT, _T.GTE, _T.HAVING, _T.IN, _T.LIKE, _T.LIMIT, _T.LT, _T.LTE, _T.L_BRACKET,
+        _T.L_PAREN, _T.MOD, _T.NEQ, _T.NOT, _T.NULLSAFE_EQ, _T.OFFSET, _T.ON, _T.OR, _T.ORDER_BY,
+        _T.PARTITION_BY, _T.PIPE, _T.PIPE_SLASH, _T.PLUS, _T.SELECT, _T.SLASH, _T.STAR, _T.THEN, _T.TILDE,
+        _T.WHEN, _T.WHERE, _T.GROUP_BY,
+    }
+)  # fmt: skip
+_STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
+_OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
+_INTERVAL_UNITS: Final = frozenset(
+    {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"}
+)
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+
+
+def rewrite(tokens: list[Token], sql: str) -> list[Token]:
+    """The token list for sqlglot's parser, see the module's docstring."""
+    return _Rewriter(tokens, sql).run()
+
+
+class _Rewriter:
+    """One pass over the tokens."""
+
+    def __init__(self, tokens: list[Token], sql: str) -> None:
+        self._source = tokens
+        self._sql = sql
+        self._output: list[Token] = []
+        self._casts: list[
+            bool
+        ] = []  # per open parenthesis: does it belong to a cast, so that AS begins a type?
+        self._type_depth: int | None = None  # inside the type of the cast at this depth
+        self._placeholders = 0
+        self._with = any(token.token_type == _T.WITH for token in tokens)
+
+    def run(self) -> list[Token]:
+        source, position = self._source, 0
+        while position < len(source):
+            token = source[position]
+            handler = _HANDLERS.get(token.token_type)
+            following = handler(self, position, token) if handler is not None else None
+            position = following or self._word(position, token)
+        return self._output
+
+    def _word(self, position: int, token: Token) -> int:
+        """A token with no handler, or that its handler leaves alone: the name of a call, or just itself."""
+        if self._follows(position, _T.L_PAREN):
+            if token.text.upper() == "EXTRACT" and self._is_extract(position):
+                return self._extract(position, token)
+            if self._is_call(position, token):
+                token = replaced(token, _T.VAR, FUNCTION_MARK + token.text)
+        self._output.append(token)
+        return position + 1
+
+    # ---- handlers, see _HANDLERS
+
+    def _open_parenthesis(self, position: int, token: Token) -> int:
+        self._casts.append(bool(self._output) and self._output[-1].text.upper() in _CASTS)
+        self._output.append(token)
+        return position + 1
+
+    def _close_parenthesis(self, position: int, token: Token) -> int:
+        if self._type_depth == len(self._casts):
+            self._type_depth = None
+        if self._casts:
+            self._casts.pop()
+        self._output.append(token)
+        return position + 1
+
+    def _alias(self, position: int, token: Token) -> int:
+        """AS, after which a cast has its type; ``SELECT 1 AS`` gives the column the name ``AS``."""
+        if self._casts and self._casts[-1]:
+            self._type_depth = len(self._casts)
+        elif self._ends_item(position + 1):
+            token = replaced(token, _T.VAR, token.text)
+        self._output.append(token)
+        return position + 1
+
+    def _comma(self, position: int, token: Token) -> int:
+        """A comma with nothing on one side is an error, which sqlglot forgives."""
+        following = self._at(position + 1)
+        if not self._output or self._output[-1].token_type in (_T.SELECT, _T.L_PAREN, _T.COMMA):
+            raise syntax_error_at(token, self._sql)
+        if following is None or following.token_type in (_T.COMMA, _T.R_PAREN, _T.FROM):
+            raise syntax_error_at(following, self._sql)
+        self._output.append(token)
+        return position + 1
+
+    def _select(self, position: int, _: Token) -> None:
+        if self._begins_query() and self._ends_query(position + 1):
+            raise syntax_error_at(self._at(position + 1), self._sql)
+
+    def _group_by(self, position: int, _: Token) -> None:
+        if self._ends_query(position + 1):
+            raise syntax_error_at(self._at(position + 1), self._sql)
+
+    def _case(self, position: int, token: Token) -> int | None:
+        if not self._follows(position, _T.END):
+            return None
+        end = self._source[position + 1]
+        self._output += [replaced(word, _T.IDENTIFIER, word.text) for word in (token, end)]
+        return position + 2
+
+    def _from(self, position: int, token: Token) -> int | None:
+        """FROM where the operand of a product is due: ``* * FROM t`` multiplies a star with that column."""
+        if [before.token_type for before in self._output[-2:]] != [_T.STAR, _T.STAR]:
+            return None
+        self._output.append(replaced(token, _T.VAR, token.text))
+        return position + 1
+
+    def _foreign_parameter(self, _: int, token: Token) -> NoReturn:
+        """``@x`` and ``$1`` are other dialects'."""
+        raise syntax_error_at(token, self._sql)
+
+    def _between(self, position: int, _: Token) -> None:
+        """Its AND has to follow before its parentheses close."""
+        depth = 0
+        for token in self._source[position + 1 :]:
+            depth += (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
+            if depth < 0:
+                break
+            if depth == 0 and token.token_type == _T.AND:
+                return
+        raise syntax_error_at(None, self._sql)
+
+    def _plus(self, position: int, token: Token) -> int | None:
+        if not self._output or self._output[-1].token_type not in _BEFORE_SIGN:
+            return None
+        self._output.append(replaced(token, _T.PIPE_SLASH, "+"))
+        return position + 1
+
+    def _is_not_null(self, position: int, token: Token) -> int | None:
+        following = [word.token_type for word in self._source[position + 1 : position + 3]]
+        if following not in ([_T.NOT, _T.NULL], [_T.NOT, _T.UNKNOWN]):
+            return None
+        null = self._source[position + 2]
+        self._output += [token, replaced(null, _T.STRING, NOT_NULL_MARK)]
+        return position + 3
+
+    def _triple(self, position: int, token: Token) -> int | None:
+        """``>>>``; in a type three closing brackets may stand together too."""
+        if self._type_depth is not None or not self._follows(position, _T.GT, _T.GT):
+            return None
+        second, third = self._source[position + 1 : position + 3]
+        if (second.start - token.start, third.start - token.start) != (1, 2):
+            return None
+        self._output.append(Token(_T.DQMARK, ">>>", token.line, token.col, token.start, third.end, []))
+        return position + 3
+
+    def _cross(self, position: int, token: Token) -> int | None:
+        if not self._follows(position, _T.JOIN):
+            return None
+        self._output.append(replaced(token, _T.CROSS, EXPLICIT_CROSS))
+        return position + 1
+
+    def _table(self, position: int, token: Token) -> int | None:
+        """``TABLE name`` as a query."""
+        named = self._at(position + 1)
+        if not self._begins_query() or named is None or named.token_type == _T.L_PAREN:
+            return None
+        self._output += [
+            replaced(token, _T.SELECT, "SELECT"),
+            replaced(token, _T.STAR, "*"),
+            replaced(token, _T.FROM, "FROM"),
+        ]
+        return position + 1
+
+    def _sized_type(self, position: int, token: Token) -> None:
+        """VARCHAR and CHAR need their length."""
+        if self._type_depth is None or self._follows(position, _T.L_PAREN):
+            return
+        name = token.text.upper()
+        error = spark_error(
+            "DATATYPE_MISSING_SIZE",
+            f'DataType "{name}" requires a length parameter, for example "{name}"(10).',
+            position=(token.start, token.end + 1),
+        )
+        error.locate(self._sql)
+        raise error
+
+    def _placeholder(self, position: int, token: Token) -> int:
+        self._output += [replaced(token, _T.COLON, ":"), replaced(token, _T.VAR, f"?{self._placeholders}")]
+        self._placeholders += 1
+        return position + 1
+
+    # ---- literals
+
+    def _number(self, position: int, token: Token) -> int:
+        """A number and its suffix, which the tokenizer split into ``number :: type`` at one place."""
+        source = self._source
+        suffixed = (
+            position + 2 < len(source)
+            and source[position + 1].token_type == _T.DCOLON
+            and source[position + 1].start == token.start
+        )
+        self._output.append(replaced(token, _T.NUMBER, self._sql[token.start : token.end + 1]))
+        return position + (3 if suffixed else 1)
+
+    def _string(self, position: int, token: Token) -> int:
+        """All string literals in a row as one; a quote that touches its neighbour is an escaped quote."""
+        source, end = self._source, position + 1
+        values = [unescape(self._sql[token.start : token.end + 1])]
+        while end < len(source) and source[end].token_type in _STRINGS:
+            literal = source[end]
+            text = self._sql[literal.start : literal.end + 1]
+            if literal.start == source[end - 1].end + 1 and text[0] == self._sql[source[end - 1].end]:
+                values.append(text[0])
+            values.append(unescape(text))
+            end += 1
+        last = source[end - 1]
+        self._output.append(
+            Token(_T.STRING, "".join(values), token.line, token.col, token.start, last.end, [])
+        )
+        return end
+
+    def _interval(self, position: int, token: Token) -> int:
+        """``INTERVAL 1 DAY 2 HOURS`` as ``INTERVAL '1 DAY 2 HOURS'``: sqlglot takes several units for a
+        sum."""
+        self._output.append(token)
+        units, end = 0, position + 1
+        while (following := self._after_unit(end)) is not None:
+            units, end = units + 1, following
+        if units < 2:
+            return position + 1
+        parts = [
+            unescape(self._sql[part.start : part.end + 1]) if part.token_type in _STRINGS else part.text
+            for part in self._source[position + 1 : end]
+        ]
+        first, last = self._source[position + 1], self._source[end - 1]
+        self._output.append(
+            Token(_T.STRING, " ".join(parts), first.line, first.col, first.start, last.end, [])
+        )
+        return end
+
+    def _after_unit(self, position: int) -> int | None:
+        """The position after ``[+ | -] number unit``, None if there is none."""
+        source = self._source
+        position += position < len(source) and source[position].token_type in (_T.DASH, _T.PLUS)
+        if position + 1 >= len(source) or source[position].token_type not in (_T.NUMBER, _T.STRING):
+            return None
+        return position + 2 if source[position + 1].text.upper().rstrip("S") in _INTERVAL_UNITS else None
+
+    def _is_extract(self, position: int) -> bool:
+        following = self._source[position + 1 : position + 4]
+        return [token.token_type for token in following[::2]] == [_T.L_PAREN, _T.FROM]
+
+    def _extract(self, position: int, token: Token) -> int:
+        """``EXTRACT(year FROM d)`` as ``f$extract('year', d)``, since the parser would change the field's
+        case."""
+        opening, unit, separator = self._source[position + 1 : position + 4]
+        self._casts.append(False)
+        self._output += [
+            replaced(token, _T.VAR, FUNCTION_MARK + token.text),
+            opening,
+            replaced(unit, _T.STRING, unit.text),
+            replaced(separator, _T.COMMA, ","),
+        ]
+        return position + 4
+
+    # ---- types
+
+    def _type_after(self, position: int, token: Token) -> int:
+        """Copy ``:: type`` up to the end of the type's angle brackets, names in it aren't calls."""
+        source, depth, end = self._source, 0, position + 1
+        self._output.append(token)
+        while end < len(source):
+            token = source[end]
+            self._output.append(token)
+            end += 1
+            depth += (token.token_type == _T.LT) - (token.token_type == _T.GT)
+            following = source[end].token_type if end < len(source) else None
+            if depth == 0 and following != _T.LT:
+                break
+        return end
+
+    # ---- words before a parenthesis
+
+    def _is_call(self, position: int, token: Token) -> bool:
+        kind, text = token.token_type, token.text
+        if kind == _T.IDENTIFIER:
+            return self._type_depth is None and not self._after_operand()
+        if not _WORD.fullmatch(text) or self._type_depth is not None:
+            return False
+        if kind in _PATTERNS:
+            return not self._output or self._output[-1].token_type in _BEFORE_SIGN - {_T.NOT}
+        if kind in _PREDICATE_FUNCTIONS:
+            return not self._is_quantifier(position)
+        if kind in _KEYWORDS or self._after_operand():
+            return False
+        upper = text.upper()
+        if kind == _T.EXISTS:
+            return not self._opens_query(position + 1)
+        if kind == _T.FILTER:
+            return not self._follows(position + 1, _T.WHERE)
+        if upper in _CASTS:
+            return not self._contains(position + 1, _CAST_WORDS)
+        if upper in _SPECIAL:
+            return not self._contains(position + 1, _SPECIAL[upper])
+        return not (self._with and self._is_cte_name(position))
+
+    def _after_operand(self) -> bool:
+        """Whether the token before ends an operand, so that ``word (`` is an alias with a column list, not a
+        call."""
+        if not self._output:
+            return False
+        previous = self._output[-1]
+        if previous.token_type == _T.ALIAS:
+            return self._type_depth is None
+        return previous.token_type in _OPERAND_ENDS and previous.text.upper() not in _BEFORE_CALL
+
+    # ---- looking around
+
+    def _at(self, position: int) -> Token | None:
+        return self._source[position] if position < len(self._source) else None
+
+    def _ends_item(self, position: int) -> bool:
+        token = self._at(position)
+        return token is None or token.token_type in _ENDS_ITEM
+
+    def _ends_query(self, position: int) -> bool:
+        token = self._at(position)
+        return token is None or token.token_type == _T.R_PAREN
+
+    def _is_quantifier(self, position: int) -> bool:
+        """ANY, SOME, ALL before a query or after LIKE; otherwise ``any`` and ``some`` are aggregates."""
+        if self._output and self._output[-1].token_type in _PATTERNS:
+            return True
+        return self._source[position].token_type == _T.ALL or self._opens_query(position + 1)
+
+    def _is_cte_name(self, position: int) -> bool:
+        """``name (columns) AS (query)``."""
+        close = self._closing(position + 1)
+        return self._follows(close, _T.ALIAS, _T.L_PAREN) and self._opens_query(close + 2)
+
+    def _opens_query(self, position: int) -> bool:
+        """Whether the parenthesis at ``position`` holds a query."""
+        following = position + 1
+        while following < len(self._source) and self._source[following].token_type == _T.L_PAREN:
+            following += 1
+        return following < len(self._source) and self._source[following].token_type in _QUERY_STARTS
+
+    def _begins_query(self) -> bool:
+        if not self._output:
+            return True
+        kind = self._output[-1].token_type
+        return kind in (_T.L_PAREN, _T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ALL, _T.DISTINCT)
+
+    def _contains(self, position: int, kinds: frozenset[TokenType]) -> bool:
+        """Whether one of the words stands directly inside the parenthesis at ``position``."""
+        depth = 0
+        for token in self._source[position : self._closing(position)]:
+            depth += (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
+            if depth == 1 and token.token_type in kinds:
+                return True
+        return False
+
+    def _closing(self, position: int) -> int:
+        """The position of the parenthesis that closes the one at ``position`` (the end if there is none)."""
+        depth = 0
+        for index in range(position, len(self._source)):
+            kind = self._source[index].token_type
+            depth += (kind == _T.L_PAREN) - (kind == _T.R_PAREN)
+            if depth == 0:
+                return index
+        return len(self._source)
+
+    def _follows(self, position: int, *kinds: TokenType) -> bool:
+        """Whether tokens of these kinds come after the one at ``position``."""
+        following = self._source[position + 1 : position + 1 + len(kinds)]
+        return len(following) == len(kinds) and all(
+            token.token_type == kind for token, kind in zip(following, kinds, strict=True)
+        )
+
+
+#: What is done with a token, by its type: the handler writes it, and those that belong to it, and returns the
+#: next position, or None if the token is nothing special where it stands.
+_HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]] = {
+    _T.ALIAS: _Rewriter._alias,
+    _T.BETWEEN: _Rewriter._between,
+    _T.CASE: _Rewriter._case,
+    _T.CHAR: _Rewriter._sized_type,
+    _T.COMMA: _Rewriter._comma,
+    _T.CROSS: _Rewriter._cross,
+    _T.DCOLON: _Rewriter._type_after,
+    _T.FROM: _Rewriter._from,
+    _T.GROUP_BY: _Rewriter._group_by,
+    _T.GT: _Rewriter._triple,
+    _T.INTERVAL: _Rewriter._interval,
+    _T.IS: _Rewriter._is_not_null,
+    _T.L_PAREN: _Rewriter._open_parenthesis,
+    _T.NUMBER: _Rewriter._number,
+    _T.PARAMETER: _Rewriter._foreign_parameter,
+    _T.PLACEHOLDER: _Rewriter._placeholder,
+    _T.PLUS: _Rewriter._plus,
+    _T.RAW_STRING: _Rewriter._string,
+    _T.R_PAREN: _Rewriter._close_parenthesis,
+    _T.SELECT: _Rewriter._select,
+    _T.STRING: _Rewriter._string,
+    _T.TABLE: _Rewriter._table,
+    _T.VARCHAR: _Rewriter._sized_type,
+}
