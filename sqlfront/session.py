@@ -112,8 +112,7 @@ class Session:
     @property
     def target(self) -> Target:
         """Whom plans are made for."""
-        members = 1 if self.cluster is None else self.cluster.size
-        return Target(self.workers, members, self.config.collect_rows)
+        return Target(self.workers, self.cluster is not None, self.config.collect_rows)
 
     @property
     def closed(self) -> bool:

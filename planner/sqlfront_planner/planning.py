@@ -27,12 +27,12 @@ from sqlfront_planner.statistics.cardinality import Cardinality
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Whom a plan is for: so many members (the coordinator included) of so many workers each (None = one per
-    core). Inputs of up to ``collect_rows`` estimated rows are collected by the coordinator instead of being
-    exchanged between members."""
+    """Whom a plan is for: members of so many workers each (None = one per core); ``distributed``: those of a
+    cluster, however many there are, else the one in this process. Inputs of up to ``collect_rows`` estimated
+    rows are collected by the coordinator instead of being exchanged between members."""
 
     workers: int | None = None
-    members: int = 1
+    distributed: bool = False
     collect_rows: float = COLLECT_ROWS
 
 
@@ -58,7 +58,7 @@ def plan_query(
 def plan_logical(
     bound: LogicalPlan, settings: Settings, target: Target = ONE_MEMBER, store: Store | None = None
 ) -> QueryPlan:
-    """The plan of a bound query. With ``store``, for several members only, its rows are stored by them and
+    """The plan of a bound query. With ``store``, for a cluster only, its rows are stored by them and
     the plan's result is what they say about it."""
     optimized = _optimize_all(bound, settings)
     tables = shared_rows(optimized)
@@ -69,7 +69,7 @@ def plan_logical(
     parallel = choice.regime is Regime.PARALLEL
 
     def template(plan: LogicalPlan, store: Store | None = None) -> Template:
-        if target.members > 1 and (size.tables or store is not None):
+        if target.distributed and (size.tables or store is not None):
             lowered = lower_distributed(
                 plan, cardinality, parallel=parallel, collect_rows=target.collect_rows, store=store
             )

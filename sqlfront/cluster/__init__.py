@@ -55,21 +55,11 @@ class Cluster:
         """Who is in the cluster now, and how the partitions are dealt."""
         return self.coordinator.members
 
-    @property
-    def size(self) -> int:
-        """How many members a query can run on, that of the session included."""
-        return len({*self.member_list.data_members, self.coordinator.name})
-
     def submit(self, dag: DAG, config: JobConfig) -> LightJob:
         """Run a DAG on all members; one that only looks up keys, on the owners of these."""
         if config.required_partitions is None:
             config = replace(config, required_partitions=_required_partitions(dag))
         return self.coordinator.submit(dag, config)
-
-    @property
-    def shared(self) -> bool:
-        """Whether other sessions use the same tables."""
-        return False
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.memory.spread.Members`."""

@@ -68,7 +68,7 @@ CATALOG = _catalog()
 
 
 def planned(sql: str, members: int, collect_rows: float = 20_000) -> QueryPlan:
-    return plan_logical(bound(sql, CATALOG), Settings(), Target(2, members, collect_rows))
+    return plan_logical(bound(sql, CATALOG), Settings(), Target(2, members > 1, collect_rows))
 
 
 def text(name: str) -> str:

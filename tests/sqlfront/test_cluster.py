@@ -214,6 +214,38 @@ def test_a_lost_tables_rows_come_from_its_source_again(
     assert ask(connection, "SELECT id FROM f WHERE id = 4711") == [(4711,)]
 
 
+def test_the_last_member_left_has_lost_tables_again(
+    cluster: LocalCluster, connect: Connect, tmp_path: Path
+) -> None:
+    connection = connect()
+    connection.execute(f"CREATE TABLE f USING parquet LOCATION '{tmp_path}/f' AS SELECT id FROM range(9000)")
+    connection.execute("CACHE TABLE f CLUSTERED BY (id)")
+
+    kill(cluster, "local-0")
+    kill(cluster, "local-1")
+    until(lambda: unless_lost(connection, "SELECT count(*), sum(id) FROM f") == [(9000, 40_495_500)])
+
+
+def test_without_members_nothing_is_answered_and_nothing_written(
+    cluster: LocalCluster, connect: Connect
+) -> None:
+    connection = connect()
+    connection.execute("CREATE TABLE t USING memory CLUSTERED BY (id) AS SELECT id FROM range(10)")
+    connection.execute("CREATE TABLE empty (id BIGINT) USING memory")
+    for name in ("local-0", "local-1", "local-2"):
+        kill(cluster, name)
+    until(lambda: not connection.session.cluster.member_list.data_members)  # type: ignore[union-attr]
+
+    for sql in (
+        "SELECT id FROM t",
+        "INSERT INTO empty SELECT id FROM range(10)",
+        "INSERT INTO empty VALUES (1)",
+    ):
+        with pytest.raises(sqlfront.OperationalError):
+            connection.execute(sql, timeout=20).fetchall()
+    assert ask(connection, "SELECT count(*) FROM empty") == [(0,)]
+
+
 def test_a_table_without_a_source_says_what_is_gone(cluster: LocalCluster, connect: Connect) -> None:
     connection = connect()
     connection.execute("CREATE TABLE t USING memory CLUSTERED BY (id) AS SELECT id FROM range(9000)")
