@@ -1,12 +1,13 @@
 """The two ends of a distributed edge between two members, and the receive window between them.
 
-On the sending member a :class:`RemoteOutput` stands where a queue would stand, behind the sender tasklet;
-on the receiving one a :class:`RemoteInput` in front of the receiver tasklet. The receiver tells the sender
-how far it may run ahead: a limit on the bytes sent since the start of the stream. The window that it grants
-beyond what it has consumed follows the rate of consumption, as a TCP receive window does (the design of
-Hazelcast Jet, which counts in units of 64 KiB; here in bytes): in a steady state it is some flow-control
-periods' worth of data. Unlike there the sender begins with the initial window, and news of half a window
-consumed is sent at once, so that short exchanges never wait for a tick.
+On the sending member a :class:`RemoteOutput` stands where a queue would stand, behind the only producer or
+the sender tasklet of several; on the receiving one a :class:`RemoteInput` in front of the only consumer or
+the receiver tasklet for several. The receiver tells the sender how far it may run ahead: a limit on the bytes
+sent since the start of the stream. The window that it grants beyond what it has consumed follows the rate of
+consumption, as a TCP receive window does (the design of Hazelcast Jet, which counts in units of 64 KiB; here
+in bytes): in a steady state it is some flow-control periods' worth of data. Unlike there the sender begins
+with the initial window, and news of half a window consumed is sent at once, so that short exchanges
+never wait for a tick.
 """
 
 from collections import deque
@@ -159,7 +160,7 @@ class RemoteOutput:
 
 
 class RemoteInput:
-    """An :class:`~sqlfront_engine.queues.Input` from another member; polled by its receiver tasklet, while
+    """An :class:`~sqlfront_engine.queues.Input` from another member; polled by its consumer, while
     the network calls :meth:`arrived` and :meth:`failed` and the member's clock :meth:`adapt`."""
 
     __slots__ = (

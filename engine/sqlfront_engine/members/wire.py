@@ -27,7 +27,7 @@ class JobWire:
         self._job = job
         self._peers = peers
         self._by_reference = by_reference
-        # The state of each stream's coding; touched by its sender or receiver tasklet only.
+        # The state of each stream's coding; touched by the tasklet at this end only.
         self._encoders: dict[Stream, BatchEncoder] = {}
         self._decoders: dict[Stream, BatchDecoder] = {}
 
