@@ -79,12 +79,14 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs J
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 
-soak: $(DEV_READY)  ## Ten thousand seeds of random jobs and faults on simulated members
+soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members
 	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
+	$(BIN)/python -m tests.sqlfront.table_chaos --seeds 10000 $(ARGS)
 
 cluster: $(DEV_READY)  ## All tests of members in processes of their own
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
-		tests/sqlfront/test_cluster_command.py $(ARGS)
+		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
+		tests/sqlfront/test_table_chaos.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)
