@@ -8,7 +8,7 @@ Three subquery expressions extend the engine's expression language; the optimize
 lowering.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from itertools import islice
 from operator import is_not
@@ -477,11 +477,13 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
         yield from walk_plan(child)
 
 
+def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:
+    """The node over other inputs of the same schemas; the node itself if these are its own."""
+    given = tuple(inputs)
+    return plan.with_inputs(given) if any(map(is_not, given, plan.inputs())) else plan
+
+
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up; nodes under which nothing changed are kept as they are."""
     inputs = plan.inputs()
-    if inputs:
-        changed = tuple([transform_plan(child, rewrite) for child in inputs])
-        if any(map(is_not, changed, inputs)):
-            plan = plan.with_inputs(changed)
-    return rewrite(plan)
+    return rewrite(over(plan, [transform_plan(child, rewrite) for child in inputs]) if inputs else plan)

@@ -1,13 +1,22 @@
 """Outer joins whose extra rows nobody keeps are inner joins."""
 
 from collections.abc import Iterable
-from operator import is_not
 
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Expr, conjuncts
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Project, Sort, Window
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    LogicalPlan,
+    Project,
+    Sort,
+    Window,
+    over,
+)
 from sqlfront_planner.rewriting import null_rejected_columns, strict_columns
 
 Rejected = frozenset[int]
@@ -54,11 +63,8 @@ def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
 
 
 def _over(plan: LogicalPlan, rejected: Iterable[Rejected]) -> LogicalPlan:
-    inputs = plan.inputs()
-    visited = tuple(_visit(child, columns) for child, columns in zip(inputs, rejected, strict=True))
-    if not any(map(is_not, visited, inputs)):
-        return plan
-    return plan.with_inputs(visited)
+    pairs = zip(plan.inputs(), rejected, strict=True)
+    return over(plan, [_visit(child, columns) for child, columns in pairs])
 
 
 def _rejected_by(parts: Iterable[Expr]) -> Rejected:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from operator import is_not
 
 from msgspec.structs import replace
 
@@ -29,6 +28,7 @@ from sqlfront_planner.logical import (
     SetOperation,
     Sort,
     Window,
+    over,
 )
 from sqlfront_planner.rewriting import (
     filtered,
@@ -89,11 +89,7 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
 
 def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     """The node over its inputs, each of which takes all ``parts``."""
-    inputs = plan.inputs()
-    pushed = tuple(_push(child, parts) for child in inputs)
-    if not any(map(is_not, pushed, inputs)):
-        return plan
-    return plan.with_inputs(pushed)
+    return over(plan, [_push(child, parts) for child in plan.inputs()])
 
 
 def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:

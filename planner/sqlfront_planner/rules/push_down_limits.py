@@ -1,7 +1,5 @@
 """Rows that nobody will see are not made."""
 
-from operator import is_not
-
 from msgspec.structs import replace
 
 from sqlfront_engine.settings import Settings
@@ -15,6 +13,7 @@ from sqlfront_planner.logical import (
     SetKind,
     SetOperation,
     Sort,
+    over,
 )
 
 
@@ -41,11 +40,7 @@ def _top_down(plan: LogicalPlan) -> LogicalPlan:
         if moved is not plan:
             return _top_down(moved)
         # What the limit left behind above itself is done; what it put below is looked at next.
-    inputs = plan.inputs()
-    changed = tuple(_top_down(child) for child in inputs)
-    if not any(map(is_not, changed, inputs)):
-        return plan
-    return plan.with_inputs(changed)
+    return over(plan, [_top_down(child) for child in plan.inputs()])
 
 
 def _push(limit: Limit) -> LogicalPlan:

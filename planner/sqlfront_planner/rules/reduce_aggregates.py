@@ -1,6 +1,5 @@
 """Only the groups that a join will ask for."""
 
-from operator import is_not
 from typing import Final
 
 from msgspec.structs import replace
@@ -25,6 +24,7 @@ from sqlfront_planner.logical import (
     LogicalPlan,
     Project,
     Scan,
+    over,
     walk_plan,
 )
 from sqlfront_planner.rewriting import is_deterministic, selected, shift
@@ -60,11 +60,7 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
             new.plan is not old.plan for new, old in zip(reduced.relations, graph.relations, strict=True)
         )
         return build(reduced, left_deep(reduced)) if changed else plan
-    inputs = plan.inputs()
-    visited = tuple(_visit(child, cardinality) for child in inputs)
-    if not any(map(is_not, visited, inputs)):
-        return plan
-    return plan.with_inputs(visited)
+    return over(plan, [_visit(child, cardinality) for child in plan.inputs()])
 
 
 def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:

@@ -1,10 +1,9 @@
 """An order that nobody sees is not made."""
 
-from operator import is_not
 from typing import Final
 
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort
+from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort, over
 
 #: Aggregates whose value depends on the order of their rows.
 ORDER_SENSITIVE: Final = frozenset(
@@ -50,8 +49,4 @@ def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
             below = any(call.function in ORDER_SENSITIVE for call in plan.calls)
         case _:
             below = False
-    inputs = plan.inputs()
-    visited = tuple(_visit(child, ordered=below) for child in inputs)
-    if not any(map(is_not, visited, inputs)):
-        return plan
-    return plan.with_inputs(visited)
+    return over(plan, [_visit(child, ordered=below) for child in plan.inputs()])

@@ -1,7 +1,6 @@
 """Joins in the order in which the least is done."""
 
 from collections.abc import Iterator
-from operator import is_not
 from typing import Final, NamedTuple
 
 import msgspec
@@ -19,7 +18,7 @@ from sqlfront_planner.join_graph import (
     flatten,
     is_join_tree,
 )
-from sqlfront_planner.logical import Join, JoinKind, LogicalPlan
+from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, over
 from sqlfront_planner.statistics.cardinality import Cardinality, KeySide, joined_values
 from sqlfront_planner.statistics.selectivity import selectivity
 
@@ -58,11 +57,7 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
         )
         graph = replace(graph, relations=relations)
         return build(graph, best_shape(graph, cardinality))
-    inputs = plan.inputs()
-    visited = tuple(_visit(child, cardinality) for child in inputs)
-    if not any(map(is_not, visited, inputs)):
-        return plan
-    return plan.with_inputs(visited)
+    return over(plan, [_visit(child, cardinality) for child in plan.inputs()])
 
 
 def best_shape(graph: JoinGraph, cardinality: Cardinality) -> Shape:
