@@ -1,0 +1,311 @@
+"""From the tree of the grammar (``statements.lark``) to a statement."""
+
+from typing import Final
+
+import lark
+import pyarrow as pa
+
+from sqlfront_engine import types
+from sqlfront_engine.errors import spark_error
+from sqlfront_planner.query_parser import parse_query
+from sqlfront_planner.statements import (
+    CacheTable,
+    CreateTable,
+    CreateView,
+    DescribeQuery,
+    DescribeTable,
+    Drop,
+    Insert,
+    KillQuery,
+    Query,
+    RefreshTable,
+    RelationKind,
+    SetOption,
+    ShowTables,
+    UncacheTable,
+    UseDatabase,
+)
+from sqlfront_planner.tokens import unescape
+
+_TYPES: Final = {
+    "BOOLEAN": types.BOOLEAN,
+    "TINYINT": types.TINYINT,
+    "BYTE": types.TINYINT,
+    "SMALLINT": types.SMALLINT,
+    "SHORT": types.SMALLINT,
+    "INT": types.INT,
+    "INTEGER": types.INT,
+    "BIGINT": types.BIGINT,
+    "LONG": types.BIGINT,
+    "FLOAT": types.FLOAT,
+    "REAL": types.FLOAT,
+    "DOUBLE": types.DOUBLE,
+    "STRING": types.STRING,
+    "BINARY": types.BINARY,
+    "DATE": types.DATE,
+    "TIMESTAMP": types.TIMESTAMP,
+    "TIMESTAMP_LTZ": types.TIMESTAMP,
+    "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
+    "VOID": types.VOID,
+}
+_DECIMAL_DEFAULTS: Final = (10, 0)
+
+Part = tuple[str, object]
+Parts = list[object]
+
+
+class StatementBuilder(lark.Transformer[lark.Token, object]):
+    """Turns the tree of the text from offset ``start`` into a statement, bottom-up: each method is named for
+    the rule or terminal that it handles. A labelled part is a pair of its name and value."""
+
+    def __init__(self, sql: str, start: int) -> None:
+        super().__init__()
+        self._sql = sql
+        self._start = start
+
+    def start(self, parts: Parts) -> object:
+        return parts[0]
+
+    # ---- tokens
+
+    def STRING(self, token: lark.Token) -> str:  # noqa: N802 - named as the terminal
+        return unescape(str(token))
+
+    def QUOTED_NAME(self, token: lark.Token) -> str:  # noqa: N802
+        return str(token)[1:-1].replace("``", "`")
+
+    def WORD(self, token: lark.Token) -> str:  # noqa: N802
+        return str(token)
+
+    def INTEGER(self, token: lark.Token) -> int:  # noqa: N802
+        return int(token)
+
+    def QUERY(self, token: lark.Token) -> Query:  # noqa: N802
+        assert token.start_pos is not None
+        return parse_query(self._sql, self._start + token.start_pos)
+
+    DESCRIBED_QUERY = QUERY
+
+    def identifier(self, parts: Parts) -> object:
+        return parts[0]
+
+    def name(self, parts: Parts) -> Part:
+        """A dotted name as one text, with backticks where a part needs them."""
+        return "name", ".".join(_quoted(str(part)) for part in parts)
+
+    def name_list(self, parts: Parts) -> Part:
+        return "columns", tuple(parts)
+
+    # ---- types
+
+    def plain_type(self, parts: Parts) -> pa.DataType:
+        return _TYPES[str(parts[0]).upper()]
+
+    def sized_type(self, parts: Parts) -> pa.DataType:
+        return types.STRING
+
+    def unknown_type(self, parts: Parts) -> pa.DataType:
+        raise spark_error("UNSUPPORTED_DATATYPE", f'Unsupported data type "{str(parts[0]).upper()}".')
+
+    def decimal_type(self, parts: Parts) -> pa.DataType:
+        precision, scale, *_ = (
+            *(part for part in parts if isinstance(part, int)),
+            *_DECIMAL_DEFAULTS[len(parts) - 1 :],
+        )
+        if not 0 <= scale <= precision <= types.MAX_PRECISION or precision < 1:
+            raise spark_error(
+                "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION", f"There is no DECIMAL({precision},{scale})."
+            )
+        return types.decimal(precision, scale)
+
+    def array_type(self, parts: Parts) -> pa.DataType:
+        return pa.list_(parts[0])
+
+    def map_type(self, parts: Parts) -> pa.DataType:
+        return pa.map_(parts[0], parts[1])
+
+    def struct_type(self, parts: Parts) -> pa.DataType:
+        return pa.struct(parts)
+
+    def field(self, parts: Parts) -> pa.Field:
+        return pa.field(parts[0], parts[1])
+
+    def interval_type(self, parts: Parts) -> pa.DataType:
+        first, last = str(parts[0]).upper(), str(parts[-1]).upper()
+        kind = types.INTERVALS.get((first, last))
+        if kind is None:
+            raise spark_error("PARSE_SYNTAX_ERROR", f"There is no interval type {first} TO {last}.")
+        return kind
+
+    # ---- clauses
+
+    def column(self, parts: Parts) -> pa.Field:
+        return pa.field(parts[0], parts[1])
+
+    def column_clause(self, parts: Parts) -> Part:
+        return "column_clause", None
+
+    def columns(self, parts: Parts) -> Part:
+        return "schema", pa.schema(parts)
+
+    def view_column(self, parts: Parts) -> object:
+        return parts[0]
+
+    def view_columns(self, parts: Parts) -> Part:
+        return "columns", tuple(parts)
+
+    def or_replace(self, parts: Parts) -> Part:
+        return "replace", True
+
+    def temporary(self, parts: Parts) -> Part:
+        return "temporary", True
+
+    def if_not_exists(self, parts: Parts) -> Part:
+        return "if_not_exists", True
+
+    def if_exists(self, parts: Parts) -> Part:
+        return "if_exists", True
+
+    def lazy(self, parts: Parts) -> Part:
+        return "lazy", True
+
+    def overwrite(self, parts: Parts) -> Part:
+        return "overwrite", True
+
+    def extended(self, parts: Parts) -> Part:
+        return "extended", True
+
+    def table_kind(self, parts: Parts) -> Part:
+        return "kind", RelationKind.TABLE
+
+    def view_kind(self, parts: Parts) -> Part:
+        return "kind", RelationKind.VIEW
+
+    def as_query(self, parts: Parts) -> Part:
+        return "query", parts[0]
+
+    def using(self, parts: Parts) -> Part:
+        return "format", str(parts[0]).lower()
+
+    def option(self, parts: Parts) -> Part:
+        key, value = parts
+        return str(key), value
+
+    def option_key(self, parts: Parts) -> str:
+        return ".".join(str(part) for part in parts)
+
+    def option_value(self, parts: Parts) -> str:
+        return str(parts[0])
+
+    def options(self, parts: Parts) -> Part:
+        return "options", _named(parts)
+
+    def properties(self, parts: Parts) -> Part:
+        return "properties", _named(parts)
+
+    def comment(self, parts: Parts) -> Part:
+        return "comment", parts[0]
+
+    def location(self, parts: Parts) -> Part:
+        return "location", parts[0]
+
+    def partitioned_by(self, parts: Parts) -> Part:
+        return "partitioned_by", _named(parts)["columns"]
+
+    def clustered_by(self, parts: Parts) -> Part:
+        buckets = next((part for part in parts if isinstance(part, int)), None)
+        return "clustered_by", (_named(parts)["columns"], buckets)
+
+    def in_database(self, parts: Parts) -> Part:
+        return "database", _named(parts)["name"]
+
+    # ---- statements
+
+    def create_table(self, parts: Parts) -> CreateTable:
+        given = self._once(parts)
+        given.pop("comment", None)
+        given.pop("properties", None)
+        return CreateTable(**_clustering(given))  # type: ignore[arg-type]
+
+    def create_view(self, parts: Parts) -> CreateView:
+        given = self._once([part for part in parts if not isinstance(part, Query)])
+        given.pop("comment", None)
+        query = next(part for part in parts if isinstance(part, Query))
+        return CreateView(query=query, **given)  # type: ignore[arg-type]
+
+    def cache_table(self, parts: Parts) -> CacheTable:
+        given = self._once(parts)
+        given.pop("options", None)
+        return CacheTable(**_clustering(given))  # type: ignore[arg-type]
+
+    def uncache_table(self, parts: Parts) -> UncacheTable:
+        return UncacheTable(**_named(parts))  # type: ignore[arg-type]
+
+    def drop(self, parts: Parts) -> Drop:
+        given = _named(parts)
+        given.pop("temporary", None)
+        return Drop(**given)  # type: ignore[arg-type]
+
+    def insert(self, parts: Parts) -> Insert:
+        query = next(part for part in parts if isinstance(part, Query))
+        return Insert(query=query, **_named(parts))  # type: ignore[arg-type]
+
+    def show_tables(self, parts: Parts) -> ShowTables:
+        pattern = next((part for part in parts if isinstance(part, str)), None)
+        return ShowTables(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
+
+    def describe_query(self, parts: Parts) -> DescribeQuery:
+        (query,) = parts
+        assert isinstance(query, Query)
+        return DescribeQuery(query)
+
+    def describe_table(self, parts: Parts) -> DescribeTable:
+        return DescribeTable(**_named(parts))  # type: ignore[arg-type]
+
+    def set_option(self, parts: Parts) -> SetOption:
+        if len(parts) == 1 and not isinstance(parts[0], lark.Token):
+            return SetOption("spark.sql.session.timeZone", str(parts[0]))
+        key, value, *_ = (*(str(part).strip() for part in parts), None, None)
+        return SetOption(key, value)
+
+    def refresh_table(self, parts: Parts) -> RefreshTable:
+        return RefreshTable(**_named(parts))  # type: ignore[arg-type]
+
+    def kill_query(self, parts: Parts) -> KillQuery:
+        (given,) = parts
+        if isinstance(given, int):
+            return KillQuery(given)
+        name = str(given)
+        return KillQuery("?0" if name == "?" else name[1:])
+
+    def use_database(self, parts: Parts) -> UseDatabase:
+        return UseDatabase(str(_named(parts)["name"]))
+
+    def _once(self, parts: Parts) -> dict[str, object]:
+        """The labelled parts; a clause that stands twice is an error."""
+        names = [part[0] for part in parts if isinstance(part, tuple)]
+        for name in names:
+            if names.count(name) > 1:
+                raise spark_error(
+                    "DUPLICATE_CLAUSES",
+                    f"Found duplicate clauses: {str(name).upper().replace('_', ' ')}. Please, remove one of "
+                    "them.",
+                )
+        return _named(parts)
+
+
+def _named(parts: Parts) -> dict[str, object]:
+    """The labelled parts of a statement."""
+    return dict(part for part in parts if isinstance(part, tuple))
+
+
+def _clustering(given: dict[str, object]) -> dict[str, object]:
+    """CLUSTERED BY's columns and number of buckets as two fields."""
+    clustered = given.pop("clustered_by", None)
+    if isinstance(clustered, tuple):
+        given["clustered_by"], given["buckets"] = clustered
+    return given
+
+
+def _quoted(part: str) -> str:
+    return part if part.isidentifier() else f"`{part.replace('`', '``')}`"
