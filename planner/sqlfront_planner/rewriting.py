@@ -45,6 +45,8 @@ def shift(expression: Expr, by: int) -> Expr:
     """The expression over a row that has ``by`` more columns in front."""
     if by == 0:
         return expression
+    if isinstance(expression, Column):
+        return Column(expression.type, expression.ordinal + by, expression.name)
     return transform(
         expression,
         lambda item: Column(item.type, item.ordinal + by, item.name) if isinstance(item, Column) else item,

@@ -37,7 +37,8 @@ from sqlfront_engine.types import (
     is_year_month,
 )
 
-_DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
+#: In the order in which one becomes another where they meet.
+DATETIMES: Final = (DATE, TIMESTAMP_NTZ, TIMESTAMP)
 
 
 def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
@@ -58,8 +59,8 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
         return _with_string(left)
     if isinstance(left, IntervalType) and isinstance(right, IntervalType):
         return common_interval(left, right)
-    if left in _DATETIMES and right in _DATETIMES:
-        return max(left, right, key=_DATETIMES.index)
+    if left in DATETIMES and right in DATETIMES:
+        return max(left, right, key=DATETIMES.index)
     return _common_nested(left, right)
 
 
@@ -199,8 +200,8 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
         return is_numeric(target)
     if is_interval(source):
         return is_interval(target) and is_year_month(source) == is_year_month(target)
-    if source in _DATETIMES:
-        return target in _DATETIMES
+    if source in DATETIMES:
+        return target in DATETIMES
     if pa.types.is_nested(source):
         return _is_implicit_nested(source, target)
     return False
@@ -257,19 +258,19 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
                 return source
             return implicit_cast(source, STRING)
         case Kind.DATE_OR_TIMESTAMP:
-            if source in _DATETIMES:
+            if source in DATETIMES:
                 return source
             return TIMESTAMP if is_string(source) or source == VOID else None
         case Kind.ANY_TIMESTAMP:
             return source if source == TIMESTAMP_NTZ else implicit_cast(source, TIMESTAMP)
         case Kind.STRING_OR_DATETIME:
-            if is_string(source) or source in _DATETIMES:
+            if is_string(source) or source in DATETIMES:
                 return source
             return STRING if source == VOID else None
         case Kind.TIMESTAMP_SOURCE:
             return source if is_numeric(source) else _into_kind(source, Kind.TIMESTAMP_TEXT)
         case Kind.TIMESTAMP_TEXT:
-            return source if source in _DATETIMES else implicit_cast(source, STRING)
+            return source if source in DATETIMES else implicit_cast(source, STRING)
         case Kind.INTEGRAL_OR_BOOLEAN:
             if source == VOID:
                 return INT

@@ -6,8 +6,10 @@ type, every implicit cast is written out, and the columns have the names that Sp
 binder doesn't know it refuses by name.
 
 Read in this order: :mod:`.query` (WITH, set operations, LIMIT), :mod:`.select` (one SELECT),
-:mod:`.relations` (FROM), :mod:`.groups` and :mod:`.windows`; for expressions :mod:`.syntax` (the table of
-handlers), :mod:`.expressions`, then the module of the kind. :mod:`.names` makes result-column names.
+:mod:`.relations` (FROM) and :mod:`.joins`, :mod:`.groups` and :mod:`.windows`, :mod:`.subqueries`; for
+expressions :mod:`.syntax` (the table of handlers), :mod:`.expressions`, then the module of the kind, as
+:mod:`.literals`, :mod:`.operators`, :mod:`.predicates` or :mod:`.calls`. :mod:`.scope` says what a name
+stands for, :mod:`.context` what one statement's modules share; :mod:`.names` makes result-column names.
 """
 
 from collections.abc import Mapping, Sequence

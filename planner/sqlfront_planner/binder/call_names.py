@@ -104,7 +104,8 @@ _CAST_FUNCTIONS: Final = frozenset(
         "timestamp",
     ]
 )
-_UNIT_FUNCTIONS: Final = {
+#: Functions whose first argument may be a unit, by the name as written.
+UNIT_FUNCTIONS: Final = {
     "timestampadd": "timestampadd",
     "dateadd": "timestampadd",
     "date_add": "timestampadd",
@@ -124,9 +125,9 @@ def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
         return special[1]([text(part) for part in node.expressions])
     if name in _CAST_FUNCTIONS and len(node.expressions) == 1:
         return text(node.expressions[0])
-    if name in _UNIT_FUNCTIONS and len(node.expressions) == 3:
+    if name in UNIT_FUNCTIONS and len(node.expressions) == 3:
         unit, *rest = node.expressions
-        return f"{_UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, text)})"
+        return f"{UNIT_FUNCTIONS[name]}({unit.name}, {_list(rest, text)})"
     if name in ("datepart", "extract") and len(node.expressions) == 2:
         return f"{name}({text(node.expressions[0])} FROM {text(node.expressions[1])})"
     if name == "count" and [type(part) for part in node.expressions] == [exp.Star]:

@@ -28,10 +28,10 @@ from sqlfront_engine.types import (
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
 from sqlfront_planner.binder.type_names import data_type_of
+from sqlfront_planner.types import DATETIMES
 
 _TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_DATETIMES: Final = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
 @handles(exp.TryCast, arguments="this to safe")
@@ -154,8 +154,8 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
         return is_numeric(target) or target in (BOOLEAN, TIMESTAMP) or (exact and is_interval(target))
     if source == BOOLEAN:
         return is_numeric(target)
-    if source in _DATETIMES:
-        return target in _DATETIMES or (source == TIMESTAMP and is_numeric(target))
+    if source in DATETIMES:
+        return target in DATETIMES or (source == TIMESTAMP and is_numeric(target))
     if is_interval(source):
         same_kind = is_interval(target) and is_year_month(source) == is_year_month(target)
         return same_kind or is_integral(target) or is_decimal(target)

@@ -9,6 +9,7 @@ from sqlfront_engine import types
 from sqlfront_engine.expressions import Cast, Expr, Literal
 from sqlfront_engine.types import BIGINT, INT, STRING, is_integral, units_of
 from sqlfront_planner.binder.arguments import call_function, unresolved_routine
+from sqlfront_planner.binder.call_names import UNIT_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure
 
@@ -82,7 +83,7 @@ def with_unit(name: str, node: exp.Anonymous) -> str | None:
     """The function that a date function with a unit means: ``timestampadd`` or ``timestampdiff``."""
     if _unit(node) is None:
         return None
-    return _WITH_UNIT.get(name)
+    return UNIT_FUNCTIONS.get(name)
 
 
 _UNITS: Final = frozenset(
@@ -101,15 +102,6 @@ _UNITS: Final = frozenset(
     )
 )
 _UNIT_ONLY: Final = frozenset({"timestampadd", "timestampdiff", "timediff"})
-_WITH_UNIT: Final = {
-    "timestampadd": "timestampadd",
-    "dateadd": "timestampadd",
-    "date_add": "timestampadd",
-    "timestampdiff": "timestampdiff",
-    "datediff": "timestampdiff",
-    "date_diff": "timestampdiff",
-    "timediff": "timestampdiff",
-}
 
 
 def _date_function(name: str) -> Special:
@@ -150,7 +142,7 @@ def _days(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
 
 #: How they are bound, and the least and most arguments.
 DATE_FUNCTIONS: Final[dict[str, tuple[Special, int, int | None]]] = {
-    **{name: (_date_function(name), 2, 3) for name in _WITH_UNIT},
+    **{name: (_date_function(name), 2, 3) for name in UNIT_FUNCTIONS},
     "date_sub": (_date_sub, 2, 2),
     "date_part": (_date_part, 2, 2),
     "datepart": (_date_part, 2, 2),

@@ -1,8 +1,11 @@
-"""Arithmetic, bitwise and logical operators: Spark's grouping, its coercions and its result types."""
+"""Arithmetic, bitwise and logical operators: Spark's grouping, its coercions and its result types.
+
+:mod:`.time_arithmetic` has what is particular to dates, timestamps and intervals.
+"""
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -11,34 +14,31 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
 from sqlfront_engine.functions import decimal_rules
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import (
     BIGINT,
     BOOLEAN,
-    DATE,
-    DAY_INTERVAL,
-    DAY_TIME_INTERVAL,
     DOUBLE,
     INT,
     STRING,
-    TIMESTAMP,
-    TIMESTAMP_NTZ,
     VOID,
-    YEAR_MONTH_INTERVAL,
-    is_day_time,
     is_decimal,
     is_fractional,
     is_integral,
     is_interval,
     is_numeric,
     is_string,
-    is_year_month,
 )
 from sqlfront_planner.binder.constants import negative_literal
-from sqlfront_planner.binder.context import Moved, MovedBy
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
-from sqlfront_planner.types import as_decimal, decimal_of_value, implicit_cast, least_common_type
+from sqlfront_planner.types import DATETIMES, as_decimal, decimal_of_value, implicit_cast, least_common_type
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder import time_arithmetic
+else:
+    time_arithmetic = lazy_module("sqlfront_planner.binder.time_arithmetic")
 
 ARITHMETIC: Final[dict[type[exp.Expr], str]] = {
     exp.Add: "add",
@@ -68,8 +68,6 @@ _DECIMAL_RESULT: Final[dict[str, Callable[[pa.DataType, pa.DataType], pa.DataTyp
 _NUMBER_OR_INTERVAL: Final = (
     '("NUMERIC" or "INTERVAL DAY TO SECOND" or "INTERVAL YEAR TO MONTH" or "INTERVAL")'
 )
-_TIMESTAMPS: Final = (TIMESTAMP, TIMESTAMP_NTZ)
-_SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
 
 
 @handles(exp.Paren)
@@ -87,12 +85,12 @@ def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     """The typed call of an arithmetic operator by its registry name; ``node`` is for messages."""
-    if operator in ("add", "subtract") and (_is_time(left.type) or _is_time(right.type)):
-        moved = _time_arithmetic(binder, operator, left, right, node)
+    if operator in ("add", "subtract") and (left.type in DATETIMES or right.type in DATETIMES):
+        moved = time_arithmetic.time_arithmetic(binder, operator, left, right, node)
         if moved is not None:
             return moved
     if is_interval(left.type) or is_interval(right.type):
-        scaled = _interval_arithmetic(binder, operator, left, right, node)
+        scaled = time_arithmetic.interval_arithmetic(binder, operator, left, right, node)
         if scaled is not None:
             return scaled
     kind = _operand_type(operator, left.type, right.type)
@@ -154,99 +152,6 @@ def decimal_operands(binder: ExpressionBinder, left: Expr, right: Expr) -> tuple
         return Cast(as_decimal(operand.type), operand)
 
     return convert(left, right), convert(right, left)
-
-
-# ---- dates, timestamps, intervals
-
-
-def _is_time(data_type: pa.DataType) -> bool:
-    return data_type == DATE or data_type in _TIMESTAMPS
-
-
-def _time_arithmetic(
-    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
-) -> Expr | None:
-    """A date or timestamp plus or minus something; None if Spark has no such operator."""
-    swapped = not _is_time(left.type) and operator == "add"
-    if swapped:
-        left, right = right, left
-    if operator == "subtract" and (is_string(left.type) or is_string(right.type)):
-        left, right = cast_to(left, _other_time(left, right)), cast_to(right, _other_time(right, left))
-    if VOID in (left.type, right.type):
-        return _moved_by_null(binder, operator, left, right, node, swapped=swapped)
-    if not _is_time(left.type):
-        return None
-    if is_interval(right.type):
-        days = left.type == DATE and right.type == DAY_INTERVAL
-        binder.context.moved[id(node)] = Moved(node, MovedBy.DAYS if days else MovedBy.INTERVAL, swapped)
-        if left.type == DATE and is_day_time(right.type) and not days:
-            left = cast_to(left, TIMESTAMP)
-        return Call(left.type, operator, (left, right))
-    if left.type == DATE and (is_numeric(right.type) or is_string(right.type)):
-        binder.context.moved[id(node)] = Moved(node, MovedBy.NUMBER, swapped)
-        return _move_days(binder, operator, left, right, node)
-    if operator == "add" and left.type == DATE and right.type == DATE:
-        raise _wrong_second(binder, node, DATE)
-    if operator == "subtract" and _is_time(right.type):
-        kind = least_common_type(left.type, right.type)
-        assert kind is not None
-        result = DAY_INTERVAL if kind == DATE else DAY_TIME_INTERVAL
-        return Call(result, operator, (cast_to(left, kind), cast_to(right, kind)))
-    return None
-
-
-def _moved_by_null(
-    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr, *, swapped: bool
-) -> Expr:
-    """NULL added is an interval, which makes a timestamp of a date; in a difference it is of the other
-    operand's type."""
-    if operator == "add":
-        binder.context.moved[id(node)] = Moved(node, MovedBy.INTERVAL, swapped)
-        return Literal(TIMESTAMP if left.type == DATE else left.type, None)
-    return Literal(DAY_TIME_INTERVAL, None)
-
-
-def _other_time(operand: Expr, other: Expr) -> pa.DataType:
-    """What a string is read as beside a date or timestamp in a difference."""
-    return other.type if is_string(operand.type) and _is_time(other.type) else operand.type
-
-
-def _move_days(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
-    function = "date_add" if operator == "add" else "date_sub"
-    if right.type != VOID and right.type not in _SMALL:
-        raise failure(
-            "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter requires '
-            'the ("INT" or '
-            f'"SMALLINT" or "TINYINT") type, however it has the type "{types.sql_name(right.type)}".',
-            node,
-        )
-    return Call(DATE, function, (left, cast_to(right, INT)))
-
-
-def _interval_arithmetic(
-    binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr
-) -> Expr | None:
-    """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such
-    operator."""
-    if operator in ("add", "subtract"):
-        kind = None if STRING in (left.type, right.type) else least_common_type(left.type, right.type)
-        if kind is None and is_interval(left.type) and is_interval(right.type):
-            raise _wrong_second(binder, node, right.type)
-        return None if kind is None else Call(kind, operator, (cast_to(left, kind), cast_to(right, kind)))
-    if operator == "div" and is_interval(left.type) and is_interval(right.type):
-        kind = least_common_type(left.type, right.type)
-        return None if kind is None else Call(BIGINT, "div", (cast_to(left, kind), cast_to(right, kind)))
-    if operator == "multiply" and is_interval(left.type) and is_interval(right.type):
-        raise _wrong_second(binder, node, right.type)
-    if operator == "multiply" and is_interval(right.type):
-        binder.context.moved[id(node)] = Moved(node, MovedBy.FACTOR, swapped=True)
-        left, right = right, left
-    if operator in ("multiply", "divide") and (is_numeric(right.type) or right.type in (VOID, STRING)):
-        number = right if is_numeric(right.type) else cast_to(right, DOUBLE)
-        result = YEAR_MONTH_INTERVAL if is_year_month(left.type) else DAY_TIME_INTERVAL
-        return Call(result, operator, (left, number))
-    return None
 
 
 # ---- signs
@@ -389,17 +294,6 @@ def negation(operand: Expr) -> Expr:
 
 
 # ---- errors
-
-
-def _wrong_second(binder: ExpressionBinder, node: exp.Expr, given: pa.DataType) -> Error:
-    """Spark's error for an interval or date that can't be added to the first operand."""
-    return failure(
-        "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE",
-        f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The second parameter does not take '
-        "the type "
-        f'"{types.sql_name(given)}".',
-        node,
-    )
 
 
 def _mismatch(

@@ -1,54 +1,37 @@
-"""FROM: tables, views, files by path, derived tables, VALUES, CTEs, and their joins."""
+"""FROM: tables, views, files by path, derived tables, VALUES and CTEs.
 
-from collections.abc import Sequence, Set
-from typing import TYPE_CHECKING, Final
+:mod:`.joins` puts them side by side.
+"""
+
+from collections.abc import Set
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Column, Expr, transform
+from sqlfront_engine.expressions import Column, Expr
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BOOLEAN, VOID, is_string
-from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
+from sqlfront_engine.types import VOID, is_string
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, relation
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
-from sqlfront_planner.logical import Join, JoinKind, Scan, Values
+from sqlfront_planner.logical import JoinKind, Scan, Values
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.shared_rows import varies_by_order_only
-from sqlfront_planner.tokens import EXPLICIT_CROSS
 
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder import predicates, suggestions, table_functions
+    from sqlfront_planner.binder import joins, suggestions, table_functions
     from sqlfront_planner.binder.query import QueryBinder
 else:
     coercion = lazy_module("sqlfront_planner.types")
+    joins = lazy_module("sqlfront_planner.binder.joins")
     suggestions = lazy_module("sqlfront_planner.binder.suggestions")
-    predicates = lazy_module("sqlfront_planner.binder.predicates")
     table_functions = lazy_module("sqlfront_planner.binder.table_functions")
-
-_KINDS: Final = {
-    ("", ""): JoinKind.INNER,
-    ("", "INNER"): JoinKind.INNER,
-    ("", "CROSS"): JoinKind.INNER,
-    ("", EXPLICIT_CROSS): JoinKind.INNER,
-    ("LEFT", ""): JoinKind.LEFT,
-    ("LEFT", "OUTER"): JoinKind.LEFT,
-    ("RIGHT", ""): JoinKind.RIGHT,
-    ("RIGHT", "OUTER"): JoinKind.RIGHT,
-    ("FULL", ""): JoinKind.FULL,
-    ("FULL", "OUTER"): JoinKind.FULL,
-    ("LEFT", "SEMI"): JoinKind.SEMI,
-    ("", "SEMI"): JoinKind.SEMI,
-    ("LEFT", "ANTI"): JoinKind.ANTI,
-    ("", "ANTI"): JoinKind.ANTI,
-}
-_LEFT_ONLY: Final = (JoinKind.SEMI, JoinKind.ANTI)
 
 
 def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) -> Relation:
@@ -66,11 +49,11 @@ def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) ->
         else:
             groups[-1].append(join)
     result: Relation | None = None
-    for first, *joins in groups:
+    for first, *following in groups:
         group = bind_relation(queries, first)
-        for join in joins:
-            group = _join(queries, group, join, parent)
-        result = group if result is None else _side_by_side(result, group, JoinKind.INNER)
+        for node in following:
+            group = _joined(queries, group, node, parent)
+        result = group if result is None else joins.side_by_side(result, group, JoinKind.INNER)
     assert result is not None
     return result
 
@@ -89,6 +72,12 @@ def bind_relation(queries: "QueryBinder", node: exp.Expr) -> Relation:
             raise unsupported("LATERAL VIEW" if node.args.get("view") else "A LATERAL subquery", node)
         case _:
             raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
+
+
+def _joined(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
+    kind = joins.join_kind(node)
+    right = bind_relation(queries, node.this)
+    return joins.bind_join(queries, kind, left, right, node, parent)
 
 
 # ---- tables
@@ -210,14 +199,14 @@ def _with_modifiers(node: exp.Subquery) -> exp.Expr:
 
 def _parenthesized(queries: "QueryBinder", node: exp.Expr) -> Relation:
     """``(a JOIN b ON ...)``: sqlglot hangs the joins on the first table."""
-    joins = node.args.get("joins") or []
-    if not joins:
+    following = node.args.get("joins") or []
+    if not following:
         return bind_relation(queries, node)
     first = node.copy()
     first.set("joins", None)
     group = bind_relation(queries, first)
-    for join in joins:
-        group = _join(queries, group, join, None)
+    for join in following:
+        group = _joined(queries, group, join, None)
     return group
 
 
@@ -321,136 +310,3 @@ def _tightest_type(kinds: Set[pa.DataType]) -> pa.DataType | None:
     return coercion.common_type(
         {kind for kind in kinds if types.FLOAT not in kinds or not types.is_integral(kind)}
     )
-
-
-# ---- joins
-
-
-def _join(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
-    refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
-    method = str(node.args.get("method") or "").upper()
-    words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
-    kind = _KINDS.get(words)
-    if kind is None or method not in ("", "NATURAL"):
-        raise unsupported(f"{' '.join(word for word in (method, *words) if word)} JOIN", node)
-    right = bind_relation(queries, node.this)
-    using = [item.name for item in node.args.get("using") or []]
-    if method:
-        using = _shared_names(left, right)
-    if using:
-        return _join_using(left, right, kind, using, queries, node)
-    joined = _side_by_side(left, right, kind)
-    condition = node.args.get("on")
-    if condition is None:
-        return joined
-    both = _side_by_side(left, right, JoinKind.INNER)
-    binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
-    bound = binder.bind(condition)
-    if bound.type != BOOLEAN:
-        raise failure(
-            "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
-            f'The join condition "{binder.name(condition)}" has the invalid type '
-            f'"{types.sql_name(bound.type)}", expected '
-            '"BOOLEAN".',
-            condition,
-        )
-    plan = joined.plan
-    assert isinstance(plan, Join)
-    return replace(joined, plan=replace(plan, condition=bound))
-
-
-def _side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
-    """The join without a condition."""
-    plan = Join(left.plan, right.plan, kind)
-    if kind in _LEFT_ONLY:
-        return Relation(plan, left.columns)
-    return Relation(plan, (*left.columns, *_shifted(right.columns, left.plan.width)))
-
-
-def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]:
-    if by == 0:
-        return tuple(columns)
-    return tuple(
-        ScopeColumn(column.name, _shift(column.expression, by), column.qualifier, column.hidden)
-        for column in columns
-    )
-
-
-def _shift(expression: Expr, by: int) -> Expr:
-    if isinstance(expression, Column):
-        return Column(expression.type, expression.ordinal + by, expression.name)
-    return transform(
-        expression,
-        lambda item: Column(item.type, item.ordinal + by, item.name) if isinstance(item, Column) else item,
-    )
-
-
-def _shared_names(left: Relation, right: Relation) -> list[str]:
-    """The columns that NATURAL JOIN compares, in the left side's order."""
-    theirs = {column.name.lower() for column in right.columns if not column.hidden}
-    return [column.name for column in left.columns if not column.hidden and column.name.lower() in theirs]
-
-
-def _join_using(
-    left: Relation,
-    right: Relation,
-    kind: JoinKind,
-    names: list[str],
-    queries: "QueryBinder",
-    node: exp.Join,
-) -> Relation:
-    """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its
-    qualifier."""
-    binder = ExpressionBinder(queries, Scope((), 0), "USING")
-    ours = [_side_column(left, name, "left", node) for name in names]
-    moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
-    theirs = [_side_column(moved, name, "right", node) for name in names]
-    condition: Expr | None = None
-    merged = []
-    for name, mine, other in zip(names, ours, theirs, strict=True):
-        pair = predicates.comparable(binder, mine.expression, other.expression, node)
-        equal = Call(BOOLEAN, "equal", pair)
-        condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
-        merged.append(_merged(name, mine, other, kind))
-    plan = Join(left.plan, right.plan, kind, condition)
-    rest = [column for column in left.columns if column not in ours]
-    if kind in _LEFT_ONLY:
-        return Relation(plan, (*ours, *rest))
-    hidden = [
-        ScopeColumn(column.name, column.expression, column.qualifier, hidden=True)
-        for column in (*ours, *theirs)
-        if column not in merged
-    ]
-    return Relation(
-        plan, (*merged, *rest, *(column for column in moved.columns if column not in theirs), *hidden)
-    )
-
-
-def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
-    """The one column that stands for both: that of the side whose rows are all kept."""
-    if kind is JoinKind.RIGHT:
-        return right
-    if kind is JoinKind.FULL:
-        both = unify([left.expression, right.expression])
-        assert both is not None
-        return ScopeColumn(name, Call(both[0].type, "coalesce", tuple(both)))
-    return left
-
-
-def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
-    match = side.scope().resolve((name,))
-    if match is None:
-        known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)
-        raise failure(
-            "UNRESOLVED_USING_COLUMN_FOR_JOIN",
-            f"USING column {suggestions.quoted((name,))} cannot be resolved on the {which} side of "
-            f"the join. The {which}-side columns: [{known}].",
-            next((item for item in node.args.get("using") or [] if item.name == name), node),
-        )
-    if len(match.columns) > 1:
-        raise failure(
-            "AMBIGUOUS_REFERENCE",
-            f"Reference {suggestions.quoted((name,))} is ambiguous on the {which} side.",
-            node,
-        )
-    return match.columns[0]

@@ -1,0 +1,179 @@
+"""JOIN: its kinds and conditions, and the columns of the joined row."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+from sqlglot import exp
+
+from sqlfront_engine import types
+from sqlfront_engine.expressions import Call, Expr
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.types import BOOLEAN
+from sqlfront_planner.binder.expressions import ExpressionBinder, unify
+from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind
+from sqlfront_planner.rewriting import shift
+from sqlfront_planner.tokens import EXPLICIT_CROSS
+
+if TYPE_CHECKING:
+    from sqlfront_planner.binder import predicates, suggestions
+    from sqlfront_planner.binder.query import QueryBinder
+else:
+    suggestions = lazy_module("sqlfront_planner.binder.suggestions")
+    predicates = lazy_module("sqlfront_planner.binder.predicates")
+
+_KINDS: Final = {
+    ("", ""): JoinKind.INNER,
+    ("", "INNER"): JoinKind.INNER,
+    ("", "CROSS"): JoinKind.INNER,
+    ("", EXPLICIT_CROSS): JoinKind.INNER,
+    ("LEFT", ""): JoinKind.LEFT,
+    ("LEFT", "OUTER"): JoinKind.LEFT,
+    ("RIGHT", ""): JoinKind.RIGHT,
+    ("RIGHT", "OUTER"): JoinKind.RIGHT,
+    ("FULL", ""): JoinKind.FULL,
+    ("FULL", "OUTER"): JoinKind.FULL,
+    ("LEFT", "SEMI"): JoinKind.SEMI,
+    ("", "SEMI"): JoinKind.SEMI,
+    ("LEFT", "ANTI"): JoinKind.ANTI,
+    ("", "ANTI"): JoinKind.ANTI,
+}
+
+
+def join_kind(node: exp.Join) -> JoinKind:
+    """The kind that the words before JOIN say. Errors: NotSupportedError."""
+    refuse_unknown(node, frozenset({"this", "side", "kind", "method", "on", "using"}))
+    method = _method(node)
+    words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
+    kind = _KINDS.get(words)
+    if kind is None or method not in ("", "NATURAL"):
+        raise unsupported(f"{' '.join(word for word in (method, *words) if word)} JOIN", node)
+    return kind
+
+
+def _method(node: exp.Join) -> str:
+    """NATURAL or nothing, once :func:`join_kind` has let it pass."""
+    return str(node.args.get("method") or "").upper()
+
+
+def bind_join(
+    queries: "QueryBinder",
+    kind: JoinKind,
+    left: Relation,
+    right: Relation,
+    node: exp.Join,
+    parent: Scope | None,
+) -> Relation:
+    """The join on what the node's ON, USING or NATURAL says; of all pairs if it says nothing."""
+    using = [item.name for item in node.args.get("using") or []]
+    if _method(node):
+        using = _shared_names(left, right)
+    if using:
+        return _join_using(left, right, kind, using, queries, node)
+    joined = side_by_side(left, right, kind)
+    condition = node.args.get("on")
+    if condition is None:
+        return joined
+    both = side_by_side(left, right, JoinKind.INNER)
+    binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
+    bound = binder.bind(condition)
+    if bound.type != BOOLEAN:
+        raise failure(
+            "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
+            f'The join condition "{binder.name(condition)}" has the invalid type '
+            f'"{types.sql_name(bound.type)}", expected "BOOLEAN".',
+            condition,
+        )
+    plan = joined.plan
+    assert isinstance(plan, Join)
+    return replace(joined, plan=replace(plan, condition=bound))
+
+
+def side_by_side(left: Relation, right: Relation, kind: JoinKind) -> Relation:
+    """The join without a condition."""
+    plan = Join(left.plan, right.plan, kind)
+    if kind in FILTERING_JOINS:
+        return Relation(plan, left.columns)
+    return Relation(plan, (*left.columns, *_shifted(right.columns, left.plan.width)))
+
+
+def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]:
+    if by == 0:
+        return tuple(columns)
+    return tuple(
+        ScopeColumn(column.name, shift(column.expression, by), column.qualifier, column.hidden)
+        for column in columns
+    )
+
+
+def _shared_names(left: Relation, right: Relation) -> list[str]:
+    """The columns that NATURAL JOIN compares, in the left side's order."""
+    theirs = {column.name.lower() for column in right.columns if not column.hidden}
+    return [column.name for column in left.columns if not column.hidden and column.name.lower() in theirs]
+
+
+def _join_using(
+    left: Relation,
+    right: Relation,
+    kind: JoinKind,
+    names: list[str],
+    queries: "QueryBinder",
+    node: exp.Join,
+) -> Relation:
+    """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its
+    qualifier."""
+    binder = ExpressionBinder(queries, Scope((), 0), "USING")
+    ours = [_side_column(left, name, "left", node) for name in names]
+    moved = Relation(right.plan, _shifted(right.columns, left.plan.width))
+    theirs = [_side_column(moved, name, "right", node) for name in names]
+    condition: Expr | None = None
+    merged = []
+    for name, mine, other in zip(names, ours, theirs, strict=True):
+        pair = predicates.comparable(binder, mine.expression, other.expression, node)
+        equal = Call(BOOLEAN, "equal", pair)
+        condition = equal if condition is None else Call(BOOLEAN, "and", (condition, equal))
+        merged.append(_merged(name, mine, other, kind))
+    plan = Join(left.plan, right.plan, kind, condition)
+    rest = [column for column in left.columns if column not in ours]
+    if kind in FILTERING_JOINS:
+        return Relation(plan, (*ours, *rest))
+    hidden = [
+        ScopeColumn(column.name, column.expression, column.qualifier, hidden=True)
+        for column in (*ours, *theirs)
+        if column not in merged
+    ]
+    return Relation(
+        plan, (*merged, *rest, *(column for column in moved.columns if column not in theirs), *hidden)
+    )
+
+
+def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) -> ScopeColumn:
+    """The one column that stands for both: that of the side whose rows are all kept."""
+    if kind is JoinKind.RIGHT:
+        return right
+    if kind is JoinKind.FULL:
+        both = unify([left.expression, right.expression])
+        assert both is not None
+        return ScopeColumn(name, Call(both[0].type, "coalesce", tuple(both)))
+    return left
+
+
+def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
+    match = side.scope().resolve((name,))
+    if match is None:
+        known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)
+        raise failure(
+            "UNRESOLVED_USING_COLUMN_FOR_JOIN",
+            f"USING column {suggestions.quoted((name,))} cannot be resolved on the {which} side of "
+            f"the join. The {which}-side columns: [{known}].",
+            next((item for item in node.args.get("using") or [] if item.name == name), node),
+        )
+    if len(match.columns) > 1:
+        raise failure(
+            "AMBIGUOUS_REFERENCE",
+            f"Reference {suggestions.quoted((name,))} is ambiguous on the {which} side.",
+            node,
+        )
+    return match.columns[0]
