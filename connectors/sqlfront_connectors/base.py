@@ -126,7 +126,8 @@ class Table(Protocol):
         """The current version; the caller reads that for as long as it holds it."""
 
     def drop(self) -> None:
-        """Free what the table owns (its memory; managed files). Snapshots taken before stay readable."""
+        """Free what the table owns (its memory; managed files). Snapshots taken before stay readable. A
+        reader who has looked the table's name up before finds its rows or an error, not an empty table."""
 
 
 class Write(Protocol):

@@ -75,6 +75,12 @@ class Catalog:
         self._lock = threading.Lock()
         self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
 
+    def pinned(self) -> "Catalog":
+        """The catalog as it is now, for who reads only."""
+        pinned = Catalog(self._path_tables)
+        pinned._state = self._state
+        return pinned
+
     @property
     def version(self) -> int:
         """Grows with every change of the set of tables and views."""

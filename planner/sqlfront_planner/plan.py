@@ -9,7 +9,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import InternalError
+from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.expressions import (
     AggregateCall,
     Expr,
@@ -52,7 +52,7 @@ class Template(msgspec.Struct, frozen=True):
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
     ) -> tuple[DAG, Mapping[str, object]]:
         """The DAG of one run, without parameters, and what its sources need; the template's own if nothing
-        differs.
+        differs. OperationalError (SQLSTATE 40001) if rows don't lie any more as the plan needs.
 
         ``arguments``: a value for each Parameter by index, as a Literal holds it. ``values``: those of the
         run (``current_date``), None = of this moment in UTC.
@@ -70,6 +70,11 @@ class Template(msgspec.Struct, frozen=True):
         for scan in self.scans:
             filters = tuple(transform(part, literal) for part in scan.request.filters)
             planned = scan.snapshot.scan(replace(scan.request, filters=filters))
+            if planned.placed != scan.placed:
+                raise OperationalError(
+                    f"the rows of `{scan.table}` have moved since the query was planned; run it again",
+                    sqlstate="40001",
+                )
             processors[scan.vertex] = planned.source
             resources.update(planned.resources)
         return self.dag.with_processors(processors), resources

@@ -21,7 +21,6 @@ from sqlfront.cluster.relations import (
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import OperationalError
 from sqlfront_planner.catalog import Catalog, Entry, PathTables, TableEntry, already_exists, is_default
 
 
@@ -40,8 +39,9 @@ class ClusterCatalog(Catalog):
         self._tables = Tables(spread.get, self._file_table)
         self._files: weakref.WeakValueDictionary[str, FileTable] = weakref.WeakValueDictionary()
         self._identities: weakref.WeakKeyDictionary[FileTable, str] = weakref.WeakKeyDictionary()
-        # Invariant: under the catalog's lock; what names are known to stand for.
-        self._known: dict[str, Relation] = {}
+        # Invariant: under the catalog's lock, in step with the entries: what names stand for, and the versions
+        # of the documents that say so.
+        self._known: dict[str, tuple[int, Relation]] = {}
 
     # ---- what the documents say
 
@@ -58,18 +58,18 @@ class ClusterCatalog(Catalog):
                 if document is None:
                     self._known.pop(key, None)
                 else:
-                    self._known[key] = decode_relation(document.content)
+                    self._known[key] = document.version, decode_relation(document.content)
                 self._enter(key)
             elif key.startswith(TABLE):
                 identity = key.removeprefix(TABLE)
-                for name, relation in self._known.items():
+                for name, (_, relation) in self._known.items():
                     if identity in tables_of(relation):
                         self._enter(name)
 
     def _enter(self, key: str) -> None:
         """With the lock held: let the name stand for what is known of it."""
-        relation = self._known.get(key)
-        entry = None if relation is None else self._tables.entry(relation)
+        known = self._known.get(key)
+        entry = None if known is None else self._tables.entry(known[1])
         name = key.removeprefix(RELATION)
         group = dict(self._state.relations)
         if entry is None:
@@ -105,10 +105,9 @@ class ClusterCatalog(Catalog):
             return super().add(entry, replace=replace)
         key = relation_key(entry.name)
         while True:
-            version = self._documents.version(key)
+            version, previous = self._picture(key)
             if version and not replace:
                 raise already_exists(entry)
-            previous = self._state.relations.get(entry.name.lower())
             if self._documents.put(key, encode_relation(entry, self._identity), version):
                 return previous
 
@@ -117,20 +116,26 @@ class ClusterCatalog(Catalog):
         name = parts[-1].lower()
         if len(parts) == 1 and name in self._state.temporary:
             return super().remove(parts)
-        entry = self._state.relations.get(name)
-        if entry is None or not (len(parts) == 1 or is_default(parts[:-1])):
+        if not (len(parts) == 1 or is_default(parts[:-1])):
             return None
         key = relation_key(name)
-        while version := self._documents.version(key):
-            if self._documents.put(key, None, version):
+        while True:
+            version, entry = self._picture(key)
+            if not version or self._documents.put(key, None, version):
                 return entry
-        return None
+
+    def _picture(self, key: str) -> tuple[int, Entry | None]:
+        """What the name stands for here, and the version of the document that says so (0: there is none). If
+        that isn't the latest one, changing it fails, and by then the latest one is known here."""
+        with self._lock:
+            known = self._known.get(key)
+            return 0 if known is None else known[0], self._state.relations.get(key.removeprefix(RELATION))
 
     @contextmanager
     def writing(self, table: Table, holder: str) -> Iterator[None]:
         """While it lasts no other session adds files to the table; at its end all know its files."""
-        if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
-            table = table.origin.table
+        if isinstance(table, CachedTable):
+            table = _under_cache(table.origin) or table
         identity = self._identities.get(table) if isinstance(table, FileTable) else None
         if identity is None:
             yield
@@ -141,20 +146,17 @@ class ClusterCatalog(Catalog):
             self._republish(table)
 
     def _republish(self, table: FileTable) -> None:
-        """Tell all sessions of a file table's new version."""
-        for key, relation in tuple(self._known.items()):
-            entry = self._state.relations.get(key.removeprefix(RELATION))
-            if entry is None or self._identities.get(table) not in _files_of(relation):
-                continue
-            content = encode_relation(entry, self._identity)
-            if not self._documents.put(key, content, self._documents.version(key)):
-                raise OperationalError(
-                    f"`{table.name}` was changed by another session; its files may not all be known to it",
-                    sqlstate="40001",
-                )
+        """Tell all sessions of a file table's new version, whatever name it has by now."""
+        for key in tuple(self._known):
+            while True:
+                version, entry = self._picture(key)
+                if entry is None or _under_cache(entry) is not table:
+                    break
+                if self._documents.put(key, encode_relation(entry, self._identity), version):
+                    break
 
 
-def _files_of(relation: Relation) -> tuple[str, ...]:
-    """The identities of the file tables that a relation stands for."""
-    origin = getattr(relation, "origin", relation)
-    return (origin.identity,) if isinstance(origin, FileRelation) else ()
+def _under_cache(entry: Entry | None) -> Table | None:
+    """The entry's table, or that behind its cached copy."""
+    table = entry.table if isinstance(entry, TableEntry) else None
+    return _under_cache(table.origin) if isinstance(table, CachedTable) else table

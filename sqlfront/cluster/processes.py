@@ -114,7 +114,8 @@ class ProcessMembers(Cluster):
             )
         key = f"{TABLE}{table.identity}"
         content = encode_table(table, version, self.coordinator.name)
-        if not self.documents.put(key, content, self._versions[table.identity]):
+        known = self._versions[table.identity]  # 0: it was dropped before the turn began
+        if not known or not self.documents.put(key, content, known):
             raise OperationalError(
                 f"`{table.name}` was dropped or changed by another session meanwhile", sqlstate="40001"
             )

@@ -70,12 +70,13 @@ class Run(msgspec.Struct, frozen=True):
         if self.session.cluster is None or not isinstance(table, SpreadTable):
             return insert_all(table, self.rows(plan), overwrite=overwrite)
         session = self.session
-        if not overwrite and not table.in_place:
-            place_anew(table)
-        with table.next_version(overwrite=overwrite) as version:
-            store = Store(table.name, version.processor, version.keys)
-            planned = plan_logical(plan, session.settings, session.target, store)
-            return version.publish(self.submit(planned).batches())
+        with table.turn():
+            if not overwrite and not table.in_place:
+                place_anew(table)
+            with table.next_version(overwrite=overwrite) as version:
+                store = Store(table.name, version.processor, version.keys)
+                planned = plan_logical(plan, session.settings, session.target, store)
+                return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[object]:
         """While it lasts no other session of the cluster writes to the table's files."""

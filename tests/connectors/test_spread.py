@@ -155,8 +155,6 @@ def test_inserts_append_and_overwrites_replace(members: Members) -> None:
     assert members.read(table) == [(1, "1"), (2, "2"), (3, "3")]
     insert_all(table, [rows(4)], overwrite=True)
     assert members.read(table) == [(4, "4")]
-    table.drop()
-    assert members.read(table) == []
     assert isinstance(table, WritableTable)
 
 
@@ -171,7 +169,8 @@ def test_a_version_stays_as_long_as_somebody_holds_its_snapshot(members: Members
     gc.collect()
     assert members.keys() == {table.snapshot().held.key}
     table.drop()
-    gc.collect()
+    assert members.read(table) == [(1, "1"), (2, "2")]
+    del table
     assert members.keys() == set()
 
 

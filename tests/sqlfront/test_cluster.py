@@ -313,6 +313,7 @@ def test_the_clusters_end_is_an_error(cluster: LocalCluster, connect: Connect) -
     connection = connect()
     connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(10)")
     cluster.keeper.end("as told")
+    until(connection.session.cluster._running.ended.is_set)  # type: ignore[union-attr]
 
     with pytest.raises(sqlfront.OperationalError, match="cluster has ended: as told"):
         ask(connection, "SELECT * FROM t")

@@ -8,10 +8,13 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
+from msgspec.structs import replace
 
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_connectors.memory.store import STORE
+from sqlfront_planner.binder import Arguments
+from sqlfront_planner.statement import parse_query
 
 Rows = list[tuple[object, ...]]
 
@@ -209,3 +212,15 @@ def test_no_thread_outlives_the_connection() -> None:
 def test_the_number_of_members_is_checked() -> None:
     with pytest.raises(sqlfront.ProgrammingError, match="members must be at least 1"):
         sqlfront.connect(members=0)
+
+
+def test_a_plan_for_rows_that_have_moved_since_is_refused(numbers: sqlfront.Connection) -> None:
+    session = numbers.session
+    (query, arguments) = (parse_query("SELECT k, count(*) FROM t WHERE v > ? GROUP BY k"), Arguments.of([1]))
+    plan = session.plan(query, arguments)
+    for member in cluster(numbers)._members.members:
+        member.members = replace(member.members, version=2, dealt=2, owners=member.members.owners[::-1])
+
+    with pytest.raises(sqlfront.OperationalError, match="rows of `t` have moved") as caught:
+        session.run(plan, arguments)
+    assert caught.value.sqlstate == "40001"

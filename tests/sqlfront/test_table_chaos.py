@@ -11,7 +11,7 @@ import pytest
 
 from sqlfront.cluster.service import TableService
 from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread import SpreadSnapshot
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.members.cluster_messages import PutDocument
@@ -96,7 +96,7 @@ RUN = SimulatedSession.run
         (TableService, "_is_needed", freed_as_soon_as_replaced),
         (TableService, "_is_needed", only_published_is_needed),
         (TableService, "sweep", never_freed),
-        (SpreadTable, "check_complete", not_checked),
+        (SpreadSnapshot, "check_complete", not_checked),
         (SimulatedSession, "run", published_after_the_first_report),
     ],
     ids=lambda value: getattr(value, "__name__", value),

@@ -132,7 +132,9 @@ class FileTable:
         return FileWrite(self, overwrite=overwrite)
 
     def adopt(self, version: FileVersion) -> None:
-        """Somebody else has published this version."""
+        """Somebody else has published this version. Of a known one nobody waits for writers here."""
+        if version.number <= self.version.number:
+            return
         with self._writer:
             if version.number > self.version.number:
                 self._current = FileSnapshot(self.name, version)

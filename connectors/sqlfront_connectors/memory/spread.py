@@ -39,7 +39,7 @@ from sqlfront_connectors.memory.share_statistics import (
     table_statistics,
 )
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
-from sqlfront_engine.errors import InternalError, OperationalError
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.members.member_list import NOBODY, MemberList
 from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
@@ -96,7 +96,10 @@ class SpreadSnapshot:
 
     def __init__(self, table: "SpreadTable", version: TableVersion) -> None:
         self.held = version
-        self._table = table
+        self.members = table.members
+        # Not the table itself, which has this object: both would wait for the garbage collector.
+        self._name, self._reloaded = table.name, table.reloaded
+        self._schema, self._partitioning = table.schema, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
 
     @property
@@ -111,25 +114,24 @@ class SpreadSnapshot:
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The conjuncts that give the whole clustering key, or none."""
-        return () if self.held.key is None else key_filters(self._table.partitioning, filters)[0]
+        return () if self.held.key is None else key_filters(self._partitioning, filters)[0]
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of every member's share, by key where the filters give it.
 
         OperationalError if the members that held some of the rows are gone.
         """
-        table, held = self._table, self.held
+        held, placed = self.held, self._partitioning
         if held.key is None:
-            return ScanPlan(Values(pa.schema([table.schema.field(place) for place in request.columns]), ()))
-        members = table.members.member_list
+            return ScanPlan(Values(pa.schema([self._schema.field(place) for place in request.columns]), ()))
+        members = self.members.member_list
         in_place = held.dealt == members.dealt
         if not in_place:
-            table.check_complete(held)
-        placed = table.partitioning
+            self.check_complete()
         _, key = key_filters(placed, request.filters)
         source = ShareScan(
             held.key,
-            table.name,
+            self._name,
             request.columns,
             None if placed is None else (placed.columns, placed.count),
             key,
@@ -140,6 +142,15 @@ class SpreadSnapshot:
         )
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
+
+    def check_complete(self) -> None:
+        """Raise OperationalError unless all members are there that hold a part of the version."""
+        if self.held.key is None:
+            return
+        present = {*self.members.member_list.data_members} & {*self.members.member_list.owners}
+        gone = [number for number, owner in enumerate(self.held.owners) if owner not in present]
+        if gone:
+            raise _gone(self._name, self.held, gone, reloaded=self._reloaded)
 
 
 class SpreadTable:
@@ -165,6 +176,8 @@ class SpreadTable:
         self._partitioning = partitioning
         self._writer = threading.RLock()
         self._turns, self._turn, self._begun = 0, "", 0
+        # Held for a moment, by the thread that hears of changes, too.
+        self._adopting = threading.RLock()
         # Invariant: replaced as a whole; readers take the reference once.
         self._current = SpreadSnapshot(self, TableVersion(0, None, nothing(len(schema))))
 
@@ -188,32 +201,23 @@ class SpreadTable:
         return self._current
 
     def adopt(self, version: TableVersion) -> None:
-        """This version has been published."""
-        if version.number > self._current.held.number:
-            self._current = made = SpreadSnapshot(self, version)
-            if version.key is not None:
-                weakref.finalize(made, self.members.release, version.key).atexit = False
+        """This version has been published; who publishes it may hear of it elsewhere, too."""
+        with self._adopting:
+            if version.number > self._current.held.number:
+                self._current = made = SpreadSnapshot(self, version)
+                if version.key is not None:
+                    weakref.finalize(made, self.members.release, version.key).atexit = False
 
     def drop(self) -> None:
-        """Let go of the rows; snapshots keep what they hold."""
+        """No name stands for the table any more. The rows go with the last who may read them: one who has
+        just looked the name up is to find them, not nothing."""
         self.members.dropped(self)
-        with self._writer:
-            self.adopt(TableVersion(self._current.held.number + 1, None, nothing(len(self._schema))))
 
     @property
     def in_place(self) -> bool:
         """Whether the rows lie where jobs look for their partitions."""
         held = self._current.held
         return held.key is None or held.dealt == self.members.member_list.dealt
-
-    def check_complete(self, version: TableVersion) -> None:
-        """Raise OperationalError unless all members are there that hold a part of the version."""
-        if version.key is None:
-            return
-        present = {*self.members.member_list.data_members} & {*self.members.member_list.owners}
-        gone = [number for number, owner in enumerate(version.owners) if owner not in present]
-        if gone:
-            raise _gone(self, version, gone)
 
     @contextmanager
     def turn(self) -> Iterator[str]:
@@ -267,12 +271,16 @@ class NextVersion:
         table = self._table
         turn = self._turn.__enter__()
         try:
-            self._base = base = table.snapshot().held
+            current = table.snapshot()
+            self._base = base = current.held
             self._members = table.members.member_list
             if not self._overwrite:
-                table.check_complete(base)
+                current.check_complete()
                 if not table.in_place:
-                    raise InternalError(f"`{table.name}` must be placed anew before rows are added")
+                    raise OperationalError(
+                        f"the partitions of `{table.name}` have moved; run the statement again",
+                        sqlstate="40001",
+                    )
             placed = table.partitioning
             self.processor = StoreShare(
                 table.name,
@@ -363,15 +371,14 @@ def _stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion) 
     return dag.edge(Edge.between(store, result).to_one().distribute_to())
 
 
-def _gone(table: SpreadTable, version: TableVersion, partitions: list[int]) -> OperationalError:
+def _gone(table: str, version: TableVersion, partitions: list[int], *, reloaded: bool) -> OperationalError:
     """The error for a table of which parts are lost."""
     named = ", ".join(map(str, partitions[:_NAMED])) + (", ..." if len(partitions) > _NAMED else "")
     lost = ", ".join(sorted({version.owners[number] or NOBODY for number in partitions}))
     what = (
-        f"partitions {named} ({len(partitions)} of {len(version.owners)}) of `{table.name}` "
-        f"were lost with {lost}"
+        f"partitions {named} ({len(partitions)} of {len(version.owners)}) of `{table}` were lost with {lost}"
     )
-    if table.reloaded:
+    if reloaded:
         return OperationalError(
             f"{what}; the table is loaded again from its source: run the query again", sqlstate="40001"
         )

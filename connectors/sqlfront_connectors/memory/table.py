@@ -113,9 +113,8 @@ class MemoryTable:
         return self._current
 
     def drop(self) -> None:
-        """Let go of the rows; snapshots keep what they hold."""
-        with self._writer:
-            self._current = self._next(())
+        """Nothing: the rows go with the last who may read them. One who has just looked the table's name up
+        is to find them."""
 
     def turn(self) -> AbstractContextManager[object]:
         """While it lasts, nobody else publishes."""

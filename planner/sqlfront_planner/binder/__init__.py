@@ -61,7 +61,8 @@ def bind_query(
 ) -> Binding:
     """The logical plan of a query, and what it depends on beside the text and the arguments' types."""
     arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
-    context = StatementContext(catalog, settings, arguments)
+    # One name is one table in the whole query, whatever others do to the catalog meanwhile.
+    context = StatementContext(catalog.pinned(), settings, arguments)
     try:
         bound = QueryBinder(context).bind(query.tree)
         plan = projection(bound.plan, bound.plan.row(), bound.names)

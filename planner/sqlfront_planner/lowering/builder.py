@@ -12,7 +12,7 @@ from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.base import ScanRequest, Snapshot
+    from sqlfront_connectors.base import Partitioning, ScanRequest, Snapshot
 
 
 #: Over several members, inputs of up to that many estimated rows are collected by the coordinator instead of
@@ -40,12 +40,13 @@ class Fragment(msgspec.Struct, frozen=True):
 
 class ScanVertex(msgspec.Struct, frozen=True):
     """A source of the DAG: what to ask of which version of the table, to make the source anew with arguments
-    bound."""
+    bound; ``placed``: how the plan takes its rows to be placed."""
 
     vertex: str
     table: str
     snapshot: "Snapshot"
     request: "ScanRequest"
+    placed: "Partitioning | None" = None
 
 
 class Store(msgspec.Struct, frozen=True):
