@@ -8,6 +8,7 @@ import argparse
 import logging
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -311,8 +312,7 @@ def idle(state: Report) -> bool:
 
 def without_numbers(text: str) -> str:
     """An error's kind."""
-    words = text.split(" SQLSTATE", maxsplit=1)[0][:110].split()
-    return " ".join("…" if any(letter.isdigit() for letter in word) else word for word in words)
+    return re.sub(r"\S*\d\S*(,? (\S*\d\S*|\.\.\.))*", "…", text.split(" SQLSTATE", maxsplit=1)[0])[:100]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""SQL on processes that are killed, paused, replaced and cut off: the right answer, or an error that says why."""
+"""SQL on processes that are killed, paused and cut off: the right answer, or an error that says why."""
 
 import gc
 import logging

@@ -142,24 +142,28 @@ class Member:
         execution = self.engine.execution(number, config, self.name)
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
         participation = self._participate(execution, dag, config, placement, self.name)
+        init = Init(
+            number,
+            members.version,
+            codec.encode_dag(dag) if others else b"",
+            codec.encode_placement(placement) if others else b"",
+            config.settings,
+            config.partition_count,
+            config.parallelism,
+            config.memory_limit,
+            config.inline,
+            config.statistics,
+        )
         with self._lock:
             self._register(participation)
             self._coordinations[number] = coordination
-        coordination.begin(
-            Init(
-                number,
-                members.version,
-                codec.encode_dag(dag) if others else b"",
-                codec.encode_placement(placement) if others else b"",
-                config.settings,
-                config.partition_count,
-                config.parallelism,
-                config.memory_limit,
-                config.inline,
-                config.statistics,
-            )
-        )
-        participation.start(self._coordinated_ended)
+        try:
+            coordination.begin(init)
+            participation.start(self._coordinated_ended)
+        except Error:  # such as a plan that is too large for a message: nothing has begun
+            with self._lock:
+                del self._participations[number], self._coordinations[number]
+            raise
         participation.check_connected(self.peers)
         self._watch()
         return LightJob(execution)

@@ -1,0 +1,24 @@
+"""A process that coordinates an endless job until it is killed: a client, or with an address a member.
+
+python -m tests.engine.launchers.coordinating KEEPER SECRET NAME [ADDRESS]
+"""
+
+import sys
+
+from sqlfront_engine.launchers.running import MemberOptions, RunningMember
+from tests.engine.launchers.test_local import exchanged
+from tests.engine.members.cluster import Endless
+
+
+def main(keeper: str, secret: str, name: str, address: str = "") -> None:
+    options = MemberOptions(name, keeper, address, workers=1, silence_limit=2.0)
+    running = RunningMember(options, bytes.fromhex(secret))
+    reader = running.member.submit(exchanged(Endless())).batches()
+    next(reader)
+    print("running", flush=True)
+    for _ in reader:
+        pass
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
