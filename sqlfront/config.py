@@ -58,6 +58,10 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
         if self.members < 1:
             raise ProgrammingError(f"members must be at least 1, not {self.members}")
+        if self.cluster is not None and (self.members > 1 or self.launcher is not Launcher.EMBEDDED):
+            raise ProgrammingError("a session of a cluster has no members of its own: give one or the other")
+        if self.secret is not None and self.cluster is None:
+            raise ProgrammingError("a secret is for the cluster that a session is to join; there is none")
         for name, value in (
             ("memory_limit", self.memory_limit),
             ("query_memory_limit", self.query_memory_limit),

@@ -39,8 +39,8 @@ class ClusterCatalog(Catalog):
         self._tables = Tables(spread.get, self._file_table)
         self._files: weakref.WeakValueDictionary[str, FileTable] = weakref.WeakValueDictionary()
         self._identities: weakref.WeakKeyDictionary[FileTable, str] = weakref.WeakKeyDictionary()
-        # Invariant: under the catalog's lock, in step with the entries: what names stand for, and the versions
-        # of the documents that say so.
+        # Invariant: under the catalog's lock, in step with the entries: what names stand for, and the version
+        # of the document that says so.
         self._known: dict[str, tuple[int, Relation]] = {}
 
     # ---- what the documents say

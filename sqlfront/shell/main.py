@@ -8,7 +8,7 @@ from enum import IntEnum
 from types import FrameType
 from typing import NoReturn
 
-from sqlfront.config import Config
+from sqlfront.config import Config, Launcher
 from sqlfront.session import Session
 from sqlfront.shell.formats import FORMATS, print_result
 from sqlfront_engine.errors import Error, OperationalError
@@ -52,12 +52,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.USAGE
         scripts = [sys.stdin.read()]
     try:
-        session = Session(Config(timeout=options.timeout, time_zone=options.time_zone))
+        session = Session(_config(options))
     except Error as error:
         print(f"sqlfront: {error}", file=sys.stderr)
         return ExitCode.CONNECT
+    except OSError as error:
+        print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
+        return ExitCode.USAGE
     with session:
         return _run(session, scripts, options.format)
+
+
+def _config(options: argparse.Namespace) -> Config:
+    """What the arguments say of the session; OSError if the secret can't be read."""
+    secret = None
+    if options.secret_file is not None:
+        with open(options.secret_file, encoding="utf-8") as file:
+            secret = file.read().strip()
+    return Config(
+        timeout=options.timeout,
+        time_zone=options.time_zone,
+        members=options.members,
+        launcher=Launcher(options.launcher),
+        cluster=options.cluster,
+        secret=secret,
+    )
 
 
 def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode:
@@ -135,6 +154,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="limit of a statement's time")
     parser.add_argument(
         "--time-zone", default="UTC", metavar="NAME", help="IANA time zone of TIMESTAMP values (default: UTC)"
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="use a cluster and its tables: sqlfront://host:port, sqlfront:///path/of/its/socket, or sqlfront://"
+        " for the one that `sqlfront cluster start` has started",
+    )
+    parser.add_argument(
+        "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"
+    )
+    parser.add_argument(
+        "--members", type=int, default=1, metavar="N", help="spread tables and queries over N members"
+    )
+    parser.add_argument(
+        "--launcher",
+        choices=[each.value for each in Launcher],
+        default=Launcher.EMBEDDED.value,
+        help="where these live: in this process (default), or in local ones of their own",
     )
     parser.add_argument("--version", action="version", version="%(prog)s 0.1.0")
     parser.set_defaults(run=None)

@@ -45,6 +45,38 @@ def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
 
 
+def test_one_commands_tables_are_there_for_the_next(tmp_path: Path) -> None:
+    place = ("--directory", str(tmp_path / "run"))
+    started = sqlfront("cluster", "start", "-n", "2", *place)
+    try:
+        assert started.returncode == 0, started
+        path = started.stdout.split("unix:")[1].strip()
+        given = ("--cluster", f"sqlfront://{path}", "--secret-file", str(tmp_path / "run" / "secret"))
+        made = sqlfront(*given, "-c", "CREATE TABLE t USING memory AS SELECT id FROM range(100)")
+        assert (made.returncode, made.stderr[:8]) == (0, "100 rows"), made
+        read = sqlfront(*given, "--format", "csv", "-c", "SELECT count(*) AS n, sum(id) AS s FROM t")
+        assert (read.returncode, read.stdout.split()) == (0, ["n,s", "100,4950"]), read
+        (tmp_path / "wrong").write_text("guess")
+        refused = sqlfront(*given[:2], "--secret-file", str(tmp_path / "wrong"), "-c", "SELECT 1")
+        assert refused.returncode == 3, refused
+    finally:
+        stopped = sqlfront("cluster", "stop", *place)
+    assert stopped.returncode == 0
+    gone = sqlfront(*given[:2], "-c", "SELECT 1")
+    assert gone.returncode == 3 and "needs a secret" in gone.stderr
+
+
+def test_a_command_can_bring_its_own_members() -> None:
+    sql = "CREATE TABLE t USING memory AS SELECT id FROM range(100); SELECT count(*) AS n FROM sys.members"
+    counted = sqlfront("--members", "2", "--launcher", "local", "--format", "csv", "-c", sql)
+    assert (counted.returncode, counted.stdout.split()) == (0, ["n", "3"]), counted
+
+
+def test_a_cluster_and_own_members_exclude_each_other() -> None:
+    refused = sqlfront("--cluster", "sqlfront://127.0.0.1:1", "--members", "2", "-c", "SELECT 1")
+    assert refused.returncode == 3 and "no members of its own" in refused.stderr
+
+
 def test_the_status_shows_members_and_queries() -> None:
     members = MemberList(
         7,
