@@ -86,7 +86,7 @@ soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, 
 cluster: $(DEV_READY)  ## All tests of members in processes of their own
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
-		tests/sqlfront/test_table_chaos.py $(ARGS)
+		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

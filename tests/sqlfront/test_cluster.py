@@ -11,17 +11,12 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import sqlfront
 from sqlfront.cluster.service import TableService
-from sqlfront_connectors.memory.store import STORE, store_of
-from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.processor import Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.registry import register_processor
-from sqlfront_engine.processors.sink import ResultSink
+from tests.sqlfront.held_shares import shares
 
 SECRET = "a secret"
 Rows = list[tuple[object, ...]]
@@ -30,18 +25,6 @@ Rows = list[tuple[object, ...]]
 def quick_service() -> TableService:
     """What members of these tests do for tables: old versions go at once."""
     return TableService(grace=0.1)
-
-
-class HeldShares(Processor, frozen=True):
-    """A source of one row: the member, and how many shares it holds."""
-
-    def run(self, context: ProcessorContext) -> Steps:
-        store = store_of(context)
-        row = {"member": [store.member], "shares": [len(set(store) - {STORE})]}
-        yield pa.RecordBatch.from_pydict(row)
-
-
-register_processor(f"{__name__}:HeldShares")
 
 
 @pytest.fixture
@@ -296,17 +279,6 @@ def test_nothing_is_kept_that_nobody_can_read(connect: Connect) -> None:
     until(lambda: shares(connection) == [(name, 1) for name in ("local-0", "local-1", "local-2")])
     connection.execute("DROP TABLE t")
     until(lambda: not shares(connection))
-
-
-def shares(connection: sqlfront.Connection) -> list[tuple[object, ...]]:
-    """How many shares each member has that has any."""
-    dag = DAG()
-    source = dag.vertex("shares", HeldShares(), 1)
-    dag.edge(Edge.between(source, dag.vertex("result", ResultSink(), 1)).to_one().distribute_to())
-    cluster = connection.session.cluster
-    assert cluster is not None
-    batches = cluster.coordinator.submit(dag).batches()
-    return sorted(tuple(row.values()) for batch in batches for row in batch.to_pylist() if row["shares"])
 
 
 def test_the_clusters_end_is_an_error(cluster: LocalCluster, connect: Connect) -> None:

@@ -1,0 +1,264 @@
+"""A statement that writes to a table on three member processes, and what dies at each of its steps: the table
+is the old version or the new one for everybody, or says which partitions are gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.mark import ParameterSet
+
+import sqlfront
+from sqlfront.cache import CachedTable
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_planner.catalog import TableEntry
+from tests.sqlfront.held_shares import shares
+from tests.sqlfront.stops import FOLDER, WRITER, Stop, Writer
+from tests.sqlfront.test_cluster import SECRET, address, ask, until
+
+pytestmark = pytest.mark.xdist_group("modification faults")
+
+ROWS = 3000
+UPDATE = "UPDATE t SET n = n + 1"
+#: What may come instead of an answer: lost members, a changed cluster, lost partitions.
+TOLERATED = ("08006", "40001", "58030")
+
+
+class Readers:
+    """Sessions that ask all the time; every answer is of one version, and none is older than one that was
+    confirmed or read before."""
+
+    def __init__(self, count: int, where: str) -> None:
+        self.sessions = [sqlfront.connect(where, secret=SECRET, workers=1) for _ in range(count)]
+        self.confirmed = 0
+        self.answers: Counter[str] = Counter()
+        self.wrong: list[str] = []
+        self._closing = threading.Event()
+        self._threads = [threading.Thread(target=self._read, args=(each,)) for each in self.sessions]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self, session: sqlfront.Connection) -> None:
+        least = 0
+        while not self._closing.wait(0.1):
+            least = max(least, self.confirmed)
+            try:
+                [(low, high, count)] = ask(session, "SELECT min(n), max(n), count(n) FROM t")
+            except sqlfront.OperationalError as error:
+                self.answers[str(error.sqlstate)] += 1
+                if error.sqlstate not in TOLERATED:
+                    self.wrong.append(f"{error.sqlstate}: {error}")
+            else:
+                self.answers["right"] += 1
+                assert isinstance(low, int)
+                if low != high or count != ROWS or low < least:
+                    self.wrong.append(f"{count} rows of {low} to {high} after {least}")
+                least = max(least, low)
+
+    def close(self) -> None:
+        self._closing.set()
+        for thread in self._threads:
+            thread.join()
+        for session in self.sessions:
+            session.close()
+
+
+class Town:
+    """Two member processes, and a third that tests add and kill; tables; readers of the first table."""
+
+    def __init__(self, folder: Path) -> None:
+        service = "tests.sqlfront.stops:service"
+        self.cluster = LocalCluster(2, workers=1, service=service, secret=SECRET.encode())
+        self.where = address(self.cluster)
+        self.connection = sqlfront.connect(self.where, secret=SECRET, workers=1)
+        self.connection.execute("CREATE TABLE t (k BIGINT, n BIGINT) USING memory CLUSTERED BY (k)")
+        self.connection.execute(f"CREATE TABLE f (k BIGINT, n BIGINT) USING parquet LOCATION '{folder}/f'")
+        self.connection.execute(f"INSERT OVERWRITE f SELECT id, 0 FROM range({ROWS})")
+        self.connection.execute("CACHE TABLE f CLUSTERED BY (k)")
+        self.fill()
+        self.readers = Readers(8, self.where)
+        self.writer = Writer(self.where, SECRET)
+
+    def fill(self) -> None:
+        """Give ``t`` rows; what it had may be lost."""
+        self.connection.execute(f"INSERT OVERWRITE t SELECT id, {self.confirmed} FROM range({ROWS})")
+
+    @property
+    def confirmed(self) -> int:
+        return 0 if not hasattr(self, "readers") else self.readers.confirmed
+
+    def add(self) -> str:
+        """A third member, to which partitions are moved."""
+        [name] = self.cluster.add(1)
+        self.cluster.keeper.rebalance()
+        until(self._is_known)
+        return name
+
+    def _is_known(self) -> bool:
+        """Whether everybody uses the newest list of members."""
+        keeper = self.cluster.keeper
+        return all(known.adopted == keeper.members.version for known in tuple(keeper._known.values()))
+
+    def kill(self, name: str) -> None:
+        process = self.cluster.processes[name]
+        assert process.poll() is None, self.cluster.log(name)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        until(lambda: name not in self.cluster.members)
+
+    def values(self, table: str = "t") -> set[object]:
+        """What ``n`` is for each of the sessions; what is gone for those who are told that."""
+        return {self._value(each, table) for each in (self.connection, *self.readers.sessions)}
+
+    def _value(self, session: sqlfront.Connection, table: str) -> object:
+        while True:
+            try:
+                [(low, high, count)] = ask(session, f"SELECT min(n), max(n), count(*) FROM {table}")
+            except sqlfront.OperationalError as error:
+                if error.sqlstate == "58030":
+                    return str(error)
+                if error.sqlstate not in TOLERATED:
+                    raise
+                threading.Event().wait(0.05)
+            else:
+                assert (low, count) == (high, ROWS)
+                return low
+
+    def close(self) -> None:
+        self.writer.leave()
+        self.readers.close()
+        self.connection.close()
+        self.cluster.close()
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(FOLDER, str(tmp_path_factory.mktemp("stops")))
+        town = Town(tmp_path_factory.mktemp("tables"))
+        yield town
+        town.close()
+
+
+@pytest.fixture
+def town(everything: Town) -> Iterator[Town]:
+    yield everything
+    assert not everything.readers.wrong
+    until(lambda: shares(everything.connection) == [(name, 2) for name in ("local-0", "local-1")])
+
+
+STEPS = {
+    "submit": WRITER,
+    "scanning": "the other",
+    "staging": "the third",
+    "staged": "the third",
+    "publish": WRITER,
+    "published": "the third",
+    "end": WRITER,
+}
+#: All that happens before is as if it had never been.
+BEFORE_PUBLISHING = ("submit", "scanning", "staging", "staged")
+
+
+def shortened(steps: Iterable[str], *kept: str) -> list[ParameterSet]:
+    """The test command does some of the steps only."""
+    return [pytest.param(step, marks=() if step in kept else pytest.mark.cluster) for step in steps]
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_member_killed_during_an_update(town: Town, step: str) -> None:
+    """The old rows are on the two members that stay, new ones come to the third, too."""
+    [before] = town.values()
+    assert isinstance(before, int)
+    begun = Stop(WRITER, "turn")
+    town.writer.begin(UPDATE)
+    begun.reached()
+    third = town.add()
+    where = {WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]]
+
+    with Stop(where, step) as stop:
+        begun.go()
+        stop.reached()
+        town.kill(third)
+    state, message = town.writer.outcome()
+    after = town.values()
+
+    assert state in ("", *TOLERATED), message
+    assert bool(state) or step not in BEFORE_PUBLISHING
+    if state:
+        assert after == {before}
+    else:
+        [gone] = after
+        assert f"of `t` were lost with {third}" in str(gone)
+        town.fill()
+
+
+OVERWRITE = "INSERT OVERWRITE f SELECT k, n + 1 FROM f"
+
+
+@pytest.mark.parametrize("step", shortened(STEPS, "staged", "publish"))
+def test_a_member_killed_while_a_copy_is_replaced(town: Town, step: str) -> None:
+    """The table is one of files with a copy in the members' memory, which is loaded again."""
+    [before] = town.values("f")
+    assert isinstance(before, int)
+    third = town.add()
+    until(lambda: in_place(town.connection, "f") and in_place(town.connection, "t"))
+
+    with Stop({WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]], step) as stop:
+        town.writer.begin(OVERWRITE)
+        stop.reached()
+        town.kill(third)
+    state, message = town.writer.outcome()
+
+    assert state in ("", *TOLERATED), message
+    [after] = town.values("f")
+    assert after in ((before, before + 1) if state else (before + 1,))
+    town.fill()
+
+
+def in_place(session: sqlfront.Connection, name: str) -> bool:
+    """Whether the table's rows are where the members' partitions are."""
+    entry = session.session.catalog.lookup((name,))
+    assert isinstance(entry, TableEntry)
+    table = entry.table.copy if isinstance(entry.table, CachedTable) else entry.table
+    assert isinstance(table, SpreadTable)
+    return table.in_place
+
+
+CLIENT_STEPS = {
+    "turn": WRITER,
+    "submit": WRITER,
+    "scanning": "local-0",
+    "staging": "local-0",
+    "staged": "local-1",
+    "publish": WRITER,
+    "put": WRITER,
+    "published": "local-1",
+    "end": WRITER,
+}
+
+
+@pytest.mark.parametrize("step", shortened(CLIENT_STEPS, "staging", "put"))
+def test_a_client_killed_during_an_update(town: Town, step: str) -> None:
+    [before] = town.values()
+    assert isinstance(before, int)
+    client = Writer(town.where, SECRET)
+
+    with Stop(CLIENT_STEPS[step], step) as stop:
+        client.begin(UPDATE)
+        stop.reached()
+        client.kill()
+    [after] = town.values()
+    town.connection.execute(UPDATE)
+
+    if step == "put":  # what was sent may have come to the keeper or not
+        assert after in (before, before + 1)
+    else:
+        assert after == before + (step in ("published", "end"))
+    assert town.values() == {after + 1}
