@@ -10,7 +10,7 @@ from sqlfront.cache import CachedTable
 from sqlfront.cluster.documents import TURN, Documents, turn_of
 from sqlfront.cluster.relations import RELATION, TABLE, decode_relation, decode_table, tables_of
 from sqlfront.config import Config
-from sqlfront_connectors.memory.spread import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread import LOST, SpreadTable, place_anew
 from sqlfront_engine.errors import Error, OperationalError
 from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.lazy_modules import lazy_module
@@ -25,8 +25,9 @@ else:
     processes = lazy_module("sqlfront.cluster.processes")
     table_commands = lazy_module("sqlfront.commands.tables")
 
-#: Seconds until what could not be done is tried again.
+#: Seconds until what could not be done is tried again, at first and at most.
 RETRY: Final = 1.0
+LONGEST_RETRY: Final = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -61,9 +62,9 @@ class Caretaker:
         self._awake.set()
 
     def _run(self) -> None:
-        done = True
+        pause: float | None = None
         while not self._closed:
-            self._awake.wait(None if done else RETRY)
+            woken = self._awake.wait(pause)
             self._awake.clear()
             session = self._session()
             if session is None or self._closed:
@@ -71,9 +72,11 @@ class Caretaker:
             try:
                 done = self._look(session)
             except Exception:
-                done = True
-                logger.exception("looking after tables failed")
+                done = self._closed
+                if not done:
+                    logger.exception("looking after tables failed")
             del session
+            pause = None if done else RETRY if woken or pause is None else min(2 * pause, LONGEST_RETRY)
 
     def _look(self, session: "sessions.Session") -> bool:
         """Mend what can be; False if something may be mendable later."""
@@ -98,8 +101,10 @@ class Caretaker:
                     raise
                 table_commands.reload(session, entry)
         except Error as error:
+            if self._closed:
+                return True
             logger.warning("`%s` could not be placed anew: %s", entry.name, error)
-            return not table.reloaded
+            return error.sqlstate == LOST and not table.reloaded
         logger.info("`%s` was placed anew", entry.name)
         return True
 
@@ -117,17 +122,18 @@ class Caretaker:
             found = documents.get(key)
             if found is not None and not documents.is_present(turn_of(found).holder):
                 documents.put(key, None, found.version)
-        named: set[str] = set()
-        for key in documents.keys(RELATION):
-            found = documents.get(key)
-            if found is not None:
-                named.update(tables_of(decode_relation(found.content)))
+        orphans: dict[str, int] = {}
         for key in documents.keys(TABLE):
             found = documents.get(key)
-            if found is None or key.removeprefix(TABLE) in named:
-                continue
-            if not documents.is_present(decode_table(found.content).creator):
-                documents.put(key, None, found.version)
+            if found is not None and not documents.is_present(decode_table(found.content).creator):
+                orphans[key.removeprefix(TABLE)] = found.version
+        # Only now: who has gone names no table any more.
+        for key in documents.keys(RELATION):
+            found = documents.get(key)
+            for identity in () if found is None else tables_of(decode_relation(found.content)):
+                orphans.pop(identity, None)
+        for identity, version in orphans.items():
+            documents.put(f"{TABLE}{identity}", None, version)
 
 
 def of_cluster(running: RunningMember) -> Caretaker:

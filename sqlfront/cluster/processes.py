@@ -41,7 +41,7 @@ class ProcessMembers(Cluster):
         super().__init__(running.member, query_memory_limit)
         self._running = running
         self._tables: weakref.WeakValueDictionary[str, SpreadTable] = weakref.WeakValueDictionary()
-        # The tables that the catalog can ask for; temporary ones of others are not among them.
+        # Keeps the tables that have a document.
         self._named: dict[str, SpreadTable] = {}
         self._versions: dict[str, int] = {}
         # One table for each identity, also while this session begins.

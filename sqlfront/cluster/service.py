@@ -2,7 +2,8 @@
 them, and the first of the members looks after tables whose members have gone."""
 
 import logging
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
@@ -44,6 +45,9 @@ class TableService:
         self._current: dict[str, str | None] = {}
         self._published: set[str] = set()
         self._unneeded: dict[str, float] = {}
+        # The one timer for the next sweep.
+        self._due = math.inf
+        self._forget_timer: Callable[[], None] = lambda: None
 
     @property
     def resources(self) -> Mapping[str, object]:
@@ -91,7 +95,7 @@ class TableService:
     def sweep(self) -> None:
         """Free the shares that nobody needs any more."""
         now = self._running.engine.clock.now()
-        waiting = False
+        waiting: list[float] = []
         with self._lock:
             keys = [key for key in self._store if key != STORE]
             self._published.intersection_update([*keys, *filter(None, self._current.values())])
@@ -102,12 +106,12 @@ class TableService:
                     self._unneeded.pop(key, None)
                     self._store.free(key)
                 else:
-                    waiting = True
+                    waiting.append(self._unneeded[key])
         if waiting:
-            self._later(self._grace)
+            self._later(min(waiting) + self._grace - now)
 
     def _is_needed(self, key: str) -> bool:
-        identity, _, made = key.rpartition("@")
+        identity, _, made = key.partition("@")
         if self._current.get(identity) == key:
             return True
         turn = self._running.membership.documents.get(f"{TURN}{identity}")
@@ -117,8 +121,18 @@ class TableService:
         return writer.token == made.rpartition(".")[0] and writer.holder in self._running.member.members
 
     def _later(self, seconds: float) -> None:
+        """Sweep by then, if no sweep is to come sooner."""
         clock = self._running.engine.clock
-        clock.call_at(clock.now() + seconds, self.sweep)
+        when = clock.now() + seconds
+        with self._lock:
+            if when < self._due:
+                self._forget_timer()
+                self._due, self._forget_timer = when, clock.call_at(when, self._timed)
+
+    def _timed(self) -> None:
+        with self._lock:
+            self._due = math.inf
+        self.sweep()
 
 
 def service() -> TableService:

@@ -47,6 +47,8 @@ from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.values import Values
 
 _ROWS: Final = "rows"
+#: The SQLSTATE of reading a table of which parts are lost for good.
+LOST: Final = "58030"
 #: How many partitions an error names.
 _NAMED: Final = 10
 
@@ -383,5 +385,5 @@ def _gone(table: str, version: TableVersion, partitions: list[int], *, reloaded:
             f"{what}; the table is loaded again from its source: run the query again", sqlstate="40001"
         )
     return OperationalError(
-        f"{what}, and it has no source to be loaded from again; overwrite or drop it", sqlstate="58030"
+        f"{what}, and it has no source to be loaded from again; overwrite or drop it", sqlstate=LOST
     )

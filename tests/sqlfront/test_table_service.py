@@ -1,0 +1,106 @@
+"""What a member does for tables: which shares it keeps, and for how long."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from sqlfront.cluster.documents import TURN, Turn
+from sqlfront.cluster.relations import TABLE, TableDocument
+from sqlfront.cluster.service import GRACE, STAGED, TableService
+from sqlfront_connectors.memory.store import STORE, Share
+from sqlfront_engine import codec
+from sqlfront_engine.members.keeper import Document
+from sqlfront_engine.members.member_list import MemberInfo, MemberList
+from sqlfront_engine.testing.clock import FakeClock
+
+WRITER = "unix:/run/a@b#1"
+SHARE = Share((), ())
+
+
+class Place:
+    """A member's service, with documents as a test says."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.service = TableService()
+        members = MemberList(1, (MemberInfo("m"), MemberInfo(WRITER, lite=True)), ())
+        self.membership = SimpleNamespace(name="m", watchers=[], list_watchers=[], documents={})
+        self.service.attach(
+            SimpleNamespace(  # type: ignore[arg-type]
+                membership=self.membership,
+                engine=SimpleNamespace(clock=self.clock),
+                member=SimpleNamespace(members=members),
+            )
+        )
+        self.versions = 0
+
+    @property
+    def shares(self) -> set[str]:
+        return set(self.service.resources) - {STORE}
+
+    def put(self, key: str, content: bytes | None) -> None:
+        self.versions += 1
+        if content is None:
+            del self.membership.documents[key]
+        else:
+            self.membership.documents[key] = Document(self.versions, content)
+        for watcher in self.membership.watchers:
+            watcher(key)
+
+    def write(self, number: int) -> str:
+        """A whole turn; returns the key of its version."""
+        token = f"{WRITER}.{number}"
+        key = f"t@{token}.1"
+        self.put(f"{TURN}t", msgspec.msgpack.encode(Turn(WRITER, token)))
+        self.stage(key)
+        self.publish(key)
+        self.put(f"{TURN}t", None)
+        return key
+
+    def stage(self, key: str) -> None:
+        store = self.service.resources
+        store.stage(key, SHARE)  # type: ignore[attr-defined]
+
+    def publish(self, key: str) -> None:
+        table = TableDocument("t", pa.schema([]), None, WRITER, False, self.versions, key, b"", 0, ())
+        self.put(f"{TABLE}t", codec.encode(table))
+
+
+@pytest.fixture
+def place() -> Place:
+    return Place()
+
+
+def test_a_replaced_version_is_kept_for_some_time(place: Place) -> None:
+    first, second = place.write(1), place.write(2)
+    assert place.shares == {first, second}
+    place.clock.advance(GRACE - 1)
+    assert place.shares == {first, second}
+    place.clock.advance(1)
+    assert place.shares == {second}
+
+
+def test_a_share_that_comes_when_its_turn_is_over_goes_soon(place: Place) -> None:
+    place.stage(f"t@{WRITER}.1.1")
+    place.clock.advance(STAGED)
+    assert place.shares == set()
+
+
+def test_one_timer_is_enough_however_much_is_written(place: Place) -> None:
+    for number in range(200):
+        place.write(number)
+        place.clock.advance(0.5)
+        assert len(place.clock._timers) <= 1
+    place.clock.advance(GRACE)
+    assert len(place.shares) == 1 and not place.clock._timers
+
+
+def test_a_dropped_tables_shares_go(place: Place) -> None:
+    place.write(1)
+    place.put(f"{TABLE}t", None)
+    place.clock.advance(GRACE)
+    assert place.shares == set()
