@@ -189,7 +189,7 @@ def test_a_body_that_does_not_match_its_schema(
     version = town.cluster.members.version
     placement = Placement("traitor", (TARGET,), (tuple(range(271)),))
     peer = member.peer(TARGET)
-    peer.send(Init(77, version, codec.encode_dag(dag), placement, Settings(), 271))
+    peer.send(Init(77, version, codec.encode_dag(dag), codec.encode_placement(placement), Settings(), 271))
     schema = pa.schema([("n", pa.int64())]).serialize().to_pybytes()
     peer.send(Data(77, 0, schema=schema), (body,) if body else ())
     assert "malformed batch" in member.lost(TARGET)

@@ -24,7 +24,7 @@ from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.queues import NOTHING
 from tests.engine.jobs import Fails, First, Numbers
-from tests.engine.members.cluster import Cluster
+from tests.engine.members.cluster import Cluster, Drain
 
 MEMBERS: Final = ("m0", "m1", "m2", "client")
 #: Messages that may get lost while the connection holds; what is lost otherwise ends the connection.
@@ -230,6 +230,9 @@ def random_job(pick: Callable[[int], int], chance: Callable[[], float]) -> tuple
         first = dag.vertex("first", First(0), 1)
         dag.edge(Edge.between(last, first).to_one().distribute_to())
         last, expected = first, []
+    if chance() < 0.3:  # what takes its time on each member, and sends nothing to the coordinator
+        local, drain = dag.vertex("local numbers", Numbers(120, 2), 1), dag.vertex("drain", Drain(), 1)
+        dag.edge(replace(Edge.between(local, drain), config=EdgeConfig(queue_size=1)))
     result = dag.vertex("result", ResultSink())
     dag.edge(replace(Edge.between(last, result).to_one().distribute_to(), config=TINY))
     return dag, expected
