@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_engine import codec
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.members.keeper import Document
 from sqlfront_engine.members.membership import Membership, PutOutcome
@@ -104,7 +105,7 @@ class Documents:
     def begin_turn(self, name: str, what: str, token: str) -> None:
         """Wait until nobody else has the turn of that name, and take it. The turn of a member that has gone
         is over. OperationalError if another one takes too long with ``what``."""
-        key, mine = f"{TURN}{name}", msgspec.msgpack.encode(Turn(self._membership.name, token))
+        key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
             before = self._changes
@@ -161,4 +162,4 @@ class Documents:
 
 def turn_of(document: Document) -> Turn:
     """What a turn's document says."""
-    return msgspec.msgpack.decode(document.content, type=Turn)
+    return codec.decode(document.content, Turn)

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from sqlfront_engine.codec.hooks import decode_hook, encode_hook, trusting_decode_hook
+from sqlfront_engine.decoders import make_decoder
 from sqlfront_engine.errors import InterfaceError, OperationalError
 
 T = TypeVar("T")
@@ -46,7 +47,7 @@ def _decoder(kind: object, authenticated: bool) -> Callable[[Any], Any]:
     decoder = _decoders.get((kind, authenticated))
     if decoder is None:
         hook = trusting_decode_hook if authenticated else decode_hook
-        decoder = _decoders[kind, authenticated] = msgspec.msgpack.Decoder(kind, dec_hook=hook).decode
+        decoder = _decoders[kind, authenticated] = make_decoder(kind, hook)
     return decoder
 
 

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias, Union
 import msgspec
 import pyarrow as pa
 
+from sqlfront_engine.decoders import make_decoder
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.network.transport import InvalidMessage, Part
 
@@ -91,7 +92,7 @@ class MessageDecoder:
 
     def __init__(self, types: Sequence[type[msgspec.Struct]]) -> None:
         # Union[...] of a tuple known only at run time, which `|` cannot write.
-        self._decode = msgspec.msgpack.Decoder(Union[tuple(types)]).decode  # noqa: UP007
+        self._decode = make_decoder(Union[tuple(types)])  # noqa: UP007
 
     def decode(self, data: bytes | bytearray) -> msgspec.Struct:
         """The message; raises InvalidMessage if ``data`` isn't exactly one."""
