@@ -13,7 +13,7 @@ from then on.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import Final, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -21,10 +21,16 @@ from msgspec.structs import replace
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.expressions import Literal, SortKey
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_engine.types import physical
+
+if TYPE_CHECKING:
+    from sqlfront_engine import dot
+else:
+    dot = lazy_module("sqlfront_engine.dot")
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024
@@ -430,65 +436,9 @@ class DAG:
         self, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
     ) -> str:
         """The DAG in Graphviz' language; the defaults stand in for what a vertex or an edge leaves open."""
-        vertices = _dot_vertices(self, default_parallelism)
-        return "\n".join(["digraph DAG {", *vertices, *_dot_edges(self, default_queue_size), "}"])
+        return dot.to_dot(self, default_parallelism, default_queue_size)
 
 
 def _check_gaps(vertex: Vertex, what: str, ordinals: list[int]) -> None:
     if ordinals != list(range(len(ordinals))):
         raise InterfaceError(f"the {what} ordinals of {vertex.name!r} have a gap: {ordinals}")
-
-
-# ---- DOT
-
-
-def _dot_vertices(dag: DAG, default_parallelism: int | None) -> Iterator[str]:
-    for vertex in dag:
-        preferred = vertex.processor.preferred_parallelism
-        fixed = vertex.local_parallelism is not None or vertex.only_on is not None
-        if default_parallelism is not None or fixed:
-            parallelism: int | None = vertex.parallelism(default_parallelism or 1)
-        else:
-            parallelism = preferred
-        shown = "default" if parallelism is None else parallelism
-        yield f"\t{_quoted(vertex.name)} [localParallelism={shown}];"
-
-
-def _dot_edges(dag: DAG, default_queue_size: int) -> Iterator[str]:
-    clusters = 0
-    for vertex in dag:
-        for edge in dag.outbound(vertex):
-            assert edge.destination is not None
-            attributes = ", ".join(_dot_attributes(dag, edge, default_queue_size))
-            line = f"\t{_quoted(vertex.name)} -> {_quoted(edge.destination.name)} [{attributes}];"
-            if vertex.name == edge.destination.name + PREPARE_SUFFIX:
-                yield f"\tsubgraph cluster_{clusters} {{"
-                yield f"\t{line}"
-                yield "\t}"
-                clusters += 1
-            else:
-                yield line
-
-
-def _dot_attributes(dag: DAG, edge: Edge, default_queue_size: int) -> Iterator[str]:
-    labels = []
-    if edge.distribution is Distribution.TO_ALL:
-        labels.append("distributed")
-    elif edge.distribution is Distribution.TO_ONE:
-        labels.append(f"distributed to {edge.target_member}")
-    if edge.routing is not Routing.UNICAST:
-        labels.append(edge.routing.value)
-    if edge.sort_keys:
-        labels.append("ordered")
-    if labels:
-        yield f"label={_quoted('-'.join(labels))}"
-    if edge.destination is not None and len(dag.inbound(edge.destination)) > 1:
-        yield f"headlabel={edge.destination_ordinal}"
-    if len(dag.outbound(edge.source)) > 1:
-        yield f"taillabel={edge.source_ordinal}"
-    yield f"queueSize={edge.config.queue_size if edge.config else default_queue_size}"
-
-
-def _quoted(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
