@@ -15,7 +15,8 @@ from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.evaluate import Rows, compile_expressions, evaluate_scalar
 from sqlfront_engine.expressions import AggregateCall, Expr
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
-from sqlfront_engine.functions.aggregates import AggregateFunction, AggregateSignature, lookup_aggregate
+from sqlfront_engine.functions.aggregate_function import AggregateFunction, AggregateSignature
+from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import physical
 

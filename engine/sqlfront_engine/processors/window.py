@@ -11,7 +11,8 @@ from sqlfront_engine.display import describe_call
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.evaluate import compile_expression, evaluate_scalar
 from sqlfront_engine.expressions import SortKey, WindowCall
-from sqlfront_engine.functions.aggregates import AggregateFunction, AggregateSignature, lookup_aggregate
+from sqlfront_engine.functions.aggregate_function import AggregateFunction, AggregateSignature
+from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.frames import aggregate_frames
 from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps

@@ -7,7 +7,8 @@ import pyarrow as pa
 
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import AggregateCall, Cast, Column, Expr, Literal
-from sqlfront_engine.functions.aggregates import AggregateFunction, aggregate_names, lookup_aggregate
+from sqlfront_engine.functions.aggregate_function import AggregateFunction
+from sqlfront_engine.functions.aggregates import aggregate_names, lookup_aggregate
 from sqlfront_engine.functions.registry import ArgumentType
 from sqlfront_engine.types import BIGINT, BOOLEAN, ddl
 from sqlfront_planner.types import argument_name, implicit_cast
