@@ -1,6 +1,5 @@
-"""Datetimes rounded down, moved, compared and seen in other time zones."""
+"""Datetimes moved, compared and seen in other time zones."""
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,11 +19,18 @@ from sqlfront_engine.functions.calendar_dates import (
     Integers,
     by_day,
     civil_from_days,
-    days_from_civil,
     days_in_month,
 )
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
-from sqlfront_engine.functions.rowwise import by_row, columnar, constants, invalid_zone, nulls
+from sqlfront_engine.functions.rowwise import (
+    as_numbers,
+    columnar,
+    constants,
+    from_numbers,
+    invalid_zone,
+    micros_of,
+    nulls,
+)
 from sqlfront_engine.functions.temporal_arithmetic import move_instants
 from sqlfront_engine.types import (
     BIGINT,
@@ -36,108 +42,6 @@ from sqlfront_engine.types import (
     TIMESTAMP_NTZ,
 )
 from sqlfront_engine.zones import instants_of, wall_clock
-
-# ---- rounding down
-
-_DATE_LEVELS: Final = {
-    **dict.fromkeys(("YEAR", "YYYY", "YY"), "year"),
-    "QUARTER": "quarter",
-    **dict.fromkeys(("MONTH", "MM", "MON"), "month"),
-    "WEEK": "week",
-}
-_TIME_LEVELS: Final = {
-    **dict.fromkeys(("DAY", "DD"), MICROS_PER_DAY),
-    "HOUR": MICROS_PER_HOUR,
-    "MINUTE": MICROS_PER_MINUTE,
-    "SECOND": MICROS_PER_SECOND,
-    "MILLISECOND": 1000,
-    "MICROSECOND": 1,
-}
-
-
-def truncated_days(days: Days, level: str) -> Integers:
-    """The first day of each date's year, quarter, month or (from Monday) week."""
-    if level == "week":
-        return days - calendar_dates.weekday(days)
-    year, month, _ = civil_from_days(days)
-    match level:
-        case "year":
-            month = np.ones_like(month)
-        case "quarter":
-            month = (month - 1) // 3 * 3 + 1
-    return days_from_civil(year, month, np.ones_like(year))
-
-
-def truncated_instants(instants: Integers, level: str, zone: str) -> Integers | None:
-    """The start of each timestamp's unit by the zone's clock; None if there is no such unit."""
-    unit = _TIME_LEVELS.get(level.upper())
-    if unit is not None and unit <= MICROS_PER_SECOND:
-        return instants // unit * unit
-    local = wall_clock(instants, zone)
-    if unit is not None and unit < MICROS_PER_DAY:
-        return instants_of(local // unit * unit, zone, preferred=local - instants)
-    date_level = _DATE_LEVELS.get(level.upper())
-    if unit is None and date_level is None:
-        return None
-    days = local // MICROS_PER_DAY
-    if date_level is not None:
-        days = truncated_days(days, date_level)
-    return instants_of(days * MICROS_PER_DAY, zone)
-
-
-@columnar
-def _trunc(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    column, level = arguments
-    given = constants((level,))
-    if isinstance(column, pa.Array) and isinstance(level, pa.Scalar):
-        known = _DATE_LEVELS.get(str(given[0]).upper()) if given else None
-        if known is None:
-            return nulls(invocation)
-        days = by_day(lambda span: truncated_days(span, known), numpy_view(column))  # type: ignore[arg-type]
-        return from_numpy(days, DATE, valid_mask(column))
-
-    def one(day: int, unit: str) -> int | None:
-        known = _DATE_LEVELS.get(unit.upper())
-        return None if known is None else int(truncated_days(np.array([day]), known)[0])
-
-    return _over_numbers(one, (_numbers(column), level), invocation)
-
-
-@columnar
-def _date_trunc(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    level, column = arguments
-    zone = invocation.settings.time_zone
-    given = constants((level,))
-    if isinstance(column, pa.Array) and isinstance(level, pa.Scalar):
-        if given is None:
-            return nulls(invocation)
-        result = truncated_instants(_int64(column), str(given[0]), zone)
-        return nulls(invocation) if result is None else from_numpy(result, TIMESTAMP, valid_mask(column))
-
-    def one(unit: str, micros: int) -> int | None:
-        result = truncated_instants(np.array([micros]), unit, zone)
-        return None if result is None else int(result[0])
-
-    return _over_numbers(one, (level, _numbers(column)), invocation)
-
-
-def _int64(column: pa.Array) -> Integers:
-    return numpy_view(column).astype(np.int64, copy=False)
-
-
-def _numbers(datum: Datum) -> Datum:
-    """Dates and timestamps as integers, for Python."""
-    storage = pa.int32() if datum.type == DATE else pa.int64()
-    return pa.repeat(datum, 1).view(storage)[0] if isinstance(datum, pa.Scalar) else datum.view(storage)
-
-
-def _over_numbers(
-    function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
-) -> pa.Array:
-    storage = pa.int32() if invocation.type == DATE else pa.int64()
-    inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
-    return by_row(function, arguments, inner).view(invocation.type)
-
 
 # ---- days of the month and week
 
@@ -183,9 +87,9 @@ def _next_day(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
             return nulls(invocation)
         days = _next_weekday(numpy_view(column), _weekday_index(str(given[0])))  # type: ignore[arg-type]
         return from_numpy(days, DATE, valid_mask(column))
-    return _over_numbers(
+    return from_numbers(
         lambda day, text: int(_next_weekday(np.array([day]), _weekday_index(text))[0]),
-        (_numbers(column), name),
+        (as_numbers(column), name),
         invocation,
     )
 
@@ -201,7 +105,7 @@ def _months_between(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
     end, start, rounds = (*arguments, scalar(True, BOOLEAN))[:3]
     columns, valid = _aligned((end, start, rounds), invocation.length)
     zone = invocation.settings.time_zone
-    months = _fractional_months(_int64(columns[0]), _int64(columns[1]), zone)
+    months = _fractional_months(micros_of(columns[0]), micros_of(columns[1]), zone)
     rounded = np.floor(months * 1e8 + 0.5) / 1e8
     return from_numpy(np.where(numpy_view(columns[2]), rounded, months), DOUBLE, valid)
 
@@ -257,7 +161,8 @@ def _timestampadd(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
     unit = _unit(arguments[0])
     columns, valid = _aligned(arguments[1:], invocation.length)
     counts, instants = (
-        np.where(valid, _int64(column), 0) if valid is not None else _int64(column) for column in columns
+        np.where(valid, micros_of(column), 0) if valid is not None else micros_of(column)
+        for column in columns
     )
     zone = invocation.settings.time_zone if invocation.type == TIMESTAMP else "UTC"
     factor = _MONTH_UNITS.get(unit) or _TIME_UNITS[unit]
@@ -278,7 +183,7 @@ def _timestampdiff(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
     unit = _unit(arguments[0])
     columns, valid = _aligned(arguments[1:], invocation.length)
     zone = invocation.settings.time_zone
-    start, end = (wall_clock(_int64(column), zone) for column in columns)
+    start, end = (wall_clock(micros_of(column), zone) for column in columns)
     if unit in _MONTH_UNITS:
         counts = _towards_zero(_whole_months(start, end), _MONTH_UNITS[unit])
     else:
@@ -329,12 +234,12 @@ def _zone_change(*, to_utc: bool) -> Kernel:
             if given is None:
                 return nulls(invocation)
             pair = (str(given[0]), "UTC") if to_utc else ("UTC", str(given[0]))
-            return from_numpy(_between_zones(_int64(column), *pair), TIMESTAMP, valid_mask(column))
-        return _over_numbers(
+            return from_numpy(_between_zones(micros_of(column), *pair), TIMESTAMP, valid_mask(column))
+        return from_numbers(
             lambda micros, name: int(
                 _between_zones(np.array([micros]), *((name, "UTC") if to_utc else ("UTC", name)))[0]
             ),
-            (_numbers(column), zone),
+            (as_numbers(column), zone),
             invocation,
         )
 
@@ -352,33 +257,16 @@ def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> D
     times = compile_cast(invocation.argument_types[-1], TIMESTAMP_NTZ, safe=False, settings=settings)(times)
     given = constants((source, target))
     if isinstance(times, pa.Array) and given is not None:
-        moved = _between_zones(_int64(times), str(given[0]), str(given[1]))
+        moved = _between_zones(micros_of(times), str(given[0]), str(given[1]))
         return from_numpy(moved, TIMESTAMP_NTZ, valid_mask(times))
-    return _over_numbers(
+    return from_numbers(
         lambda of, to, micros: int(_between_zones(np.array([micros]), of, to)[0]),
-        (source, target, _numbers(times)),
+        (source, target, as_numbers(times)),
         invocation,
     )
 
 
 register(
-    ScalarFunction(
-        "trunc",
-        (DATE, STRING),
-        DATE,
-        _trunc,
-        example=("trunc(date'2019-08-04', 'week')", "datetime.date(2019, 7, 29)"),
-    ),
-    ScalarFunction(
-        "date_trunc",
-        (STRING, TIMESTAMP),
-        TIMESTAMP,
-        _date_trunc,
-        example=(
-            "date_trunc('HOUR', timestamp'2015-03-05 09:32:05Z')",
-            "datetime.datetime(2015, 3, 5, 9, 0)",
-        ),
-    ),
     ScalarFunction(
         "last_day",
         (DATE,),

@@ -215,6 +215,7 @@ AREAS: Final = (
     "datetime_building",
     "datetime_moving",
     "datetime_texts",
+    "datetime_truncating",
     "encodings",
     "extremes",
     "hashing",

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mask
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
-from sqlfront_engine.types import physical
+from sqlfront_engine.types import DATE, physical
 from sqlfront_engine.zones import instants_of
 
 #: Columns shorter than this are not worth looking for repeated values in.
@@ -146,6 +146,27 @@ def integers(array: pa.Array) -> Integers:
     if valid is not None:
         values[~valid] = 0
     return values
+
+
+def micros_of(column: pa.Array) -> Integers:
+    """The values of a timestamp column (or another of 64-bit integers); what stands under nulls is
+    undefined."""
+    return numpy_view(column).astype(np.int64, copy=False)
+
+
+def as_numbers(datum: Datum) -> Datum:
+    """Dates and timestamps as the integers that they are stored as, for Python."""
+    storage = pa.int32() if datum.type == DATE else pa.int64()
+    return pa.repeat(datum, 1).view(storage)[0] if isinstance(datum, pa.Scalar) else datum.view(storage)
+
+
+def from_numbers(
+    function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
+) -> pa.Array:
+    """:func:`by_row` for a function that gives dates or timestamps as integers, see :func:`as_numbers`."""
+    storage = pa.int32() if invocation.type == DATE else pa.int64()
+    inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
+    return by_row(function, arguments, inner).view(invocation.type)
 
 
 def local_instant(local: int, zone: str) -> int:
