@@ -1,7 +1,6 @@
 """Casts among dates, timestamps, intervals and numbers, and from strings to them."""
 
 import re
-from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from typing import Final
 
@@ -12,7 +11,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, valid_mask
 from sqlfront_engine.casts.decimals import fitted
 from sqlfront_engine.casts.numbers import Convert, int64_view, number_text
-from sqlfront_engine.casts.parsing import BLANKS, malformed
+from sqlfront_engine.casts.parsing import BLANKS, malformed, row_by_row
 from sqlfront_engine.civil import checked_days
 from sqlfront_engine.failures import cast_overflow, invalid_input
 from sqlfront_engine.forms import INT64, from_unscaled, unscaled
@@ -230,7 +229,7 @@ def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
         clock, name = parse_timestamp(text)
         return clock - offset_micros(clock, session if name is None else zone_of(name))
 
-    by_row = _micros_by_row(instant, TIMESTAMP, safe=safe)
+    by_row = row_by_row(instant, TIMESTAMP, safe=safe, storage=INT64)
     quick = _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -249,22 +248,8 @@ def string_to_timestamp_ntz(*, safe: bool) -> Convert:
             zone_of(name)
         return clock
 
-    by_row = _micros_by_row(clock_of, TIMESTAMP_NTZ, safe=safe)
+    by_row = row_by_row(clock_of, TIMESTAMP_NTZ, safe=safe, storage=INT64)
     return _quick(_PLAIN_TIMESTAMP, pc.CastOptions.safe(TIMESTAMP_NTZ), by_row)
-
-
-def _micros_by_row(parse: Callable[[str], int], target: pa.DataType, *, safe: bool) -> Convert:
-    def one(text: str | None) -> int | None:
-        if text is None:
-            return None
-        try:
-            return parse(text)
-        except ValueError:
-            if safe:
-                return None
-            raise malformed(text, target) from None
-
-    return lambda values: from_values([one(text) for text in values.to_pylist()], INT64).view(target)
 
 
 def parse_timestamp(text: str) -> tuple[int, str | None]:

@@ -46,8 +46,11 @@ _LARGEST_EXPONENT: Final = 2**31 - 1
 Parse = Callable[[str], object]
 
 
-def row_by_row(parse: Parse, target: pa.DataType, *, safe: bool) -> Convert:
-    """A cast that parses each text; where ``parse`` raises ValueError the text is malformed."""
+def row_by_row(
+    parse: Parse, target: pa.DataType, *, safe: bool, storage: pa.DataType | None = None
+) -> Convert:
+    """A cast that parses each text; where ``parse`` raises ValueError the text is malformed. With ``storage``
+    it gives values of that type, whose bits are the target's."""
 
     def one(text: str | None) -> object:
         if text is None:
@@ -59,7 +62,9 @@ def row_by_row(parse: Parse, target: pa.DataType, *, safe: bool) -> Convert:
                 return None
             raise malformed(text, target) from None
 
-    return lambda values: from_values([one(text) for text in values.to_pylist()], target)
+    if storage is None:
+        return lambda values: from_values([one(text) for text in values.to_pylist()], target)
+    return lambda values: from_values([one(text) for text in values.to_pylist()], storage).view(target)
 
 
 def malformed(text: str, target: pa.DataType) -> DatabaseError:

@@ -1,6 +1,6 @@
 """Columns of any type as integers that are equal exactly where the values are equal (as grouping sees it)."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 import msgspec
@@ -113,16 +113,22 @@ def to_hashable(column: pa.Array) -> pa.Array | None:
     return None
 
 
-def combine(codes: Sequence[Codes], length: int) -> Codes:
-    """One code per row for rows of several codes."""
+def combine(codes: Sequence[Codes], length: int, compacted: Callable[[Codes], Codes] | None = None) -> Codes:
+    """One code per row for rows of several codes.
+
+    ``compacted`` lowers the bound of codes where their product goes above :data:`MAX_BOUND`. If it keeps
+    their order the result sorts as the codes do, the first one deciding first; :func:`compact`, the default,
+    keeps only which are equal.
+    """
+    compacted = compacted or compact
     if not codes:
         return Codes(np.zeros(length, np.int64), 1)
     result = codes[0]
     for other in codes[1:]:
         if result.bound * other.bound > MAX_BOUND:
-            result = compact(result)
+            result = compacted(result)
         if result.bound * other.bound > MAX_BOUND:
-            other = compact(other)
+            other = compacted(other)
         if other.bound == 1:
             continue
         result = Codes(result.values * other.bound + other.values, result.bound * other.bound)

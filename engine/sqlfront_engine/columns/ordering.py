@@ -15,6 +15,7 @@ from sqlfront_engine.columns.encoding import (
     Codes,
     as_integers,
     canonical_floats,
+    combine,
     decimal_words,
     dictionary_indices,
     value_range,
@@ -66,17 +67,7 @@ def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = Tru
 
 def combine_ranks(keys: Sequence[Codes], length: int) -> Codes:
     """One code per row that sorts as the keys do, the first one deciding first."""
-    if not keys:
-        return Codes(np.zeros(length, np.int64), 1)
-    result = keys[0]
-    for key in keys[1:]:
-        if result.bound * key.bound > MAX_BOUND:
-            result = _compact_ranks(result)
-        if result.bound * key.bound > MAX_BOUND:
-            key = _compact_ranks(key)
-        if key.bound > 1:
-            result = Codes(result.values * key.bound + key.values, result.bound * key.bound)
-    return result
+    return combine(keys, length, _compact_ranks)
 
 
 def sorting_order(codes: Codes) -> Rows:

@@ -37,35 +37,31 @@ from sqlfront_engine.types import BIGINT, DOUBLE, physical
 _DIGITS: Final = 76
 
 
-class Count(msgspec.Struct, frozen=True):
-    """The number of rows without a null argument."""
+class _Counter(msgspec.Struct, frozen=True):
+    """A number of rows, which merges by adding."""
 
     state_types = (BIGINT,)
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return [from_numpy(_sum_counts(groups, states[0]), BIGINT)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0]
+
+
+class Count(_Counter, frozen=True):
+    """The number of rows without a null argument."""
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         return [from_numpy(groups.select(all_valid(arguments)).counts(), BIGINT)]
 
-    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
-        return [from_numpy(_sum_counts(groups, states[0]), BIGINT)]
 
-    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
-        return states[0]
-
-
-class CountIf(msgspec.Struct, frozen=True):
+class CountIf(_Counter, frozen=True):
     """The number of rows whose argument is true."""
-
-    state_types = (BIGINT,)
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
         groups, (condition,) = without_nulls(groups, arguments)
         return [from_numpy(groups.select(numpy_view(condition).astype(np.bool_)).counts(), BIGINT)]
-
-    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
-        return [from_numpy(_sum_counts(groups, states[0]), BIGINT)]
-
-    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
-        return states[0]
 
 
 class SumDoubles(msgspec.Struct, frozen=True):
