@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable
 from itertools import pairwise
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -28,15 +29,16 @@ from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse
+from sqlfront_planner.statements import Query
 from tests.tpch.answers import query
 from tests.tpch.data import TABLES, tpch_folder
 
 ROUNDS = 15
 
+T = TypeVar("T")
 
-def microseconds(
-    work: Callable[[object], object], prepare: Callable[[int], object], calls: int = 50
-) -> float:
+
+def microseconds(work: Callable[[T], object], prepare: Callable[[int], T], calls: int = 50) -> float:
     """The median CPU time of one call of `work`, on what `prepare` made of the call's number before."""
     rounds = []
     for number in range(ROUNDS):
@@ -74,7 +76,9 @@ def query_8() -> DAG:
     for table in TABLES:
         session.sql(f"CREATE TABLE {table} USING parquet LOCATION '{tpch_folder() / table}.parquet'")
     arguments = Arguments.of(None)
-    dag, _ = session.plan(parse(query("q8")), arguments).bind(arguments.values)
+    statement = parse(query("q8"))
+    assert isinstance(statement, Query)
+    dag, _ = session.plan(statement, arguments).bind(arguments.values)
     dag.lock()
     return dag
 

@@ -1,6 +1,7 @@
 """How the sources look: what a linter of single files can't be told."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_there_are_sources_to_look_at() -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
-def test_every_package_is_typed(package) -> None:
+def test_every_package_is_typed(package: Path) -> None:
     assert (package / "py.typed").exists()
 
 

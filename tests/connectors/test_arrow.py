@@ -21,8 +21,9 @@ def test_null_as_a_value_of_a_dictionary_becomes_a_null_index() -> None:
     )
 
     plan = made.snapshot().scan(ScanRequest((0,)))
-    (segment,) = plan.resources[plan.source.resource]  # type: ignore[attr-defined]
-    stored = segment.batch.column(0)
+    segments = plan.resources[plan.source.resource]  # type: ignore[attr-defined]
+    assert isinstance(segments, tuple)
+    stored = segments[0].batch.column(0)
     assert stored.to_pylist() == ["a", None, "a", "b", None]
     assert stored.null_count == 2
     assert stored.dictionary.null_count == 0

@@ -216,7 +216,7 @@ def test_rows_are_read_where_they_are(members: Members, moved: SpreadTable) -> N
 
 def test_a_key_is_found_where_it_was_stored(members: Members, moved: SpreadTable) -> None:
     for key in range(50):
-        condition = Call("equal", (Column(BIGINT, 0), Literal(BIGINT, key)), BOOLEAN)
+        condition = Call(BOOLEAN, "equal", (Column(BIGINT, 0), Literal(BIGINT, key)))
         found = members.read(moved, ScanRequest((0, 1), (condition,)))
         assert (key, str(key)) in found
 

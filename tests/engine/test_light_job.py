@@ -220,7 +220,7 @@ def test_above_the_memory_limit_the_query_fails_and_the_next_one_works(engine: E
 
 def test_a_processor_that_yields_something_else_is_a_bug(engine: Engine) -> None:
     class Confused(Forward, frozen=True):
-        def run(self, context):
+        def run(self, context: ProcessorContext) -> Steps:
             yield None
 
     with pytest.raises(InternalError, match="'confused' yielded neither"):
@@ -414,7 +414,7 @@ def test_an_ended_job_keeps_nothing_alive(engine: Engine, inline: bool) -> None:
 
 def test_an_interrupt_cancels_an_inline_job(engine: Engine) -> None:
     class Interrupted(Forward, frozen=True):
-        def run(self, context):
+        def run(self, context: ProcessorContext) -> Steps:
             yield numbers(1)
             raise KeyboardInterrupt
 

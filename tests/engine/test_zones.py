@@ -6,7 +6,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from sqlfront_engine.zones import Micros, instants_of, offset_micros, wall_clock
+from sqlfront_engine.zone_changes import Micros
+from sqlfront_engine.zones import instants_of, offset_micros, wall_clock
 
 SECOND = 1_000_000
 DAY = 86_400 * SECOND

@@ -23,9 +23,8 @@ def cluster() -> LocalCluster:
 def config(**options: object) -> Config:
     """The configuration of a session on the cluster."""
     address = f"sqlfront://{cluster().address.removeprefix('unix:')}"
-    made: Config = sqlfront.Config(
-        cluster=address, secret=_SECRET, warehouse=tempfile.mkdtemp(prefix="sqlfront-"), **options
-    )
+    warehouse = tempfile.mkdtemp(prefix="sqlfront-")
+    made: Config = sqlfront.Config(cluster=address, secret=_SECRET, warehouse=warehouse, **options)  # type: ignore[arg-type]
     return made
 
 

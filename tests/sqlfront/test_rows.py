@@ -57,4 +57,6 @@ def test_the_driver_gives_aware_datetimes_at_every_depth() -> None:
         rows = connection.execute("SELECT timestamp'2020-01-01', array(timestamp'2020-01-01')").fetchall()
 
     assert rows == [(moment, [moment])]
-    assert rows[0][1][0].tzinfo is not None
+    inner = rows[0][1]
+    assert isinstance(inner, list)
+    assert inner[0].tzinfo is not None

@@ -65,7 +65,7 @@ def test_a_dropped_table_is_read_to_the_end_by_who_began() -> None:
         result = connection.session.execute("select a from t")
         connection.execute("drop table t")
 
-        assert sorted(row[0] for row in result.collect()) == [1, 2]
+        assert sorted(tuple(row) for row in result.collect()) == [(1,), (2,)]
 
 
 def test_a_result_that_is_read_late_shows_the_version_of_its_start() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -13,6 +14,9 @@ from sqlfront_engine.forms import Datum, full_array, plain
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.types import DATE, INT, STRING, TIMESTAMP, decimal, physical
 from tests.engine.casts.answers import PATH, TYPES, VALUES, asker, statements
+
+if TYPE_CHECKING:
+    from tests.oracle.spark import SparkOracle
 
 UTC = Settings()
 ANSWERS: dict[str, list[tuple[str, str | None]]] = json.loads(PATH.read_text(encoding="utf-8"))
@@ -198,7 +202,7 @@ def test_void_casts_to_nulls_of_any_type() -> None:
 
 
 @pytest.mark.spark
-def test_the_stored_answers_are_sparks(spark) -> None:
+def test_the_stored_answers_are_sparks(spark: "SparkOracle") -> None:
     ask = asker(spark)
     for number, (key, text, sql) in enumerate(statements()):
         if number % 40 == 0:

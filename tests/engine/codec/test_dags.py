@@ -1,5 +1,7 @@
 """DAGs come back whole, and runs of one plan share what they can."""
 
+from collections.abc import Callable, Sequence
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from sqlfront_engine.codec.dags import _EdgeShape, _VertexShape
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig, OnlyOn, Vertex
 from sqlfront_engine.errors import InterfaceError, OperationalError
 from sqlfront_engine.expressions import Call, Column, Literal, SortKey
+from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.limit import Limit
 from sqlfront_engine.processors.sink import ResultSink
@@ -56,7 +59,7 @@ def fields(value: object) -> object:
 
 
 @pytest.mark.parametrize("make", [lookup, everything])
-def test_a_dag_comes_back(make) -> None:
+def test_a_dag_comes_back(make: Callable[[], DAG]) -> None:
     dag = make()
     back = decode_dag(encode_dag(dag))
 
@@ -72,10 +75,13 @@ def test_the_shape_forgets_no_field() -> None:
 
 
 def test_another_run_of_a_plan_encodes_only_what_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    encoded = []
-    monkeypatch.setattr(
-        "sqlfront_engine.codec.dags.encode", lambda value: encoded.append(value) or encode(value)
-    )
+    encoded: list[object] = []
+
+    def noted(value: object) -> bytes:
+        encoded.append(value)
+        return encode(value)
+
+    monkeypatch.setattr("sqlfront_engine.codec.dags.encode", noted)
     template = lookup()
     encode_dag(template)
     encoded.clear()
@@ -110,7 +116,7 @@ def test_a_dag_with_an_unregistered_processor_does_not_travel() -> None:
         encode_dag(dag)
 
 
-def message(vertices: object, edges: object, processors: list[object]) -> bytes:
+def message(vertices: object, edges: object, processors: Sequence[Processor]) -> bytes:
     return encode((encode((vertices, edges)), processors))
 
 

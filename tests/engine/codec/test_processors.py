@@ -83,7 +83,7 @@ def example(annotation: object) -> object:
         return arguments[0]
     if typing.get_origin(annotation) in (types.UnionType, typing.Union):
         present = set(arguments) - {type(None)}
-        return EXPRESSION if set(EngineExpr.__args__) <= present else example(present.pop())
+        return EXPRESSION if set(typing.get_args(EngineExpr)) <= present else example(present.pop())
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return list(annotation)[-1]
     if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
@@ -104,6 +104,7 @@ def test_the_house_has_processors() -> None:
 @pytest.mark.parametrize("kind", house(), ids=lambda kind: kind.__name__)
 def test_a_processor_comes_back(kind: type[Processor]) -> None:
     processor = filled(kind)
+    assert isinstance(processor, kind)
 
     assert processor_class(tag_of(processor)) is kind
     back = decode(encode(processor), kind, authenticated=True)

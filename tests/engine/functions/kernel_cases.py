@@ -251,8 +251,8 @@ def sql_of(case: Case) -> str:
 def literal(value: object) -> str:
     """A Python value as a SQL literal of its type."""
     match value:
-        case Typed(value=int(), type=IntervalType()):
-            return interval_text(value.value, value.type)
+        case Typed(value=int(count), type=IntervalType()):
+            return interval_text(count, value.type)
         case Typed():
             return f"CAST({literal(value.value)} AS {ddl(value.type)})"
         case None:

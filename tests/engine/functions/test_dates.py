@@ -8,7 +8,7 @@ import pytest
 
 from sqlfront_engine.functions import calendar_dates
 from sqlfront_engine.types import TIMESTAMP
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 LEAP = date(2020, 2, 29)
 FIRST = date(1, 1, 1)
@@ -17,7 +17,7 @@ BEFORE = date(1969, 12, 31)
 NOON = datetime(2020, 2, 29, 12, 58, 59, 500_000, tzinfo=UTC)
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
-FIELDS = {
+FIELDS: Table = {
     "year": [(LEAP, 2020), (FIRST, 1), (LAST, 9999), (BEFORE, 1969), (None, None)],
     "quarter": [(LEAP, 1), (BEFORE, 4), (date(2020, 4, 1), 2)],
     "month": [(LEAP, 2), (BEFORE, 12), (date(2020, 1, 1), 1)],
@@ -44,7 +44,7 @@ FIELDS = {
         (LEAP, Decimal("0.000000")),
     ],
 }
-ARITHMETIC = {
+ARITHMETIC: Table = {
     "date_add": [
         (LEAP, 1, date(2020, 3, 1)),
         (LEAP, -60, date(2019, 12, 31)),

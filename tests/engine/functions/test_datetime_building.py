@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from sqlfront_engine.types import BIGINT, FLOAT, TIMESTAMP, YEAR_MONTH_INTERVAL
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 BOUNDS = Fails("DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION")
 ZONE = Fails("INVALID_TIMEZONE")
@@ -26,7 +26,7 @@ def months(count: int) -> Typed:
 MOMENT = on(*MOMENT_PARTS)
 EARLY = on(1969, 12, 31, 23, 59, 59, 500_000)
 
-BUILDING = {
+BUILDING: Table = {
     "make_date": [
         (2020, 2, 29, LEAP),
         (9999, 12, 31, date(9999, 12, 31)),
@@ -94,7 +94,7 @@ BUILDING = {
     "unix_millis": [(on(1969, 12, 31, 23, 59, 59, 999_500), -1)],
     "unix_micros": [(EARLY, -500_000)],
 }
-INTERVALS = {
+INTERVALS: Table = {
     "make_ym_interval": [(1, 2, months(14)), (1, -13, months(-1)), (1, months(12))],
     "interval_year": [(months(14), 1), (months(-14), -1)],
     "interval_month": [(months(14), 2), (months(-14), -2)],
@@ -103,7 +103,7 @@ INTERVALS = {
     "interval_minute": [(timedelta(days=-1, minutes=-3), -3)],
     "interval_second": [(timedelta(seconds=-64.5), Decimal("-4.500000"))],
 }
-MOVING = {
+MOVING: Table = {
     "last_day": [
         (date(2020, 2, 1), LEAP),
         (date(2021, 2, 28), date(2021, 2, 28)),

@@ -8,7 +8,7 @@ from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.functions.datetime_formatting import Moment, formatter
 from sqlfront_engine.functions.datetime_parsing import parser
 from sqlfront_engine.types import BIGINT, DATE, TIMESTAMP
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 MICROS = datetime(2020, 7, 2, 15, 4, 5, 120034, tzinfo=UTC)
 MIDNIGHT = datetime(2020, 1, 5, tzinfo=UTC)
@@ -23,7 +23,7 @@ def on(*parts: int) -> datetime:
     return datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type,misc]
 
 
-FORMATTING = {
+FORMATTING: Table = {
     "date_format": [
         (MICROS, "yyyy-MM-dd HH:mm:ss.SSS", "2020-07-02 15:04:05.120"),
         (MICROS, "yyyy-MM-dd HH:mm:ss", "2020-07-02 15:04:05"),
@@ -79,7 +79,7 @@ FORMATTING = {
     "dayname": [(date(2020, 1, 2), "Thu"), (date(1969, 12, 31), "Wed"), (None, None)],
     "monthname": [(date(2020, 1, 2), "Jan"), (date(1969, 12, 31), "Dec"), (None, None)],
 }
-READING = {
+READING: Table = {
     "to_date": [
         ("2020-01-02", date(2020, 1, 2)),
         ("2020-01-02 12:00:00", date(2020, 1, 2)),
@@ -189,7 +189,7 @@ READING = {
 }
 
 
-def bigint(table: dict[str, list[tuple[object, ...]]]) -> list[Case]:
+def bigint(table: Table) -> list[Case]:
     return [
         Case(
             case.name,

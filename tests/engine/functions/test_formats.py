@@ -9,12 +9,12 @@ from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.functions.number_texts import parse_number_pattern
 from sqlfront_engine.functions.printf import parse_format
 from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, TINYINT
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 WRONG = Fails(None)
 NAN, INF = float("nan"), float("inf")
 
-STRINGS = {
+STRINGS: Table = {
     "format_string": [
         (
             "%d|%5d|%-5d|%05d|%+d|% d|%,d|%(d",
@@ -92,7 +92,7 @@ STRINGS = {
     ],
     "printf": [("%s", "a", "a")],
 }
-NUMBERS = {
+NUMBERS: Table = {
     "format_number": [
         (Decimal("12332.123456"), 4, "12,332.1235"),
         (Decimal("0.5"), 0, "0"),

@@ -8,11 +8,11 @@ import pytest
 
 from sqlfront_engine.functions.json_values import JsonError, parse_json, write_json
 from sqlfront_engine.types import BINARY, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
-from tests.engine.functions.kernel_cases import Case, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Table, Typed, cases, check
 
 NESTED = '{"a":[{"b":[1,2]},{"b":[3]}]}'
 
-TEXTS = {
+TEXTS: Table = {
     "get_json_object": [
         ('{"a":{"b":1}}', "$.a.b", "1"),
         ('{"a":{"b": "x", "c" : [1, 2 ]}}', "$.a", '{"b":"x","c":[1,2]}'),

@@ -1,12 +1,14 @@
 """LIKE and ILIKE."""
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
 from sqlfront_engine.functions.like import find_all, matches, parse_like
-from tests.engine.functions.kernel_cases import Case, Fails, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, cases, check
 
-TABLE = {
+TABLE: Table = {
     "like": [
         ("abc", "a%c", True),
         ("a\nc", "a_c", True),
@@ -103,7 +105,5 @@ def test_find_all_in_less_than_a_word() -> None:
     assert find_all(pa_bytes(b"aba"), b"abab").tolist() == []
 
 
-def pa_bytes(data: bytes):
-    import numpy as np
-
+def pa_bytes(data: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)

@@ -23,7 +23,16 @@ from tests.engine.functions import (
     test_texts,
     test_web_texts,
 )
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, argument_types, cases, run_case, sql_of
+from tests.engine.functions.kernel_cases import (
+    Case,
+    Fails,
+    Table,
+    Typed,
+    argument_types,
+    cases,
+    run_case,
+    sql_of,
+)
 from tests.oracle.answers import Answer, Failure
 from tests.oracle.values import text
 
@@ -32,7 +41,7 @@ if TYPE_CHECKING:
 
 #: Calls of one SELECT.
 TOGETHER = 40
-TABLES = {
+TABLES: dict[str, Table] = {
     "like": test_like.TABLE,
     "lengths": test_strings.LENGTHS,
     "case": test_strings.CASE,
@@ -70,7 +79,7 @@ def portions(items: Sequence[Case], size: int) -> Iterator[list[Case]]:
 @pytest.mark.parametrize("name", TABLES)
 def test_the_table_is_sparks(spark: SparkOracle, name: str) -> None:
     everything = cases(TABLES[name])
-    failing = [case for case in everything if isinstance(case.answer, Fails)]
+    failing = {case: case.answer for case in everything if isinstance(case.answer, Fails)}
     differences = []
 
     for portion in portions([case for case in everything if case not in failing], TOGETHER):
@@ -80,10 +89,10 @@ def test_the_table_is_sparks(spark: SparkOracle, name: str) -> None:
             ours = text(shown(run_case(case), type_of_result(case))), type_of_result(case)
             if ours[0] != value or not same_type(ours[1], column.type):
                 differences.append(f"{case}: {ours}, but Spark {value, column.type}")
-    for case in failing:
+    for case, fails in failing.items():
         answer = spark.answer(f"SELECT {sql_of(case)}")
-        if not isinstance(answer, Failure) or answer.condition != case.answer.condition:
-            differences.append(f"{case}: {case.answer}, but Spark {answer}")
+        if not isinstance(answer, Failure) or answer.condition != fails.condition:
+            differences.append(f"{case}: {fails}, but Spark {answer}")
 
     assert not differences, "\n".join(differences)
 

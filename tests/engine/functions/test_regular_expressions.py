@@ -6,12 +6,12 @@ import pytest
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.functions.java_regex import java_pattern
-from tests.engine.functions.kernel_cases import Case, Fails, cases, check, run
+from tests.engine.functions.kernel_cases import Case, Fails, Table, cases, check, run
 
 INVALID = Fails("INVALID_PARAMETER_VALUE.PATTERN")
 GROUP = Fails("INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX")
 
-MATCHING = {
+MATCHING: Table = {
     "rlike": [
         ("abc", "b", True),
         ("abc", "", True),
@@ -118,7 +118,7 @@ MATCHING = {
         (None, "a", None),
     ],
 }
-EXTRACTING = {
+EXTRACTING: Table = {
     "regexp_extract": [
         ("100-200", "(\\d+)-(\\d+)", 1, "100"),
         ("100-200", "(\\d+)-(\\d+)", 2, "200"),

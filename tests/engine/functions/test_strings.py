@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.engine.functions.kernel_cases import Case, cases, check
+from tests.engine.functions.kernel_cases import Case, Table, cases, check
 
 LAST = 2**31 - 1
 
-LENGTHS = {
+LENGTHS: Table = {
     "length": [("h😀é", 3), (b"h\xf0\x9f\x98\x80", 5), ("abc  ", 5), ("", 0), ("e\u0301", 2), (None, None)],
     "char_length": [("naïve", 5)],
     "character_length": [("日本", 2)],
@@ -14,7 +14,7 @@ LENGTHS = {
     "octet_length": [("é😀", 6), (b"\xc3\xa9", 2), ("", 0), (None, None)],
     "bit_length": [("é", 16), (b"\xc3\xa9", 16), ("", 0), (None, None)],
 }
-CASE = {
+CASE: Table = {
     "upper": [
         ("ßaéŉﬁ😀𐐨", "SSAÉʼNFI😀𐐀"),
         ("i\u0307", "I\u0307"),
@@ -50,7 +50,7 @@ CASE = {
         (None, None),
     ],
 }
-PARTS = {
+PARTS: Table = {
     "substring": [
         ("hello", 2, 3, "ell"),
         ("hello", 0, 2, "he"),

@@ -7,7 +7,7 @@ import pytest
 
 from sqlfront_engine.functions.temporal_arithmetic import scale_amount
 from sqlfront_engine.types import BIGINT, DAY_TIME_INTERVAL, DOUBLE, YEAR_MONTH_INTERVAL
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check
 
 LEAP = date(2020, 2, 29)
 NOON = datetime(2020, 2, 29, 12, tzinfo=UTC)
@@ -25,7 +25,7 @@ def interval(value: timedelta | None) -> Typed:
     return Typed(value, DAY_TIME_INTERVAL)
 
 
-TABLE = {
+TABLE: Table = {
     "add": [
         (LEAP, DAY, date(2020, 3, 1)),
         (LEAP, -60 * DAY, date(2019, 12, 31)),
@@ -71,7 +71,7 @@ TABLE = {
     ],
 }
 #: Results of a type that the oracle's client cannot read.
-IN_MONTHS = {
+IN_MONTHS: Table = {
     "multiply": [
         (months(5), 2, months(10)),
         (months(-5), Decimal("0.5"), months(-3)),

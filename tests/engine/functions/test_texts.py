@@ -5,11 +5,11 @@ import pytest
 
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.types import BIGINT, BINARY
-from tests.engine.functions.kernel_cases import Case, Fails, Typed, cases, check, run
+from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check, run
 
 STRINGS = pa.list_(pa.string())
 
-PADDING = {
+PADDING: Table = {
     "trim": [
         ("  a b  ", "a b"),
         ("\t a \n", "\t a \n"),
@@ -58,7 +58,7 @@ PADDING = {
     ],
     "space": [(3, "   "), (0, ""), (-1, ""), (None, None)],
 }
-SEARCHING = {
+SEARCHING: Table = {
     "instr": [
         ("corporate", "or", 2),
         ("abc", "", 1),
@@ -188,7 +188,7 @@ SEARCHING = {
         ("abc", "X", None, None),
     ],
 }
-CONCATENATION = {
+CONCATENATION: Table = {
     "concat": [
         ("a", "é😀", "aé😀"),
         ("a", "a"),
@@ -219,7 +219,7 @@ CONCATENATION = {
         (0, "a", "b", Fails("INVALID_ARRAY_INDEX")),
     ],
 }
-ENCODING = {
+ENCODING: Table = {
     "ascii": [("abc", 97), ("", 0), ("é", 233), ("😀", 128512), (None, None)],
     "chr": [(65, "A"), (0, "\0"), (256, "\0"), (255, "ÿ"), (-1, ""), (321, "A"), (128, "\x80"), (None, None)],
     "char": [(Typed(65, BIGINT), "A")],
@@ -276,7 +276,7 @@ ENCODING = {
     ],
     "crc32": [(b"Spark", 1557323817), (b"", 0), (None, None)],
 }
-SIMILARITY = {
+SIMILARITY: Table = {
     "levenshtein": [
         ("kitten", "sitting", 3),
         ("", "abc", 3),

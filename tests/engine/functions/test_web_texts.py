@@ -6,11 +6,11 @@ from sqlfront_engine.arrays import scalar
 from sqlfront_engine.functions import registry
 from sqlfront_engine.functions.registry import Settings, Signature
 from sqlfront_engine.types import STRING
-from tests.engine.functions.kernel_cases import Case, Fails, cases, check
+from tests.engine.functions.kernel_cases import Case, Fails, Table, cases, check
 
 URL = "http://user:pw@spark.apache.org:80/path/p.php?query=1&b=2#Ref"
 
-URLS = {
+URLS: Table = {
     "url_encode": [
         ("a b&c=é/~*-_.", "a+b%26c%3D%C3%A9%2F%7E*-_."),
         ("😀", "%F0%9F%98%80"),
@@ -57,7 +57,7 @@ URLS = {
     ],
     "try_parse_url": [("http://a b", "HOST", None)],
 }
-FORMS = {
+FORMS: Table = {
     "luhn_check": [
         ("79927398713", True),
         ("79927398714", False),
@@ -79,7 +79,7 @@ FORMS = {
     ],
     "quote": [("a'b", "'a\\'b'"), ("a\\b", "'a\\b'"), ("", "''"), ("é", "'é'"), (None, None)],
 }
-BYTES = {
+BYTES: Table = {
     "to_binary": [
         ("616263", "hex", b"abc"),
         ("616263", b"abc"),

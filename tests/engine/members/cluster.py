@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -107,11 +108,11 @@ class Cluster:
         assert self.simulation.run(at_end), "the job hangs"
         return batches
 
-    def rows(self, job: LightJob) -> list[object]:
+    def rows(self, job: LightJob) -> list[Any]:
         """The values of the result's first column."""
         return [value for batch in self.read(job) for value in batch.column(0).to_pylist()]
 
-    def run(self, dag: DAG, at: str = "m0", config: JobConfig = DEFAULT_CONFIG) -> list[object]:
+    def run(self, dag: DAG, at: str = "m0", config: JobConfig = DEFAULT_CONFIG) -> list[Any]:
         """Submit and read."""
         return self.rows(self.submit(dag, at, config))
 

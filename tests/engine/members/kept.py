@@ -2,6 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -33,15 +35,16 @@ class Kept:
         assert self.run(lambda: all(each.joined for each in self.memberships.values()))
         self.simulation.pass_time(0.5)
 
+    def _ended(self, name: str, error: OperationalError | None) -> None:
+        self.ends.setdefault(name, error)
+
     def add(self, name: str) -> Membership:
         """Somebody begins to join."""
         machine = self.simulation.machine(name)
         engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
         lite = name.startswith("client")
         settings = MembershipSettings(KEEPER, "" if lite else name, lite)
-        membership = Membership(
-            engine, machine.transport, settings, on_end=lambda error: self.ends.setdefault(name, error)
-        )
+        membership = Membership(engine, machine.transport, settings, on_end=partial(self._ended, name))
         self.memberships[name] = membership
         membership.join()
         return membership
@@ -78,7 +81,7 @@ class Kept:
     def submit(self, dag: DAG, at: str, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         return self.memberships[at].member.submit(dag, config)
 
-    def read(self, job: LightJob) -> list[object]:
+    def read(self, job: LightJob) -> list[Any]:
         """The values of the result's first column; raises what the job failed with."""
         batches: list[pa.RecordBatch] = []
 

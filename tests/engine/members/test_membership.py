@@ -341,7 +341,10 @@ def test_of_two_who_change_the_same_version_one_wins(seed: int) -> None:
     outcomes: dict[str, PutOutcome] = {}
 
     def keep(name: str) -> Callable[[PutOutcome], None]:
-        return lambda outcome: outcomes.setdefault(name, outcome) and None
+        def kept_first(outcome: PutOutcome) -> None:
+            outcomes.setdefault(name, outcome)
+
+        return kept_first
 
     for name in ("m0", "m1"):
         kept.memberships[name].put("table", name.encode(), 0, keep(name))

@@ -145,7 +145,7 @@ class Town:
 
     def pair(self, **options: object) -> tuple[tuple[TcpTransport, Member], tuple[TcpTransport, Member]]:
         """Two members; the first has connected to the second."""
-        first, second = self.member("a", **options), self.member("b", **options)
+        first, second = self.member("a", **options), self.member("b", **options)  # type: ignore[arg-type]
         first[0].connect(second[0].addresses[0])
         first[1].peer("b")
         second[1].peer("a")

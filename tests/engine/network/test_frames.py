@@ -82,6 +82,8 @@ def test_a_body_is_one_aligned_buffer_of_its_own():
     first, second = read_all(
         frame(Note(1), b"abc", pa.py_buffer(b"def")) + frame(Note(2), memoryview(b"ghi"))
     )
+    assert first.body is not None
+    assert second.body is not None
     assert first.body.to_pybytes() == b"abcdef"
     assert second.body.to_pybytes() == b"ghi"
     assert first.body.address % 64 == second.body.address % 64 == 0
@@ -212,9 +214,14 @@ def test_a_hundred_thousand_mutated_frames_are_frames_or_refused():
 
 
 def test_a_message_to_several_peers_is_encoded_once():
-    calls = []
+    calls: list[Note] = []
     encoder = _Encoder()
-    encoder._encode = lambda message: calls.append(message) or bytes([message.number])
+
+    def noted(message: Note) -> bytes:
+        calls.append(message)
+        return bytes([message.number])
+
+    encoder._encode = noted
     first, second = Note(1), Note(2)
 
     assert [encoder.encode(each) for each in (first, first, second, second, first)] == [

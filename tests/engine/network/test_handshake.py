@@ -2,6 +2,7 @@
 
 import secrets
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -30,10 +31,10 @@ def member(
 class Talk:
     """Two sides' steps, message by message; ``tamper`` may replace what one says."""
 
-    def __init__(self, initiator: Steps, acceptor: Steps, tamper=lambda message: message) -> None:
+    def __init__(self, initiator: Steps[Any], acceptor: Steps[Any], tamper=lambda message: message) -> None:
         self.said: list[msgspec.Struct] = []
-        self.outcomes: dict[str, object] = {}
-        inboxes: dict[str, list] = {"initiator": [], "acceptor": []}
+        self.outcomes: dict[str, Any] = {}
+        inboxes: dict[str, list[Any]] = {"initiator": [], "acceptor": []}
         waiting = {"initiator": (initiator, None), "acceptor": (acceptor, None)}
         while waiting:
             moved = False
@@ -75,6 +76,7 @@ def test_two_members_with_the_secret_learn_who_the_other_is():
     a, b = member("a"), member("b")
     met = talk(a, b)
     assert met.outcomes["initiator"] == b.identity
+    assert isinstance(met.said[0], Hello)
     assert met.outcomes["acceptor"] == (met.said[0].nonce, a.identity)
     assert [type(message) for message in met.said] == [Hello, Challenge, Proof, Proof]
 
@@ -160,7 +162,7 @@ def test_somebody_between_two_tls_connections_is_found_out():
 @pytest.mark.parametrize("at", range(4))
 def test_what_comes_out_of_turn_ends_the_handshake(at):
     for wrong in (Hello(bytes(32)), Refused(), None):
-        said = []
+        said: list[msgspec.Struct] = []
 
         def replace_one(message, wrong=wrong, said=said):
             said.append(message)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.network.loopback import LoopbackNetwork
+from sqlfront_engine.network.loopback import LoopbackNetwork, LoopbackTransport
 from sqlfront_engine.network.transport import InvalidMessage
 from tests.engine.network.meeting import Member, Note, network_threads, until
 
@@ -128,7 +128,7 @@ def test_a_closed_member_is_gone(network):
 
 
 def test_a_member_may_be_closed_by_its_receiver(network):
-    made = []
+    made: list[LoopbackTransport] = []
     (first, _), (_, b) = pair(network, lambda *_: made[0].close())
     made.append(first)
     b.peer("a").send(Note(1))

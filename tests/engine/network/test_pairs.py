@@ -3,6 +3,7 @@
 import select
 import socket
 import threading
+from typing import Any
 
 import pytest
 
@@ -148,7 +149,7 @@ def test_an_attempt_that_fails_gives_its_place_back_to_a_connection_that_is_stil
         def close(self, reason: str) -> None:
             self.closed = True
 
-    connections = Connections("a")
+    connections: Any = Connections("a")
     old, attempt = Held(1), Held(2)
     for held in (old, attempt):
         connections.add(held)

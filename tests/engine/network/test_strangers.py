@@ -82,7 +82,7 @@ def still_there(town: Town, address: str) -> None:
 def test_what_is_no_handshake_is_refused(town, logged, data, reason):
     transport, _ = town.member("a")
     with Stranger(transport.addresses[0]) as stranger:
-        stranger.say(data)
+        stranger.say(bytes(data))
         heard = stranger.hear()
     until(lambda: transport.statistics().refused == 1)
     until(logged)
@@ -241,7 +241,7 @@ def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(town, proven, c
     sent = (Note(1), ()), (Note(2, "x" * 50), (b"body",)), (Hello(bytes(32)), ())
     frames = [encode_frame(kind, message, body) for kind in Kind for message, body in sent]
     valid = [b"".join(map(bytes, frame.parts)) for frame in frames]
-    transport, a = town.member("a", listen=None) if proven else (None, None)
+    transport, a = town.member("a", listen=None) if proven else (target, b)
     for number in range(1000):
         data = bytearray(b"".join(seed.choices(valid, k=3)))
         for _ in range(seed.randint(1, 5)):
@@ -258,7 +258,7 @@ def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(town, proven, c
             b.wait(lambda member: not member.peers)
         else:
             with Stranger(target.addresses[0]) as stranger:
-                stranger.say(data)
+                stranger.say(bytes(data))
                 stranger.socket.shutdown(socket.SHUT_WR)
                 stranger.hear()
     until(lambda: not target._connections.all())

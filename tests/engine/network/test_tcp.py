@@ -4,18 +4,28 @@ import logging
 import random
 import threading
 import time
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.network.frames import Limits
+from sqlfront_engine.network.tcp import TcpTransport
 from sqlfront_engine.network.transport import InvalidMessage, Traffic
-from tests.engine.network.meeting import Note, Order, Town, certify, network_threads, open_files, until
+from tests.engine.network.meeting import (
+    Note,
+    Order,
+    Town,
+    certify,
+    network_threads,
+    open_files,
+    until,
+)
 
 
 @pytest.fixture(params=["tcp", "unix", "tls"])
-def way(request, town: Town) -> dict:
+def way(request: pytest.FixtureRequest, town: Town) -> dict[str, Any]:
     """How the members of a test listen."""
     if request.param == "tls":
         from sqlfront_engine.network.channels import TlsSettings
@@ -28,7 +38,7 @@ def way(request, town: Town) -> dict:
     return {}
 
 
-def pair(town: Town, way: dict, **changes):
+def pair(town: Town, way: dict[str, Any], **changes):
     """Two connected members: transport and member of each."""
     unix = way.get("unix")
     options = {**{name: value for name, value in way.items() if name != "unix"}, **changes}
@@ -78,8 +88,8 @@ def test_many_threads_send_at_once_and_each_keeps_its_order(town, way):
     for thread in threads:
         thread.join()
     b.wait(lambda member: len(member.messages) == 6 * 300)
-    for thread in range(6):
-        assert [m.number for _, m, _ in b.messages if m.text == str(thread)] == list(range(300))
+    for sender in range(6):
+        assert [m.number for _, m, _ in b.messages if m.text == str(sender)] == list(range(300))
     assert all((body.size if body else 0) == message.number * 10 for _, message, body in b.messages)
 
 
@@ -166,7 +176,7 @@ def test_a_finalizer_may_send_within_a_send(town):
     (_, a), (_, b) = pair(town, {})
     peer = a.peer("b")
     connection_write = peer.channel.write
-    sent = []
+    sent: list[object] = []
 
     def write(pending, *, wait):
         if len(sent) < 3:  # as if the garbage collector ran here
@@ -230,7 +240,7 @@ def test_a_closed_transport_leaves_its_peers(town, way):
 
 
 def test_a_transport_may_be_closed_by_its_receiver(town, way):
-    made = []
+    made: list[TcpTransport] = []
     (first, a), (_, b) = pair(town, way, answer=lambda *_: made[0].close())
     made.append(first)
     b.peer("a").send(Note(1))

@@ -65,7 +65,12 @@ def test_rebalancing_ends_a_fusion() -> None:
 
 
 def test_a_service_is_not_fused() -> None:
-    steps = read().map(same, BOTH).map_using_service(service(len), same, BOTH).filter(same)
+    steps = (
+        read()
+        .map(same, BOTH)
+        .map_using_service(service(lambda context: context.member_index), same, BOTH)
+        .filter(same)
+    )
 
     assert names(dag_of(steps.collect()))[1:-1] == ["map", "map-using-service", "filter"]
 

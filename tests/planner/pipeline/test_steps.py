@@ -13,7 +13,7 @@ from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.services import Scope
 from sqlfront_planner.pipeline import Pipeline, aggregation, service, sink, source
-from sqlfront_planner.pipeline.stages import JoinKind
+from sqlfront_planner.pipeline.steps import JoinKind
 from tests.planner.pipeline.pipelines import Rows, numbers, run, run_out, table
 
 N = pa.field("n", pa.int64())
@@ -90,7 +90,8 @@ def test_grouping_takes_null_as_a_key() -> None:
         "all": aggregation("collect_list", "v"),
     }
 
-    assert ordered(run(steps.aggregate(**calls).collect())) == [
+    grouped = steps.aggregate(**calls)  # type: ignore[arg-type]
+    assert ordered(run(grouped.collect())) == [
         ("a", 2, 2, 4, 1, 3, 2.0, [1, 3]),
         (None, 2, 1, 2, 2, 2, 2.0, [2]),
     ]

@@ -9,6 +9,7 @@ import pytest
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.errors import DataError, OperationalError
+from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import MapUsingService, Scope, Service
@@ -218,9 +219,14 @@ class Counts(Processor, frozen=True):
 
 def test_a_stop_is_noticed_at_the_next_yield() -> None:
     taken: list[int] = []
-    jobs = []
+    jobs: list[LightJob] = []
+
+    def stop() -> None:
+        for job in jobs:
+            job.cancel()
+
     with Engine(workers=1) as engine:
-        resources = {"taken": taken, "stop": lambda: [job.cancel() for job in jobs]}
+        resources = {"taken": taken, "stop": stop}
         batches = UserFunction(lambda context: iter([BATCH] * 100))
         config = JobConfig(resources=resources, inline=True)
         jobs.append(engine.run(dag_of(FunctionSource(ROWS, batches), Counts()), config))
