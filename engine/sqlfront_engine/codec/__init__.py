@@ -15,7 +15,6 @@ from sqlfront_engine.codec.batches import BatchDecoder, BatchEncoder, EncodedBat
 from sqlfront_engine.codec.dags import decode_dag, encode_dag
 from sqlfront_engine.codec.failures import ErrorData
 from sqlfront_engine.codec.hooks import decode_hook, encode_hook, trusting_decode_hook
-from sqlfront_engine.codec.placements import decode_placement, encode_placement
 from sqlfront_engine.codec.values import decode, encode
 
 __all__ = [
@@ -26,10 +25,8 @@ __all__ = [
     "decode",
     "decode_dag",
     "decode_hook",
-    "decode_placement",
     "encode",
     "encode_dag",
     "encode_hook",
-    "encode_placement",
     "trusting_decode_hook",
 ]

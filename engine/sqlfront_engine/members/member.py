@@ -50,6 +50,7 @@ from sqlfront_engine.members.messages import (
     UnknownJobs,
 )
 from sqlfront_engine.members.participation import Early, Participation
+from sqlfront_engine.members.placement_codec import decode_placement, encode_placement
 from sqlfront_engine.members.placements import Placements
 from sqlfront_engine.members.wire import JobWire
 from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Transport
@@ -146,7 +147,7 @@ class Member:
             number,
             members.version,
             codec.encode_dag(dag) if others else b"",
-            codec.encode_placement(placement) if others else b"",
+            encode_placement(placement) if others else b"",
             config.settings,
             config.partition_count,
             config.parallelism,
@@ -258,7 +259,7 @@ class Member:
         try:
             if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
-            placement = codec.decode_placement(message.placement)
+            placement = decode_placement(message.placement)
             if self.name not in placement.participants:
                 raise InternalError(f"member {self.name} isn't among the job's participants")
             config = JobConfig(

@@ -22,9 +22,9 @@ class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):
 class Init(Message, frozen=True):
     """Coordinator to participant: run your part of this DAG. Everybody gets the same bytes.
 
-    ``list_version``: the member list that the placement was made from. ``dag``, ``placement``: see
-    :func:`sqlfront_engine.codec.encode_dag` and :func:`~sqlfront_engine.codec.encode_placement`.
-    ``parallelism``: instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the
+    ``list_version``: the member list that the placement was made from. ``dag``: see
+    :func:`sqlfront_engine.codec.encode_dag`. ``placement``: see
+    :func:`~sqlfront_engine.members.placement_codec.encode_placement`. ``parallelism``: instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the
     member's. ``inline``: so small that the thread that brings the data runs it. ``statistics``: report the
     tasklets' counters at the end.
     """

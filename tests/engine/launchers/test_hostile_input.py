@@ -16,6 +16,7 @@ from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import RunningMember, network_settings
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.messages import Data, Init
+from sqlfront_engine.members.placement_codec import encode_placement
 from sqlfront_engine.network.frames import HEADER, Kind, encode_frame
 from sqlfront_engine.network.handshake import Hello
 from sqlfront_engine.network.tcp import TcpTransport
@@ -189,7 +190,7 @@ def test_a_body_that_does_not_match_its_schema(
     version = town.cluster.members.version
     placement = codec.encode_placement(Placement("traitor", (TARGET,), (tuple(range(271)),)))
     peer = member.peer(TARGET)
-    peer.send(Init(77, version, codec.encode_dag(dag), codec.encode_placement(placement), Settings(), 271))
+    peer.send(Init(77, version, codec.encode_dag(dag), encode_placement(placement), Settings(), 271))
     schema = pa.schema([("n", pa.int64())]).serialize().to_pybytes()
     peer.send(Data(77, 0, schema=schema), (body,) if body else ())
     assert "malformed batch" in member.lost(TARGET)

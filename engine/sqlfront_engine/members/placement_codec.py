@@ -6,7 +6,7 @@ seen before is the same object again, whose hash is known and with which the DAG
 
 from typing import Final
 
-from sqlfront_engine.codec.values import decode, encode
+from sqlfront_engine.codec import decode, encode
 from sqlfront_engine.placement import Placement
 
 #: How many placements each memory holds; a full one is emptied. Longer ones, in bytes, are not remembered.
