@@ -188,7 +188,7 @@ def test_a_body_that_does_not_match_its_schema(
     dag.edge(Edge.between(between, dag.vertex("result", ResultSink())).to_one().distribute_to("traitor"))
     dag.lock()
     version = town.cluster.members.version
-    placement = codec.encode_placement(Placement("traitor", (TARGET,), (tuple(range(271)),)))
+    placement = Placement("traitor", (TARGET,), (tuple(range(271)),))
     peer = member.peer(TARGET)
     peer.send(Init(77, version, codec.encode_dag(dag), encode_placement(placement), Settings(), 271))
     schema = pa.schema([("n", pa.int64())]).serialize().to_pybytes()
