@@ -9,8 +9,11 @@ A query's way, each step's result being what the next one takes::
 on, and every implicit cast of Spark's is written out; the engine knows no SQL, and the planner knows tables
 only by ``sqlfront_connectors.base``.
 
-Reading order: ``statement`` and ``tokens`` (text to sqlglot's tree), ``binder`` (names and types; ``types``
-has Spark's coercions, ``catalog`` the tables and views), ``logical`` (the plan), ``optimizer`` and ``rules``
-(one rule a file), ``lowering`` (the DAG), ``plan``, ``lanes`` (which way a query goes) and ``explain``.
-``pipeline`` is the other door to the DAG, without any SQL.
+Reading order: ``statement`` and ``statements`` (what there is to run); ``tokens``, ``token_rewriting`` and
+``query_parser`` (a query's text to sqlglot's tree); ``commands`` and ``statement_builder`` (all other
+statements); ``binder`` (names and types; ``types`` has Spark's coercions, ``catalog`` the tables and views);
+``logical`` (the plan); ``optimizer`` and ``rules`` (one rule a file), with ``rewriting``, ``decorrelation``,
+``join_graph`` and ``statistics`` under them; ``lowering`` (the DAG); ``plan``, ``lanes`` (which way a query
+goes) and ``explain``. ``insertion`` and ``modification`` are what INSERT, DELETE and UPDATE do before a
+table; ``pipeline`` is the other door to the DAG, without any SQL.
 """

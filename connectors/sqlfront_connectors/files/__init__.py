@@ -5,8 +5,9 @@ directories and Parquet row groups that the filters rule out are not read. A ver
 files; inserts add files and publish the next version at once.
 
 Reading order: ``listing`` (which files), ``partition_values`` (what their directories say), ``parquet``,
-``csv_format`` and ``json_format`` (the formats), ``prune`` (what can be skipped), ``scan`` (the source),
-``version`` and ``table``.
+``csv_format`` and ``json_format`` (the formats; ``options`` and ``conversion`` are what texts need),
+``prune`` (what can be skipped), ``scan`` (the source), ``version`` and ``table``. ``text_lines`` is a source
+for pipelines only.
 """
 
 from sqlfront_connectors.files.table import FileConnector, FileTable

@@ -2,9 +2,11 @@
 
 :func:`compile_cast` makes the conversion of one pair; :func:`can_cast` says which pairs there are, and
 :func:`cast_can_fail` which of them may refuse a value. Where a conversion refuses a value, CAST raises
-Spark's error and TRY_CAST gives null. One module per kind of source or target: :mod:`.numbers`,
+Spark's error and TRY_CAST gives null.
+
+:mod:`.pairs` has the table of them all; then one module per kind of source or target: :mod:`.numbers`,
 :mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`,
-:mod:`.nested`.
+:mod:`.intervals` and :mod:`.interval_texts`, :mod:`.nested`.
 """
 
 from sqlfront_engine.casts.pairs import can_cast, cast_can_fail, compile_cast

@@ -5,7 +5,9 @@ In come Arrow arrays in physical form, out go arrays or plain integer vectors. T
 :mod:`~sqlfront_engine.columns.encoding` (columns of any type as integers that are equal exactly where the
 values are), :mod:`~sqlfront_engine.columns.grouping` (rows of equal keys get one dense number),
 :mod:`~sqlfront_engine.columns.matching` (the same for keys that are met later: the lookup side of a join),
-:mod:`~sqlfront_engine.columns.ordering` (columns as integers that sort like the values).
+:mod:`~sqlfront_engine.columns.ordering` (columns as integers that sort like the values),
+:mod:`~sqlfront_engine.columns.window_rows` (rows by partition and order). Under these lie ``hashing``,
+``text`` and ``presence`` (tables of integers, of strings, of keys that are there at all) and ``lists``.
 
 Equality is that of SQL's grouping everywhere: NaN equals NaN, -0.0 equals 0.0, null equals null unless said
 otherwise. Nothing here uses Acero: a plan costs more than a small query, and its hash tables lose to direct

@@ -5,8 +5,9 @@ form, or the batch's rows that satisfy a condition. An expression is compiled to
 (:func:`compile_expression`, :func:`compile_filter`, :func:`compile_projection`); a processor does that
 before its first batch. :func:`evaluate` and :func:`filter_batch` keep what they compiled.
 
-Read :mod:`.compiler` first (node by node), then :mod:`.lazy` (operands for the rows that need them) and
-:mod:`.selection` (filters).
+Read :mod:`.rows` (what is evaluated over) and :mod:`.compiler` first (node by node), then :mod:`.lazy`
+(operands for the rows that need them; :mod:`.fallible` says why) and :mod:`.selection` (filters).
+:mod:`.sharing` computes repeated subexpressions once, :mod:`.scaled` decimals as integers.
 """
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 A pipeline is plain data, a tuple of steps that holds functions only in pickled form where it travels. It is
 planned to the core DAG after submission, by the coordinator: ``stages`` (writing it down) gives ``steps``, of
 which ``plan`` and ``fusion`` make the DAG, which ``submission`` logs and runs. ``aggregations`` and
-``endpoints`` are what steps are given.
+``endpoints`` are what steps are given, ``insertion`` is how rows get into a table.
 
 Counting the words of some lines:
 
