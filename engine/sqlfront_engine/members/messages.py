@@ -24,9 +24,9 @@ class Init(Message, frozen=True):
 
     ``list_version``: the member list that the placement was made from. ``dag``: see
     :func:`sqlfront_engine.codec.encode_dag`. ``placement``: see
-    :func:`~sqlfront_engine.members.placement_codec.encode_placement`. ``parallelism``: instances of a vertex, None = one per worker. ``memory_limit``: bytes, None = the
-    member's. ``inline``: so small that the thread that brings the data runs it. ``statistics``: report the
-    tasklets' counters at the end.
+    :func:`~sqlfront_engine.members.placement_codec.encode_placement`. ``parallelism``: instances of a
+    vertex, None = one per worker. ``memory_limit``: bytes, None = the member's. ``inline``: so small that
+    the thread that brings the data runs it. ``statistics``: report the tasklets' counters at the end.
     """
 
     job: int
