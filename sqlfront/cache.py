@@ -4,7 +4,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, Snapshot, Table, WritableTable, Write
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_planner.catalog import Entry, TableEntry
 
 
@@ -48,6 +48,15 @@ class CachedTable(msgspec.Struct, frozen=True):
         )
 
 
+class CopyBehind(Exception):
+    """The origin has taken the rows, the copy hasn't, for the reason ``error``. For those who can drop the
+    copy; no user sees it."""
+
+    def __init__(self, rows: int, error: Error) -> None:
+        super().__init__(rows, error)
+        self.rows, self.error = rows, error
+
+
 class CachedWrite:
     """Rows on their way into a table and its copy."""
 
@@ -61,13 +70,16 @@ class CachedWrite:
         self._copy.append(batch)
 
     def commit(self) -> int:
-        """Publish the origin's rows, then the copy's."""
+        """Publish the origin's rows, then the copy's; raises CopyBehind if only the former did."""
         try:
             written = self._origin.commit()
         except BaseException:
             self._copy.abort()
             raise
-        self._copy.commit()
+        try:
+            self._copy.commit()
+        except Error as error:
+            raise CopyBehind(written, error) from error
         return written
 
     def abort(self) -> None:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from sqlfront import cluster as clusters
     from sqlfront import pipeline as pipelines
     from sqlfront import system_tables
+    from sqlfront.commands import caching
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
     from sqlfront_engine.members.member import Member
@@ -49,6 +50,7 @@ else:
     clusters = lazy_module("sqlfront.cluster")
     pipelines = lazy_module("sqlfront.pipeline")
     system_tables = lazy_module("sqlfront.system_tables")
+    caching = lazy_module("sqlfront.commands.caching")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
     tables = lazy_module("sqlfront_connectors.base")
@@ -78,6 +80,8 @@ class Session:
         )
         path_table = partial(_path_table, self.runner)
         self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
+        #: What temporary copies of views were made from, by name, where other sessions may change that.
+        self.bases: dict[str, caching.Basis] = {}
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
@@ -162,6 +166,8 @@ class Session:
         if self._closed:
             raise InterfaceError("the session is closed")
         try:
+            if self.bases:
+                caching.follow(self)
             statement = parse(text)
             arguments = Arguments.of(parameters, self.settings.time_zone)
             query = query or self.begin(text)

@@ -19,11 +19,11 @@ from sqlfront_planner.catalog import TableEntry
 if TYPE_CHECKING:
     from sqlfront import session as sessions
     from sqlfront.cluster import processes
-    from sqlfront.commands import tables as table_commands
+    from sqlfront.commands import caching
 else:
     sessions = lazy_module("sqlfront.session")
     processes = lazy_module("sqlfront.cluster.processes")
-    table_commands = lazy_module("sqlfront.commands.tables")
+    caching = lazy_module("sqlfront.commands.caching")
 
 #: Seconds until what could not be done is tried again, at first and at most.
 RETRY: Final = 1.0
@@ -99,7 +99,7 @@ class Caretaker:
             except OperationalError:
                 if not table.reloaded:
                     raise
-                table_commands.reload(session, entry)
+                caching.reload(session, entry)
         except Error as error:
             if self._closed:
                 return True

@@ -61,9 +61,9 @@ class ClusterCatalog(Catalog):
                     self._known[key] = document.version, decode_relation(document.content)
                 self._enter(key)
             elif key.startswith(TABLE):
-                identity = key.removeprefix(TABLE)
+                identity, entered = key.removeprefix(TABLE), self._state.relations
                 for name, (_, relation) in self._known.items():
-                    if identity in tables_of(relation):
+                    if identity in tables_of(relation) and name.removeprefix(RELATION) not in entered:
                         self._enter(name)
 
     def _enter(self, key: str) -> None:

@@ -1,13 +1,13 @@
 """Statements that are not queries: what they do to the session, and what rows they give.
 
-``run`` holds what they share, ``tables`` and ``modification`` those that change tables and views,
-``inspection`` those that show something, ``killing`` ends other sessions' queries.
+``run`` holds what they share, ``tables``, ``modification`` and ``caching`` those that change tables, views
+and copies of these, ``inspection`` those that show something, ``killing`` ends other sessions' queries.
 """
 
 import time
 from typing import TYPE_CHECKING, assert_never
 
-from sqlfront.commands import inspection, killing, modification, tables
+from sqlfront.commands import caching, inspection, killing, modification, tables
 from sqlfront.commands.run import Made, Run
 from sqlfront.result import Result, Statistics
 from sqlfront_engine.query_run import QueryRun
@@ -63,9 +63,9 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
         case CreateView():
             return tables.create_view(run, statement)
         case CacheTable():
-            return tables.cache(run, statement)
+            return caching.cache(run, statement)
         case UncacheTable():
-            return tables.uncache(run, statement)
+            return caching.uncache(run, statement)
         case Drop():
             return tables.drop(run, statement)
         case Insert():
@@ -85,7 +85,7 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
         case KillQuery():
             return killing.kill_query(run, statement)
         case RefreshTable():
-            return tables.refresh(run, statement)
+            return caching.refresh(run, statement)
         case UseDatabase():
             return inspection.use_database(statement)
         case _:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from sqlfront.commands.caching import refresh_copies
 from sqlfront.commands.run import Made, Run, wrote
-from sqlfront.commands.tables import overflow_of, refresh_views
+from sqlfront.commands.tables import overflow_of
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import Error, NotSupportedError
@@ -43,7 +44,7 @@ def _replace(run: Run, table: MemoryTable | SpreadTable, plan: Callable[[], Logi
     with table.turn():
         before = table.snapshot().statistics.rows
         after = run.store(table, plan(), overwrite=True)
-    refresh_views(run, table)
+    refresh_copies(run, table)
     return before or 0, after
 
 

@@ -140,9 +140,9 @@ def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Reco
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def tables_of(plan: LogicalPlan) -> Iterator[Table]:
-    """The tables that a bound plan reads, subqueries and shared rows included."""
+def scans_of(plan: LogicalPlan) -> Iterator[Scan]:
+    """The scans of tables in a bound plan, subqueries and shared rows included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
         for node in nodes(part):
             if isinstance(node, Scan) and not isinstance(node.table, SharedRows):
-                yield node.table
+                yield node

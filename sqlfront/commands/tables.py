@@ -1,37 +1,30 @@
 """Statements that change what tables there are and what they hold."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Final
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
 
 import pyarrow as pa
 
-from sqlfront.cache import CachedTable, writable
-from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, tables_of, wrote
+from sqlfront.cache import CopyBehind, writable
+from sqlfront.commands.caching import dependents, drop_copy, give_up, let_go, refresh_copies
+from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, wrote
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
-from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import DataError, ProgrammingError
 from sqlfront_engine.types import VOID
-from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statement import (
-    CacheTable,
     CreateTable,
     CreateView,
     Drop,
     Insert,
-    RefreshTable,
     RelationKind,
-    UncacheTable,
 )
-
-if TYPE_CHECKING:
-    from sqlfront.session import Session
 
 #: The format of CREATE TABLE without USING.
 DEFAULT_FORMAT: Final = "memory"
@@ -56,11 +49,13 @@ def create_table(run: Run, statement: CreateTable) -> Made:
         if query is not None:
             written = _fill(run, table, statement.name, query)
         entry = TableEntry(last_part(statement.name), table, statement.temporary)
+        stale = () if present is None else dependents(run, statement.name)
         replaced = catalog.add(entry, replace=statement.replace)
     except BaseException:
         table.drop()
         raise
     _forget(replaced)
+    let_go(run, stale)
     return wrote(written)
 
 
@@ -136,46 +131,9 @@ def create_view(run: Run, statement: CreateView) -> Made:
     present = catalog.lookup((view.name,))
     if present is not None and present.temporary == view.temporary and statement.if_not_exists:
         return NOTHING
-    catalog.add(view, replace=statement.replace)
-    return NOTHING
-
-
-def cache(run: Run, statement: CacheTable) -> Made:
-    """CACHE TABLE: a copy in memory takes the place of the table or view."""
-    catalog = run.session.catalog
-    if statement.query is not None:
-        origin: Entry = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
-        if catalog.lookup((statement.name,)) is not None:
-            catalog.add(origin)
-        plan = run.bind(statement.query)
-    else:
-        origin = origin_of(run.entry(statement.name))
-        plan = run.all_rows(statement.name, origin)
-    definition = TableDefinition(
-        last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
-    )
-    copy = run.memory_table(definition)
-    if isinstance(copy, SpreadTable):
-        copy.reloaded = True
-    try:
-        rows = run.store(copy, plan)
-        entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
-        catalog.add(entry, replace=True)
-    except BaseException:
-        copy.drop()
-        raise
-    return wrote(rows)
-
-
-def uncache(run: Run, statement: UncacheTable) -> Made:
-    """UNCACHE TABLE: the table or view as it was before."""
-    entry = run.session.catalog.lookup(tuple(statement.name.split(".")))
-    if entry is None and statement.if_exists:
-        return NOTHING
-    entry = run.entry(statement.name)
-    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        run.session.catalog.add(entry.table.origin, replace=True)
-        entry.table.copy.drop()
+    stale = () if present is None else dependents(run, view.name)
+    drop_copy(catalog.add(view, replace=statement.replace))
+    let_go(run, stale)
     return NOTHING
 
 
@@ -194,7 +152,9 @@ def drop(run: Run, statement: Drop) -> Made:
             condition="WRONG_COMMAND_FOR_OBJECT_TYPE",
             sqlstate="42809",
         )
+    stale = dependents(run, statement.name)
     _forget(run.session.catalog.remove(parts))
+    let_go(run, stale)
     return NOTHING
 
 
@@ -202,15 +162,25 @@ def insert(run: Run, statement: Insert) -> Made:
     """INSERT INTO or OVERWRITE: all rows or none. Cached views over the table follow."""
     entry = run.entry(statement.name)
     table = writable(entry)
-    turn: AbstractContextManager[object] = run.writing(table)
-    if statement.overwrite and isinstance(table, MemoryTable | SpreadTable):
-        # What is overwritten may be what the query reads: nobody writes in between.
-        turn = table.turn()
-    with turn, overflow_of(entry):
-        plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
-        written = run.store(table, plan, overwrite=statement.overwrite)
-    refresh_views(run, table)
+    try:
+        with run.writing(table), _turn(entry, overwrite=statement.overwrite), overflow_of(entry):
+            plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
+            written = run.store(table, plan, overwrite=statement.overwrite)
+    except CopyBehind as behind:
+        written = behind.rows
+        give_up(run, entry, behind.error)
+    refresh_copies(run, table)
     return wrote(written)
+
+
+def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
+    """Nobody else writes to a memory table while it lasts, if that matters: what is overwritten may be what
+    the query reads, and a cached table's copy takes the same rows as its origin in the same order."""
+    origin = origin_of(entry)
+    table = origin.table if isinstance(origin, TableEntry) else None
+    if isinstance(table, MemoryTable | SpreadTable) and (overwrite or origin is not entry):
+        return table.turn()
+    return nullcontext()
 
 
 @contextmanager
@@ -226,36 +196,6 @@ def overflow_of(entry: Entry) -> Iterator[None]:
                 sqlstate="22003",
             ) from error
         raise
-
-
-def refresh_views(run: Run, changed: Table) -> None:
-    """Fill the copies of cached views that read the changed table anew, as Spark does."""
-    for entry in run.session.catalog.entries():
-        if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-            cached = entry.table
-            if isinstance(cached.origin, ViewEntry):
-                plan = run.all_rows(entry.name, cached.origin)
-                if any(table is changed for table in tables_of(plan)):
-                    run.store(cached.copy, plan, overwrite=True)
-
-
-def refresh(run: Run, statement: RefreshTable) -> Made:
-    """REFRESH TABLE: list a file table anew, read a cached one anew."""
-    entry = run.entry(statement.name)
-    origin = origin_of(entry)
-    if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
-        with run.writing(origin.table):
-            origin.table.refresh()
-    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
-        run.store(entry.table.copy, run.all_rows(statement.name, origin), overwrite=True)
-    return NOTHING
-
-
-def reload(session: "Session", entry: TableEntry) -> None:
-    """Fill a cached table or view anew from where its rows came from."""
-    if isinstance(entry.table, CachedTable):
-        run = Run(session, NO_ARGUMENTS, None)
-        run.store(entry.table.copy, run.all_rows(entry.name, entry.table.origin), overwrite=True)
 
 
 def _forget(entry: Entry | None) -> None:

@@ -139,6 +139,22 @@ def test_temporary_tables_are_the_sessions_own(connect: Connect) -> None:
     assert ask(other, "SHOW TABLES") == []
 
 
+def test_temporary_copies_follow_what_other_sessions_do(connect: Connect) -> None:
+    one, other = connect(), connect()
+    one.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    other.execute("CACHE TABLE mine AS SELECT count(*) AS n FROM t")
+    other.execute("CACHE TABLE twice AS SELECT 2 * n AS n FROM mine")
+
+    one.execute("INSERT INTO t VALUES (3)")
+    assert ask(other, "SELECT n FROM twice") == [(8,)]
+    one.execute("CREATE OR REPLACE TABLE t USING memory AS SELECT id FROM range(7)")
+    assert ask(other, "SELECT n FROM twice") == [(14,)]
+    one.execute("DROP TABLE t")
+    with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
+        ask(other, "SELECT n FROM twice")
+    assert ask(other, "SELECT 1") == [(1,)]
+
+
 def test_writers_take_turns(connect: Connect) -> None:
     sessions = [connect() for _ in range(3)]
     sessions[0].execute("CREATE TABLE t (k INT, n INT) USING memory CLUSTERED BY (k)")

@@ -1,4 +1,4 @@
-"""Readers and writers of tables that are dropped or replaced meanwhile."""
+"""Readers, writers and copies of tables that are dropped, replaced or changed meanwhile."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 import sqlfront
-from sqlfront_connectors.base import Table, WritableTable
-from sqlfront_planner.catalog import TableEntry
+from sqlfront.commands.caching import refresh_copies
+from sqlfront.commands.run import Run
+from sqlfront_connectors.base import Table, WritableTable, insert_all
+from sqlfront_planner.binder.context import NO_ARGUMENTS
+from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_planner.statement import parse_query
 
 
 @pytest.fixture(params=[1, 3], ids=["one member", "three members"])
@@ -18,7 +22,10 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
 
 
 def table_of(connection: sqlfront.Connection, name: str) -> WritableTable:
-    entry = connection.session.catalog.lookup((name,))
+    return table_of_entry(connection.session.catalog.lookup((name,)))
+
+
+def table_of_entry(entry: Entry | None) -> WritableTable:
     assert isinstance(entry, TableEntry) and isinstance(entry.table, WritableTable)
     return entry.table
 
@@ -62,3 +69,84 @@ def test_a_name_is_one_table_in_the_whole_query(connection: sqlfront.Connection)
 
     assert connection.execute("SELECT count(*) FROM t a CROSS JOIN t b").fetchall() == [(9,)]
     assert connection.execute("SELECT count(*) FROM t").fetchall() == [(100,)]
+
+
+def ask(connection: sqlfront.Connection, sql: str) -> list[tuple[object, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+@pytest.fixture
+def cached(connection: sqlfront.Connection) -> sqlfront.Connection:
+    """With a table ``t`` of 0 to 2, a cached view ``c`` of what it has, and one over that, ``d``."""
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    connection.execute("CACHE TABLE c AS SELECT 6 div (id - 10) AS x FROM t")
+    connection.execute("CACHE TABLE d AS SELECT count(*) AS n FROM c")
+    return connection
+
+
+def test_copies_of_copies_follow_an_insert(cached: sqlfront.Connection) -> None:
+    cached.execute("INSERT INTO t VALUES (3)")
+    assert ask(cached, "SELECT n FROM d") == [(4,)]
+
+
+def test_an_insert_succeeds_though_a_copy_cannot_follow(cached: sqlfront.Connection) -> None:
+    cached.execute("INSERT INTO t VALUES (10)")
+
+    assert ask(cached, "SELECT count(*) FROM t") == [(4,)]
+    with pytest.raises(sqlfront.DataError, match="DIVIDE_BY_ZERO"):
+        ask(cached, "SELECT x FROM c")
+    cached.execute("DELETE FROM t WHERE id = 10")
+    assert ask(cached, "SELECT n FROM d") == [(3,)]
+
+
+def test_copies_go_with_a_table_that_is_dropped(cached: sqlfront.Connection) -> None:
+    cached.execute("CREATE TABLE other USING memory AS SELECT 1 AS a")
+    cached.execute("DROP TABLE t")
+
+    for name in ("c", "d"):
+        with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_NOT_FOUND"):
+            ask(cached, f"SELECT * FROM {name}")
+    cached.execute("INSERT INTO other VALUES (2)")
+
+
+def test_a_replaced_tables_rows_are_seen_through_views(cached: sqlfront.Connection) -> None:
+    cached.execute("CREATE OR REPLACE TABLE t USING memory AS SELECT id FROM range(5)")
+    assert ask(cached, "SELECT n FROM d") == [(5,)]
+
+
+def test_a_write_behind_the_copy_is_seen(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    found = connection.session.catalog.lookup(("t",))
+    assert found is not None
+    connection.execute("CACHE TABLE t")
+    # As a session does that has looked the table up just before it was cached.
+    run = Run(connection.session, NO_ARGUMENTS, None)
+    insert_all(table_of_entry(found), run.rows(run.bind(parse_query("SELECT 7L AS id"))))
+    refresh_copies(run, table_of_entry(found))
+
+    assert ask(connection, "SELECT max(id) FROM t") == [(7,)]
+
+
+def test_rows_that_only_the_origin_took_are_seen(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    connection.execute("CACHE TABLE t")
+    copy = connection.session.catalog.lookup(("t",)).table.copy  # type: ignore[union-attr]
+
+    def refuse(**_: object) -> Refusing:
+        return Refusing()
+
+    monkeypatch.setattr(copy, "begin_insert", refuse)
+    assert connection.execute("INSERT INTO t VALUES (3)").rowcount == 1
+    assert ask(connection, "SELECT count(*) FROM t") == [(4,)]
+
+
+class Refusing:
+    """A write that fails when it is to be published."""
+
+    def append(self, batch: object) -> None:
+        """Take it."""
+
+    def commit(self) -> int:
+        raise sqlfront.OperationalError("as told")

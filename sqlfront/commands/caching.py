@@ -1,0 +1,252 @@
+"""CACHE TABLE: copies in memory in front of tables and views, and what keeps them true.
+
+A copy says what its origin would say, or it goes. A statement that changes a table fills the copies anew
+that read it; a copy that can't be filled, or whose tables were dropped or replaced, is dropped, and the view
+itself answers, as in Spark. A session of a cluster sees its own catalog only: temporary copies of other
+sessions are looked at by these, before each of their statements.
+"""
+
+import logging
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from sqlfront.cache import CachedTable
+from sqlfront.commands.run import NOTHING, Made, Run, last_part, origin_of, scans_of, wrote
+from sqlfront_connectors.base import Table, TableDefinition
+from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.errors import Error
+from sqlfront_planner.binder import bind_query
+from sqlfront_planner.binder.context import NO_ARGUMENTS
+from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.statement import CacheTable, RefreshTable, UncacheTable, parse_query
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+logger = logging.getLogger(__name__)
+
+
+class Basis(msgspec.Struct, frozen=True):
+    """What a copy was made from: the tables, each with the version that was read, and the version of the
+    catalog in which the names stood for these."""
+
+    copy: Table
+    catalog: int
+    sources: tuple[tuple[Table, int], ...]
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the tables have still these versions."""
+        return all(table.snapshot().version == version for table, version in self.sources)
+
+
+# ---- statements
+
+
+def cache(run: Run, statement: CacheTable) -> Made:
+    """CACHE TABLE: a copy in memory takes the place of the table or view."""
+    catalog = run.session.catalog
+    if statement.query is not None:
+        origin: Entry = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
+        if catalog.lookup((statement.name,)) is not None:
+            catalog.add(origin)
+        plan = run.bind(statement.query)
+    else:
+        origin = origin_of(run.entry(statement.name))
+        plan = run.all_rows(statement.name, origin)
+    definition = TableDefinition(
+        last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
+    )
+    copy = run.memory_table(definition)
+    if isinstance(copy, SpreadTable):
+        copy.reloaded = True
+    entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
+    try:
+        rows, basis = _fill(run, entry)
+        previous = catalog.add(entry, replace=True)
+    except BaseException:
+        copy.drop()
+        raise
+    drop_copy(previous)
+    if not basis.is_current:  # who wrote meanwhile didn't know of the copy yet
+        rows, _ = _fill(run, entry)
+    return wrote(rows)
+
+
+def uncache(run: Run, statement: UncacheTable) -> Made:
+    """UNCACHE TABLE: the table or view as it was before."""
+    entry = run.session.catalog.lookup(tuple(statement.name.split(".")))
+    if entry is None and statement.if_exists:
+        return NOTHING
+    _uncache(run, run.entry(statement.name))
+    return NOTHING
+
+
+def refresh(run: Run, statement: RefreshTable) -> Made:
+    """REFRESH TABLE: list a file table anew, read a cached one anew."""
+    entry = run.entry(statement.name)
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
+        with run.writing(origin.table):
+            origin.table.refresh()
+    reload(run.session, entry, run)
+    return NOTHING
+
+
+def reload(session: "Session", entry: Entry, run: Run | None = None) -> None:
+    """Fill a cached table or view anew from where its rows come from."""
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        _fill(run or Run(session, NO_ARGUMENTS, None), entry)
+
+
+# ---- copies and what they are made from
+
+
+def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
+    """Give the copy the rows that its origin has now; their number, and what they were made from."""
+    cached, session = entry.table, run.session
+    assert isinstance(cached, CachedTable)
+    assert isinstance(cached.copy, MemoryTable | SpreadTable)
+    with cached.copy.turn():
+        version = session.catalog.version
+        plan = run.all_rows(entry.name, cached.origin)
+        basis = Basis(cached.copy, version, _sources(plan))
+        rows = run.store(cached.copy, plan, overwrite=True)
+        if session.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
+            session.bases[entry.name.lower()] = basis
+    return rows, basis
+
+
+def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
+    return tuple((scan.table, scan.snapshot.version) for scan in scans_of(plan))
+
+
+def follow(session: "Session") -> None:
+    """Bring the session's temporary copies up to what other sessions have done to their tables."""
+    run = Run(session, NO_ARGUMENTS, None)
+    for name, basis in tuple(session.bases.items()):
+        entry = session.catalog.lookup((name,))
+        if not _has_copy(entry, basis.copy):
+            session.bases.pop(name, None)
+            continue
+        assert isinstance(entry, TableEntry)
+        try:
+            if basis.catalog != session.catalog.version or not basis.is_current:
+                _follow(run, entry, basis)
+        except Error as error:
+            give_up(run, entry, error)
+
+
+def _follow(run: Run, entry: TableEntry, basis: Basis) -> None:
+    version = run.session.catalog.version
+    plan = run.all_rows(entry.name, origin_of(entry))
+    if [(id(table), number) for table, number in _sources(plan)] == [
+        (id(table), number) for table, number in basis.sources
+    ]:
+        run.session.bases[entry.name.lower()] = Basis(basis.copy, version, basis.sources)
+    else:
+        _fill(run, entry)
+
+
+def refresh_copies(run: Run, changed: Table) -> None:
+    """Fill the copies anew that read the changed table, and those that read these."""
+    known = {id(_rows_of(changed))}
+    waiting = _cached(run)
+    while True:
+        found = [entry for entry in waiting if _reads(run, entry, known, changed)]
+        if not found:
+            return
+        for entry in found:
+            waiting.remove(entry)
+            known.add(id(_rows_of(entry.table)))
+            try:
+                _fill(run, entry)
+            except Error as error:
+                give_up(run, entry, error)
+
+
+def _reads(run: Run, entry: TableEntry, known: set[int], changed: Table) -> bool:
+    """Whether the copy reads one of the ``known`` tables; one whose query can't be bound any more goes."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry):
+        # By the table's name rows go to the copy, too: somebody wrote who didn't know of it.
+        return origin.table is changed
+    try:
+        return any(id(_rows_of(scan.table)) in known for scan in scans_of(run.all_rows(entry.name, origin)))
+    except Error as error:
+        give_up(run, entry, error)
+        return False
+
+
+def dependents(run: Run, name: str) -> tuple[TableEntry, ...]:
+    """The copies of views that read the table or view of that name, or one that does."""
+    names, found = {last_part(name).lower()}, list[TableEntry]()
+    waiting = [(entry, _names(run, entry)) for entry in _cached(run)]
+    while True:
+        more = [(entry, read) for entry, read in waiting if read & names]
+        if not more:
+            return tuple(found)
+        for each in more:
+            waiting.remove(each)
+            found.append(each[0])
+            names.add(each[0].name.lower())
+
+
+def _names(run: Run, entry: TableEntry) -> frozenset[str]:
+    """The names of the relations that a cached view reads."""
+    origin, session = origin_of(entry), run.session
+    if isinstance(origin, TableEntry):
+        return frozenset()
+    try:
+        bound = bind_query(parse_query(origin.sql), session.catalog, session.bind_settings, run.arguments)
+    except Error:
+        return frozenset()
+    return frozenset(map(str.lower, bound.relations))
+
+
+def let_go(run: Run, entries: tuple[TableEntry, ...]) -> None:
+    """Drop copies; what they stood for answers itself."""
+    for entry in entries:
+        _uncache(run, entry)
+
+
+def give_up(run: Run, entry: Entry, error: Error) -> None:
+    """Drop a copy that can't be brought up to date: the statement that changed its table has succeeded, and
+    who reads the view is told what is wrong with it."""
+    logger.warning("`%s` is cached no more: %s", entry.name, error)
+    _uncache(run, entry)
+
+
+def _uncache(run: Run, entry: Entry) -> None:
+    """Put the origin in the place of a cached entry, unless something else has that by now."""
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        catalog = run.session.catalog
+        parts = (entry.name,) if entry.temporary else ("default", entry.name)
+        if _has_copy(catalog.lookup(parts), entry.table.copy):
+            drop_copy(catalog.add(entry.table.origin, replace=True))
+
+
+def drop_copy(entry: Entry | None) -> None:
+    """Free the copy of a cached entry that was taken out."""
+    if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
+        entry.table.copy.drop()
+
+
+def _cached(run: Run) -> list[TableEntry]:
+    entries = run.session.catalog.entries()
+    return [
+        entry for entry in entries if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable)
+    ]
+
+
+def _has_copy(entry: Entry | None, copy: Table) -> bool:
+    return isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable) and entry.table.copy is copy
+
+
+def _rows_of(table: Table) -> Table:
+    """Which table has the rows: a cached one's copy."""
+    return table.copy if isinstance(table, CachedTable) else table
