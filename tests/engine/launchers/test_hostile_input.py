@@ -137,7 +137,7 @@ def traitor(town: Town) -> Iterator[Traitor]:
     transport.start(member)
     transport.connect(town.address)
     peer = member.peer(TARGET)
-    yield member, peer.channel.socket  # type: ignore[attr-defined]
+    yield member, peer.channel.socket
     transport.close()
 
 

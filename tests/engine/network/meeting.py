@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -33,15 +34,19 @@ class Order(msgspec.Struct, frozen=True, tag=True):
 
 TYPES = (Note, Order)
 
+#: What a member does with a message.
+Answer = Callable[[Peer, msgspec.Struct, Body], None]
+
 
 class Member:
     """A receiver that writes everything down. ``answer`` is called with each message, outside any lock."""
 
-    def __init__(self, answer: Callable[[Peer, msgspec.Struct, Body], None] | None = None) -> None:
+    def __init__(self, answer: Answer | None = None) -> None:
         self.changed = threading.Condition()
         self.events: list[tuple[str, ...]] = []
-        self.messages: list[tuple[str, msgspec.Struct, Body]] = []
-        self.peers: dict[str, Peer] = {}
+        # Any, since the tests look into what they know to be theirs.
+        self.messages: list[tuple[str, Any, Any]] = []
+        self.peers: dict[str, Any] = {}
         self._answer = answer
         self._busy: set[int] = set()
 
@@ -80,7 +85,7 @@ class Member:
         with self.changed:
             assert self.changed.wait_for(lambda: fact(self), patience), (self.events, len(self.messages))
 
-    def peer(self, name: str) -> Peer:
+    def peer(self, name: str) -> Any:
         """The peer of that name, when it is connected."""
         self.wait(lambda member: name in member.peers)
         return self.peers[name]
@@ -95,6 +100,10 @@ class Member:
 
         self.wait(heard)
         return found[-1]
+
+    def wait_for(self, messages: int) -> None:
+        """Until that many have come."""
+        self.wait(lambda member: len(member.messages) == messages)
 
     def count(self, kind: str) -> int:
         """How many events of that kind there were."""
@@ -135,7 +144,7 @@ class Town:
     def member(
         self,
         name: str | None = None,
-        answer: Callable[[Peer, msgspec.Struct, Body], None] | None = None,
+        answer: Answer | None = None,
         **options: object,
     ) -> tuple[TcpTransport, Member]:
         """A started transport and who hears it."""

@@ -69,7 +69,7 @@ SENT = [
 
 
 @pytest.mark.parametrize("piece", [1, 7, 16, 1000, BUFFER_SIZE, 1 << 30])
-def test_frames_come_out_as_they_went_in_however_they_are_cut(piece):
+def test_frames_come_out_as_they_went_in_however_they_are_cut(piece: int) -> None:
     sent = SENT if piece > 1 else SENT[:2]
     data = b"".join(frame(message, body) for message, body in sent)
     received = list(read_all(data, piece))
@@ -78,7 +78,7 @@ def test_frames_come_out_as_they_went_in_however_they_are_cut(piece):
     assert sum(item.size for item in received) == len(data)
 
 
-def test_a_body_is_one_aligned_buffer_of_its_own():
+def test_a_body_is_one_aligned_buffer_of_its_own() -> None:
     first, second = read_all(
         frame(Note(1), b"abc", pa.py_buffer(b"def")) + frame(Note(2), memoryview(b"ghi"))
     )
@@ -89,28 +89,34 @@ def test_a_body_is_one_aligned_buffer_of_its_own():
     assert first.body.address % 64 == second.body.address % 64 == 0
 
 
-def test_parts_of_a_body_are_not_copied():
+def test_parts_of_a_body_are_not_copied() -> None:
     body = pa.py_buffer(bytes(1000))
     assert encode_frame(Kind.MESSAGE, Note(1), (body, b"")).parts[1:] == [body]
     assert encode_frame(Kind.MESSAGE, Note(1), (body, b"")).parts[1] is body
 
 
-def test_a_view_of_wider_items_counts_its_bytes():
+def test_a_view_of_wider_items_counts_its_bytes() -> None:
     view = memoryview(struct.pack("4q", 1, 2, 3, 4)).cast("q")
     assert encode_frame(Kind.MESSAGE, Note(1), (view,)).size == len(frame(Note(1))) + 32
 
 
-def test_an_end_between_two_frames_is_an_end():
+def test_an_end_between_two_frames_is_an_end() -> None:
     assert reader(b"").read() is None
 
 
 @pytest.mark.parametrize("cut", [1, HEADER.size - 1, HEADER.size, HEADER.size + 3, -1])
-def test_an_end_within_a_frame_is_refused(cut):
+def test_an_end_within_a_frame_is_refused(cut: int) -> None:
     with pytest.raises(InvalidMessage, match="ended within a frame"):
         reader(frame(Note(1), b"body")[:cut]).read()
 
 
-def header(magic=MAGIC, version=PROTOCOL_VERSION, kind=int(Kind.MESSAGE), message=0, body=0):
+def header(
+    magic: bytes = MAGIC,
+    version: int = PROTOCOL_VERSION,
+    kind: int = int(Kind.MESSAGE),
+    message: int = 0,
+    body: int = 0,
+) -> bytes:
     return HEADER.pack(magic, version, kind, message, body)
 
 
@@ -127,12 +133,12 @@ def header(magic=MAGIC, version=PROTOCOL_VERSION, kind=int(Kind.MESSAGE), messag
         (header(message=0), "a message that isn't one"),
     ],
 )
-def test_what_is_no_frame_is_refused(data, complaint):
+def test_what_is_no_frame_is_refused(data: bytes, complaint: str) -> None:
     with pytest.raises(InvalidMessage, match=complaint):
         reader(data).read()
 
 
-def test_another_version_is_told_apart():
+def test_another_version_is_told_apart() -> None:
     with pytest.raises(OtherProtocol, match="version 9 of the protocol"):
         reader(header(version=9)).read()
 
@@ -151,19 +157,19 @@ def test_another_version_is_told_apart():
         b"\x91" * 100_000,
     ],
 )
-def test_a_message_must_be_one_of_the_types_to_the_last_byte(message):
+def test_a_message_must_be_one_of_the_types_to_the_last_byte(message: bytes) -> None:
     with pytest.raises(InvalidMessage, match="a message that isn't one"):
         reader(header(message=len(message)) + message).read()
 
 
-def test_a_frame_above_the_limits_is_not_sent():
+def test_a_frame_above_the_limits_is_not_sent() -> None:
     with pytest.raises(OperationalError, match=r"Note has a message of .* the limits are 1000 and 10"):
         encode_frame(Kind.MESSAGE, Note(1), (bytes(11),), Limits(1000, 10))
     with pytest.raises(OperationalError, match="limits"):
         encode_frame(Kind.MESSAGE, Note(1, "x" * 1000), (), Limits(1000, 10))
 
 
-def test_messages_keep_nothing_of_the_buffer():
+def test_messages_keep_nothing_of_the_buffer() -> None:
     first, second = read_all(frame(Order("a", (b"1" * 50,))) + frame(Order("b", (b"2" * 50,))), 30)
     assert first.message == Order("a", (b"1" * 50,))
     assert second.message == Order("b", (b"2" * 50,))
@@ -193,7 +199,7 @@ def mutated(seed: random.Random, valid: list[bytes]) -> bytes:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_mutated_frames_are_frames_or_refused():
+def test_a_hundred_thousand_mutated_frames_are_frames_or_refused() -> None:
     seed = random.Random(20261121)
     valid = [frame(message, body[:50]) for message, body in SENT if len(frame(message)) < 1000]
     valid += [frame(Order("o" * n, (bytes(n),))) for n in range(5)] + [seed.randbytes(40)]
@@ -213,7 +219,7 @@ def test_a_hundred_thousand_mutated_frames_are_frames_or_refused():
     assert min(outcomes.values()) > total / 50, outcomes
 
 
-def test_a_message_to_several_peers_is_encoded_once():
+def test_a_message_to_several_peers_is_encoded_once() -> None:
     calls: list[Note] = []
     encoder = _Encoder()
 

@@ -2,22 +2,27 @@
 
 import logging
 import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.network.loopback import LoopbackNetwork, LoopbackTransport
-from sqlfront_engine.network.transport import InvalidMessage
-from tests.engine.network.meeting import Member, Note, network_threads, until
+from sqlfront_engine.network.transport import Body, InvalidMessage, Peer
+from tests.engine.network.meeting import Answer, Member, Note, network_threads, until
+
+Members = Callable[..., tuple[LoopbackTransport, Member]]
+Pair = tuple[tuple[LoopbackTransport, Member], tuple[LoopbackTransport, Member]]
 
 
 @pytest.fixture
-def network():
+def network() -> Iterator[Members]:
     made = LoopbackNetwork()
     transports = []
 
-    def member(name, answer=None):
+    def member(name: str, answer: Answer | None = None) -> tuple[LoopbackTransport, Member]:
         transport, receiver = made.transport(name), Member(answer)
         transports.append(transport)
         transport.start(receiver)
@@ -28,7 +33,7 @@ def network():
         transport.close()
 
 
-def pair(network, answer=None):
+def pair(network: Members, answer: Answer | None = None) -> Pair:
     (first, a), (second, b) = network("a", answer), network("b", answer)
     first.connect("b")
     a.peer("b")
@@ -36,7 +41,7 @@ def pair(network, answer=None):
     return (first, a), (second, b)
 
 
-def test_objects_are_handed_over_by_reference_and_in_order(network):
+def test_objects_are_handed_over_by_reference_and_in_order(network: Members) -> None:
     (first, a), (_, b) = pair(network)
     batch = pa.record_batch({"x": pa.array([1, 2])})
     notes = [Note(number) for number in range(500)]
@@ -50,10 +55,10 @@ def test_objects_are_handed_over_by_reference_and_in_order(network):
     assert first.statistics().peers[0].sent["Note"].messages == 500
 
 
-def test_a_receiver_is_never_called_within_a_send(network):
+def test_a_receiver_is_never_called_within_a_send(network: Members) -> None:
     depth, deepest = threading.local(), []
 
-    def answer(peer, message, body):
+    def answer(peer: Peer, message: Any, body: Body) -> None:
         depth.now = getattr(depth, "now", 0) + 1
         deepest.append(depth.now)
         if message.number:
@@ -67,10 +72,10 @@ def test_a_receiver_is_never_called_within_a_send(network):
     assert set(deepest) == {1}
 
 
-def test_a_lock_may_be_held_while_sending(network):
+def test_a_lock_may_be_held_while_sending(network: Members) -> None:
     locks = {"a": threading.Lock(), "b": threading.Lock()}
 
-    def answer(peer, message, body):
+    def answer(peer: Peer, message: Any, body: Body) -> None:
         with locks["b" if peer.name == "a" else "a"]:
             if message.number:
                 peer.send(Note(message.number - 1))
@@ -85,7 +90,7 @@ def test_a_lock_may_be_held_while_sending(network):
     until(lambda: len(a.messages) == len(b.messages) == 600)
 
 
-def test_members_that_connect_to_each_other_at_once_have_one_connection(network):
+def test_members_that_connect_to_each_other_at_once_have_one_connection(network: Members) -> None:
     (first, a), (second, b) = network("a"), network("b")
     for _ in range(3):
         first.connect("b")
@@ -96,7 +101,7 @@ def test_members_that_connect_to_each_other_at_once_have_one_connection(network)
     assert b.events == [("connected", "a")]
 
 
-def test_both_sides_hear_a_close_once_and_nothing_afterwards(network):
+def test_both_sides_hear_a_close_once_and_nothing_afterwards(network: Members) -> None:
     (first, a), (_, b) = pair(network)
     peer = a.peer("b")
     peer.send(Note(1))
@@ -112,7 +117,7 @@ def test_both_sides_hear_a_close_once_and_nothing_afterwards(network):
     assert first.statistics().sent["Note"].messages == 2
 
 
-def test_who_is_not_there_is_disconnected(network):
+def test_who_is_not_there_is_disconnected(network: Members) -> None:
     first, a = network("a")
     first.connect("b")
     assert a.lost("b") == "there is no member 'b' here"
@@ -120,14 +125,14 @@ def test_who_is_not_there_is_disconnected(network):
     assert a.lost("a") == "it is this member itself"
 
 
-def test_a_closed_member_is_gone(network):
+def test_a_closed_member_is_gone(network: Members) -> None:
     (_, a), (second, b) = pair(network)
     second.close()
     assert a.events[-1] == ("disconnected", "b", "member b closes")
     assert b.events[-1] == ("disconnected", "a", "member b closes")
 
 
-def test_a_member_may_be_closed_by_its_receiver(network):
+def test_a_member_may_be_closed_by_its_receiver(network: Members) -> None:
     made: list[LoopbackTransport] = []
     (first, _), (_, b) = pair(network, lambda *_: made[0].close())
     made.append(first)
@@ -135,8 +140,8 @@ def test_a_member_may_be_closed_by_its_receiver(network):
     assert b.lost("a") == "member a closes"
 
 
-def test_a_failing_receiver_loses_only_that_peer(network, caplog):
-    def fail(peer, message, body):
+def test_a_failing_receiver_loses_only_that_peer(network: Members, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(peer: Peer, message: Any, body: Body) -> None:
         raise ValueError("broken") if message.number else InvalidMessage("not what was agreed")
 
     (first, a), (_, b) = network("a"), network("b", fail)
@@ -153,13 +158,13 @@ def test_a_failing_receiver_loses_only_that_peer(network, caplog):
     assert [bool(record.exc_info) for record in caplog.records] == [True, False]
 
 
-def test_a_name_is_borne_once(network):
+def test_a_name_is_borne_once(network: Members) -> None:
     network("a")
     with pytest.raises(ProgrammingError, match="a member 'a' already"):
         network("a")
 
 
-def test_the_thread_ends_with_the_last_member_and_the_network_can_be_used_again():
+def test_the_thread_ends_with_the_last_member_and_the_network_can_be_used_again() -> None:
     network = LoopbackNetwork()
     for _ in range(3):
         first, second = network.transport("a"), network.transport("b")

@@ -10,15 +10,16 @@ import pytest
 from sqlfront_engine.network.addresses import Address
 from sqlfront_engine.network.handshake import Identity
 from sqlfront_engine.network.settlement import Connections
-from tests.engine.network.meeting import Note, until
+from sqlfront_engine.network.tcp import TcpTransport
+from tests.engine.network.meeting import Note, Town, until
 
 
 @pytest.mark.parametrize("attempt", range(15))
-def test_members_that_connect_to_each_other_at_once_have_one_connection(town, attempt):
+def test_members_that_connect_to_each_other_at_once_have_one_connection(town: Town, attempt: int) -> None:
     (first, a), (second, b) = town.member("a"), town.member("b")
     barrier = threading.Barrier(2)
 
-    def connect(one, other):
+    def connect(one: TcpTransport, other: TcpTransport) -> None:
         barrier.wait(10)
         for _ in range(1 + attempt % 3):
             one.connect(other.addresses[0])
@@ -41,7 +42,7 @@ def test_members_that_connect_to_each_other_at_once_have_one_connection(town, at
 
 
 @pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])
-def test_connecting_to_a_peer_again_changes_nothing(town, one, other):
+def test_connecting_to_a_peer_again_changes_nothing(town: Town, one: str, other: str) -> None:
     (first, a), (second, b) = town.member(one), town.member(other)
     first.connect(second.addresses[0])
     peer = a.peer(other)
@@ -85,7 +86,9 @@ class Relay:
 
 
 @pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])
-def test_a_member_that_lost_its_end_connects_anew_and_the_dead_connection_gives_way(town, one, other):
+def test_a_member_that_lost_its_end_connects_anew_and_the_dead_connection_gives_way(
+    town: Town, one: str, other: str
+) -> None:
     (first, a), (second, b) = town.member(one), town.member(other)
     relay = Relay(second.addresses[0])
     first.connect(relay.address)
@@ -105,7 +108,7 @@ def test_a_member_that_lost_its_end_connects_anew_and_the_dead_connection_gives_
 
 
 @pytest.mark.parametrize(("one", "other"), [("a", "b"), ("b", "a")])
-def test_a_member_started_anew_takes_the_place_of_its_predecessor(town, one, other):
+def test_a_member_started_anew_takes_the_place_of_its_predecessor(town: Town, one: str, other: str) -> None:
     (first, a), (second, b) = town.member(one), town.member(other)
     first.connect(second.addresses[0])
     a.peer(other)
@@ -118,14 +121,14 @@ def test_a_member_started_anew_takes_the_place_of_its_predecessor(town, one, oth
     assert a.lost(other) == "the member has connected anew"
 
 
-def test_a_member_does_not_connect_to_itself(town):
+def test_a_member_does_not_connect_to_itself(town: Town) -> None:
     first, a = town.member("a")
     first.connect(first.addresses[0])
     assert a.lost(first.addresses[0]) == "it is this member itself"
     assert a.count("connected") == 0
 
 
-def test_eight_members_all_know_each_other(town):
+def test_eight_members_all_know_each_other(town: Town) -> None:
     members = [town.member(f"m{number}") for number in range(8)]
     for number, (transport, _) in enumerate(members):
         for other, _ in members[:number]:
@@ -139,7 +142,7 @@ def test_eight_members_all_know_each_other(town):
         member.wait(lambda member: len(member.messages) == 7)
 
 
-def test_an_attempt_that_fails_gives_its_place_back_to_a_connection_that_is_still_ending():
+def test_an_attempt_that_fails_gives_its_place_back_to_a_connection_that_is_still_ending() -> None:
     class Held:
         def __init__(self, number: int) -> None:
             self.id, self.name = bytes([number]), "b"
@@ -166,6 +169,6 @@ def test_an_attempt_that_fails_gives_its_place_back_to_a_connection_that_is_stil
     assert connections._chosen == {}
 
 
-def test_addresses_are_written_as_they_are_read():
+def test_addresses_are_written_as_they_are_read() -> None:
     for text in ("host:1", "[::1]:65535", "127.0.0.1:0", "unix:/a/b"):
         assert str(Address.parse(text)) == text

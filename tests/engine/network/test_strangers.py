@@ -5,7 +5,10 @@ import logging
 import random
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,11 +17,11 @@ from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.network.channels import Channel, TlsSettings
 from sqlfront_engine.network.frames import HEADER, Kind, Limits, encode_frame
 from sqlfront_engine.network.handshake import Challenge, Hello, Refused
-from tests.engine.network.meeting import Note, Town, certify, settings, until
+from tests.engine.network.meeting import Member, Note, Town, certify, settings, until
 
 
 @pytest.fixture
-def logged(caplog):
+def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The lines that the network logs as warnings or worse."""
     caplog.set_level(logging.WARNING)
 
@@ -27,6 +30,10 @@ def logged(caplog):
         return [record.getMessage() for record in ours]
 
     return lines
+
+
+def connected(member: Member, times: int) -> bool:
+    return member.count("connected") == times
 
 
 class Stranger:
@@ -79,7 +86,9 @@ def still_there(town: Town, address: str) -> None:
         (HEADER.pack(b"sf", 2, Kind.CONTROL, 3, 0) + b"abc", "speaks version 2 of the protocol"),
     ],
 )
-def test_what_is_no_handshake_is_refused(town, logged, data, reason):
+def test_what_is_no_handshake_is_refused(
+    town: Town, logged: Callable[[], list[str]], data: bytes, reason: str
+) -> None:
     transport, _ = town.member("a")
     with Stranger(transport.addresses[0]) as stranger:
         stranger.say(bytes(data))
@@ -92,7 +101,9 @@ def test_what_is_no_handshake_is_refused(town, logged, data, reason):
     still_there(town, transport.addresses[0])
 
 
-def test_a_stranger_learns_nothing_but_that_it_is_refused(town, logged):
+def test_a_stranger_learns_nothing_but_that_it_is_refused(
+    town: Town, logged: Callable[[], list[str]]
+) -> None:
     transport, _ = town.member("a-name-that-is-not-told")
     with Stranger(transport.addresses[0]) as stranger:
         stranger.tell(Hello(bytes(32)))
@@ -107,7 +118,9 @@ def test_a_stranger_learns_nothing_but_that_it_is_refused(town, logged):
 
 
 @pytest.mark.parametrize("steps", [0, 1, 2])
-def test_a_handshake_must_be_complete_in_time(town, logged, steps):
+def test_a_handshake_must_be_complete_in_time(
+    town: Town, logged: Callable[[], list[str]], steps: int
+) -> None:
     transport, _ = town.member("a", handshake_timeout=0.15)
     with Stranger(transport.addresses[0]) as stranger:
         if steps == 1:
@@ -119,7 +132,7 @@ def test_a_handshake_must_be_complete_in_time(town, logged, steps):
     assert "not complete within 0.15 s" in logged()[0]
 
 
-def test_a_handshake_that_drips_must_be_complete_in_time_too(town):
+def test_a_handshake_that_drips_must_be_complete_in_time_too(town: Town) -> None:
     transport, _ = town.member("a", handshake_timeout=0.2)
     pause = threading.Event()
     with Stranger(transport.addresses[0]) as stranger:
@@ -132,7 +145,7 @@ def test_a_handshake_that_drips_must_be_complete_in_time_too(town):
 
 
 @pytest.mark.parametrize("after", [0, 1])
-def test_an_end_in_the_handshake_is_no_harm(town, logged, after):
+def test_an_end_in_the_handshake_is_no_harm(town: Town, logged: Callable[[], list[str]], after: int) -> None:
     transport, _ = town.member("a")
     with Stranger(transport.addresses[0]) as stranger:
         if after:
@@ -143,7 +156,7 @@ def test_an_end_in_the_handshake_is_no_harm(town, logged, after):
     still_there(town, transport.addresses[0])
 
 
-def test_strangers_cannot_take_all_places(town, logged):
+def test_strangers_cannot_take_all_places(town: Town, logged: Callable[[], list[str]]) -> None:
     transport, _ = town.member("a", unauthenticated_limit=3)
     strangers = [Stranger(transport.addresses[0]) for _ in range(3)]
     until(lambda: transport._unauthenticated == 3)
@@ -165,7 +178,9 @@ def test_strangers_cannot_take_all_places(town, logged):
         ({"product": "0.2.0"}, "it runs version 0.2.0", "it runs version 0.1.0"),
     ],
 )
-def test_who_does_not_belong_hears_why_as_far_as_it_may(town, logged, changes, theirs, ours):
+def test_who_does_not_belong_hears_why_as_far_as_it_may(
+    town: Town, logged: Callable[[], list[str]], changes: dict[str, Any], theirs: str, ours: str
+) -> None:
     transport, a = town.member("a")
     other, b = town.member("b", **changes)
     other.connect(transport.addresses[0])
@@ -176,14 +191,14 @@ def test_who_does_not_belong_hears_why_as_far_as_it_may(town, logged, changes, t
     still_there(town, transport.addresses[0])
 
 
-def test_a_member_of_another_version_of_the_protocol_hears_so(town):
+def test_a_member_of_another_version_of_the_protocol_hears_so(town: Town) -> None:
     transport, _ = town.member("a")
     with Stranger(transport.addresses[0]) as stranger:
         stranger.say(HEADER.pack(b"sf", 200, Kind.CONTROL, 0, 0))
         assert stranger.hear()[:3] == b"sf\x01"
 
 
-def test_who_connects_is_not_taken_in_by_a_false_member(town):
+def test_who_connects_is_not_taken_in_by_a_false_member(town: Town) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     host, port = listener.getsockname()
     transport, a = town.member("a", handshake_timeout=0.2)
@@ -208,7 +223,9 @@ def test_who_connects_is_not_taken_in_by_a_false_member(town):
         (b"".join(map(bytes, encode_frame(Kind.CONTROL, Hello(bytes(32))).parts)), "sent Hello"),
     ],
 )
-def test_a_member_that_sends_nonsense_is_disconnected(town, logged, data, reason):
+def test_a_member_that_sends_nonsense_is_disconnected(
+    town: Town, logged: Callable[[], list[str]], data: bytes, reason: str
+) -> None:
     (_, a), (second, b) = town.pair(limits=Limits(1000, 1000))
     channel: Channel = a.peer("b").channel
     channel.socket.sendall(data)
@@ -222,7 +239,7 @@ def test_a_member_that_sends_nonsense_is_disconnected(town, logged, data, reason
     b.wait(lambda member: member.messages)
 
 
-def test_a_frame_cut_off_by_the_end_is_not_received(town, logged):
+def test_a_frame_cut_off_by_the_end_is_not_received(town: Town, logged: Callable[[], list[str]]) -> None:
     (_, a), (_, b) = town.pair()
     channel: Channel = a.peer("b").channel
     frame = b"".join(map(bytes, encode_frame(Kind.MESSAGE, Note(1), (bytes(1000),)).parts))
@@ -234,7 +251,9 @@ def test_a_frame_cut_off_by_the_end_is_not_received(town, logged):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("proven", [False, True])
-def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(town, proven, caplog):
+def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(
+    town: Town, proven: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.CRITICAL)
     seed = random.Random(proven)
     target, b = town.member("b")
@@ -248,7 +267,7 @@ def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(town, proven, c
             data[seed.randrange(len(data))] = seed.randrange(256)
         if proven:
             transport.connect(target.addresses[0])
-            a.wait(lambda member, number=number: member.count("connected") == number + 1)
+            a.wait(partial(connected, times=number + 1))
             with suppress(OSError, KeyError):
                 channel = a.peers["b"].channel
                 channel.socket.sendall(data + seed.randbytes(seed.randint(0, 100)))
@@ -268,7 +287,7 @@ def test_thousands_of_random_bytes_and_mutated_frames_on_sockets(town, proven, c
 # ---- TLS
 
 
-def test_tls_with_an_authority_refuses_who_is_not_signed(town):
+def test_tls_with_an_authority_refuses_who_is_not_signed(town: Town) -> None:
     ours, key = certify(town.folder, "ours")
     other, other_key = certify(town.folder, "other")
     strict = TlsSettings(certificate=ours, key=key, authority=ours, client_certificates=True)
@@ -287,7 +306,7 @@ def test_tls_with_an_authority_refuses_who_is_not_signed(town):
     assert set(a.peers) == {"b"}
 
 
-def test_tls_and_no_tls_do_not_meet(town):
+def test_tls_and_no_tls_do_not_meet(town: Town) -> None:
     certificate, key = certify(town.folder, "member")
     secure, _ = town.member("a", tls=TlsSettings(certificate=certificate, key=key), handshake_timeout=1.0)
     plain, _ = town.member("b", handshake_timeout=1.0)
@@ -297,12 +316,12 @@ def test_tls_and_no_tls_do_not_meet(town):
     assert secure.statistics().peers == plain.statistics().peers == ()
 
 
-def test_tls_files_that_are_not_there_are_told(town):
+def test_tls_files_that_are_not_there_are_told(town: Town) -> None:
     with pytest.raises(OperationalError, match=r"the TLS configuration .* is of no use"):
         town.transport("a", tls=TlsSettings(certificate=town.folder / "missing", key=town.folder / "missing"))
 
 
-def test_a_secret_is_needed_and_not_shown():
+def test_a_secret_is_needed_and_not_shown() -> None:
     with pytest.raises(ProgrammingError, match="secret"):
         settings(secret=b"")
     assert "the secret of the tests" not in repr(settings())

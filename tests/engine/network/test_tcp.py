@@ -12,8 +12,9 @@ import pytest
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.network.frames import Limits
 from sqlfront_engine.network.tcp import TcpTransport
-from sqlfront_engine.network.transport import InvalidMessage, Traffic
+from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Traffic
 from tests.engine.network.meeting import (
+    Member,
     Note,
     Order,
     Town,
@@ -38,7 +39,10 @@ def way(request: pytest.FixtureRequest, town: Town) -> dict[str, Any]:
     return {}
 
 
-def pair(town: Town, way: dict[str, Any], **changes):
+Pair = tuple[tuple[TcpTransport, Member], tuple[TcpTransport, Member]]
+
+
+def pair(town: Town, way: dict[str, Any], **changes: object) -> Pair:
     """Two connected members: transport and member of each."""
     unix = way.get("unix")
     options = {**{name: value for name, value in way.items() if name != "unix"}, **changes}
@@ -50,7 +54,7 @@ def pair(town: Town, way: dict[str, Any], **changes):
     return first, second
 
 
-def test_messages_and_bodies_arrive_in_order(town, way):
+def test_messages_and_bodies_arrive_in_order(town: Town, way: dict[str, Any]) -> None:
     (_, a), (_, b) = pair(town, way)
     peer = a.peer("b")
     seed = random.Random(1)
@@ -62,7 +66,7 @@ def test_messages_and_bodies_arrive_in_order(town, way):
     assert arrived == sent
 
 
-def test_a_large_body_arrives_whole_and_aligned(town, way):
+def test_a_large_body_arrives_whole_and_aligned(town: Town, way: dict[str, Any]) -> None:
     (_, a), (_, b) = pair(town, way)
     body = pa.py_buffer(random.Random(2).randbytes(20_000_001))
     a.peer("b").send(Order("large"), (body, b"", body))
@@ -74,7 +78,7 @@ def test_a_large_body_arrives_whole_and_aligned(town, way):
     assert arrived.address % 64 == 0
 
 
-def test_many_threads_send_at_once_and_each_keeps_its_order(town, way):
+def test_many_threads_send_at_once_and_each_keeps_its_order(town: Town, way: dict[str, Any]) -> None:
     (_, a), (_, b) = pair(town, way)
     peer = a.peer("b")
 
@@ -93,8 +97,8 @@ def test_many_threads_send_at_once_and_each_keeps_its_order(town, way):
     assert all((body.size if body else 0) == message.number * 10 for _, message, body in b.messages)
 
 
-def test_a_message_can_be_answered_while_it_is_handled(town, way):
-    def answer(peer, message, body):
+def test_a_message_can_be_answered_while_it_is_handled(town: Town, way: dict[str, Any]) -> None:
+    def answer(peer: Peer, message: Any, body: Body) -> None:
         if message.number:
             peer.send(Note(message.number - 1))
 
@@ -109,11 +113,11 @@ class Gate:
     def __init__(self) -> None:
         self.open = threading.Event()
 
-    def __call__(self, peer, message, body):
+    def __call__(self, peer: Peer, message: Any, body: Body) -> None:
         assert self.open.wait(20)
 
 
-def test_a_slow_reader_holds_nobody_up_and_loses_nothing(town, way):
+def test_a_slow_reader_holds_nobody_up_and_loses_nothing(town: Town, way: dict[str, Any]) -> None:
     gate = Gate()
     (first, a), (_, b) = pair(town, way, answer=gate)
     peer = a.peer("b")
@@ -129,7 +133,7 @@ def test_a_slow_reader_holds_nobody_up_and_loses_nothing(town, way):
     b.wait(lambda member: member.messages[-1][1] == Note(1000))
 
 
-def test_writes_in_small_pieces_lose_nothing(town):
+def test_writes_in_small_pieces_lose_nothing(town: Town) -> None:
     (_, a), (_, b) = pair(town, {})
     import socket
 
@@ -142,7 +146,7 @@ def test_writes_in_small_pieces_lose_nothing(town):
     assert all(arrived.to_pybytes() == body for _, _, arrived in b.messages)
 
 
-def test_a_peer_that_takes_nothing_is_given_up(town, way):
+def test_a_peer_that_takes_nothing_is_given_up(town: Town, way: dict[str, Any]) -> None:
     gate = Gate()
     (_, a), (_, b) = pair(town, way, answer=gate, outbox_limit=1_000_000)
     peer = a.peer("b")
@@ -153,13 +157,13 @@ def test_a_peer_that_takes_nothing_is_given_up(town, way):
     b.lost("a")
 
 
-def test_one_frame_above_the_bound_of_the_outbox_passes(town, way):
+def test_one_frame_above_the_bound_of_the_outbox_passes(town: Town, way: dict[str, Any]) -> None:
     (_, a), (_, b) = pair(town, way, outbox_limit=1_000_000)
     a.peer("b").send(Note(1), (bytes(30_000_000),))
     b.wait(lambda member: member.messages)
 
 
-def test_corked_messages_leave_together_and_in_order(town, way):
+def test_corked_messages_leave_together_and_in_order(town: Town, way: dict[str, Any]) -> None:
     (_, a), (_, b) = pair(town, way)
     peer = a.peer("b")
     with peer.corked():
@@ -172,13 +176,13 @@ def test_corked_messages_leave_together_and_in_order(town, way):
     assert [message.number for _, message, _ in b.messages] == [1, 2]
 
 
-def test_a_finalizer_may_send_within_a_send(town):
+def test_a_finalizer_may_send_within_a_send(town: Town) -> None:
     (_, a), (_, b) = pair(town, {})
     peer = a.peer("b")
     connection_write = peer.channel.write
     sent: list[object] = []
 
-    def write(pending, *, wait):
+    def write(pending: Any, *, wait: bool) -> Any:
         if len(sent) < 3:  # as if the garbage collector ran here
             sent.append(1)
             peer.send(Note(100 + len(sent)))
@@ -190,7 +194,7 @@ def test_a_finalizer_may_send_within_a_send(town):
     assert b.messages[0][1] == Note(1)
 
 
-def test_a_message_above_the_limits_is_an_error_of_its_sender(town):
+def test_a_message_above_the_limits_is_an_error_of_its_sender(town: Town) -> None:
     (_, a), (_, b) = pair(town, {}, limits=Limits(message=1000, body=1000))
     peer = a.peer("b")
     with pytest.raises(OperationalError, match="limits are 1000 and 1000"):
@@ -199,7 +203,7 @@ def test_a_message_above_the_limits_is_an_error_of_its_sender(town):
     b.wait(lambda member: member.messages)
 
 
-def test_messages_are_counted_by_kind_also_after_the_end(town, way):
+def test_messages_are_counted_by_kind_also_after_the_end(town: Town, way: dict[str, Any]) -> None:
     (first, a), (second, b) = pair(town, way)
     peer = a.peer("b")
     for number in range(3):
@@ -220,7 +224,7 @@ def test_messages_are_counted_by_kind_also_after_the_end(town, way):
 # ---- ends
 
 
-def test_both_sides_hear_the_reason_of_a_close(town, way):
+def test_both_sides_hear_the_reason_of_a_close(town: Town, way: dict[str, Any]) -> None:
     (_, a), (_, b) = pair(town, way)
     peer = a.peer("b")
     peer.close("fenced: silent for 5 s")
@@ -232,14 +236,14 @@ def test_both_sides_hear_the_reason_of_a_close(town, way):
     assert b.messages == []
 
 
-def test_a_closed_transport_leaves_its_peers(town, way):
+def test_a_closed_transport_leaves_its_peers(town: Town, way: dict[str, Any]) -> None:
     (first, a), (_, b) = pair(town, way)
     first.close()
     assert a.lost("b") == b.lost("a") == "member a closes"
     first.close()
 
 
-def test_a_transport_may_be_closed_by_its_receiver(town, way):
+def test_a_transport_may_be_closed_by_its_receiver(town: Town, way: dict[str, Any]) -> None:
     made: list[TcpTransport] = []
     (first, a), (_, b) = pair(town, way, answer=lambda *_: made[0].close())
     made.append(first)
@@ -248,7 +252,7 @@ def test_a_transport_may_be_closed_by_its_receiver(town, way):
     b.lost("a")
 
 
-def test_a_connection_that_ends_while_a_body_is_under_way(town, way):
+def test_a_connection_that_ends_while_a_body_is_under_way(town: Town, way: dict[str, Any]) -> None:
     gate = Gate()
     (_, a), (_, b) = pair(town, way, answer=gate)
     peer = a.peer("b")
@@ -261,7 +265,7 @@ def test_a_connection_that_ends_while_a_body_is_under_way(town, way):
     b.lost("a")
 
 
-def test_a_side_that_only_stops_writing_has_ended(town):
+def test_a_side_that_only_stops_writing_has_ended(town: Town) -> None:
     import socket
 
     (_, a), (_, b) = pair(town, {})
@@ -270,7 +274,7 @@ def test_a_side_that_only_stops_writing_has_ended(town):
     a.lost("b")
 
 
-def test_a_reset_connection_is_heard_on_both_sides(town):
+def test_a_reset_connection_is_heard_on_both_sides(town: Town) -> None:
     import socket
     import struct
 
@@ -282,7 +286,7 @@ def test_a_reset_connection_is_heard_on_both_sides(town):
     b.lost("a")
 
 
-def test_members_connect_again_after_an_end(town, way):
+def test_members_connect_again_after_an_end(town: Town, way: dict[str, Any]) -> None:
     (first, a), (second, b) = pair(town, way)
     for number in range(5):
         one, other, transport, address = (a, "b", first, second) if number % 2 else (b, "a", second, first)
@@ -290,11 +294,11 @@ def test_members_connect_again_after_an_end(town, way):
         until(lambda: not a.peers and not b.peers)
         transport.connect(address.addresses[0])
         a.peer("b").send(Note(number))
-        b.wait(lambda member, number=number: len(member.messages) == number + 1)
+        b.wait_for(messages=number + 1)
     assert a.count("connected") == b.count("connected") == 6
 
 
-def test_who_cannot_be_reached_is_disconnected(town, way):
+def test_who_cannot_be_reached_is_disconnected(town: Town, way: dict[str, Any]) -> None:
     first, a = town.member("a")
     other = town.transport("b")
     other.close()
@@ -304,20 +308,20 @@ def test_who_cannot_be_reached_is_disconnected(town, way):
     assert "cannot connect" in a.lost("unix:/nowhere/at/all")
 
 
-def test_an_address_must_be_one(town):
+def test_an_address_must_be_one(town: Town) -> None:
     first, _ = town.member("a")
     for text in ("nowhere", "host:", "host:http", "host:70000", ":1", "unix:", "::1:5"):
         with pytest.raises(ProgrammingError, match="is no address"):
             first.connect(text)
 
 
-def test_a_taken_address_is_refused(town):
+def test_a_taken_address_is_refused(town: Town) -> None:
     first = town.transport("a")
     with pytest.raises(OperationalError, match="cannot listen on"):
         town.transport("b", listen=first.addresses[0])
 
 
-def test_a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not(town):
+def test_a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not(town: Town) -> None:
     import socket
 
     path = f"{town.folder}/socket"
@@ -329,8 +333,8 @@ def test_a_unix_socket_left_behind_is_replaced_and_a_live_one_is_not(town):
         town.transport("b", listen=f"unix:{path}")
 
 
-def test_a_failing_receiver_loses_only_that_peer(town, caplog):
-    def fail(peer, message, body):
+def test_a_failing_receiver_loses_only_that_peer(town: Town, caplog: pytest.LogCaptureFixture) -> None:
+    def fail(peer: Peer, message: Any, body: Body) -> None:
         raise (
             ValueError("the receiver is broken") if message.number else InvalidMessage("not what was agreed")
         )
@@ -351,7 +355,7 @@ def test_a_failing_receiver_loses_only_that_peer(town, caplog):
     assert not records[1].exc_info
 
 
-def test_nothing_is_left_behind_after_many_connections(town):
+def test_nothing_is_left_behind_after_many_connections(town: Town) -> None:
     hub, b = town.member("b")
     files, threads = open_files(), len(network_threads())
     for _ in range(50):
