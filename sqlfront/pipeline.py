@@ -28,9 +28,10 @@ from msgspec.structs import replace
 from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files.text_lines import text_lines
+from sqlfront_connectors.memory.share import ShareScan
 from sqlfront_engine.coordinator import JobConfig
-from sqlfront_engine.dag import OnlyOn
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.dag import DAG, OnlyOn
+from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.processors.user_code.services import Scope
 from sqlfront_planner.catalog import TableEntry
@@ -100,6 +101,8 @@ def run(
         distributed=session.cluster is not None,
     )
     planned = plan_for(pipeline, config, circumstances)
+    if required_partitions is not None:
+        _check_placed(planned.dag)
     submit = session.cluster.submit if session.cluster is not None else session.engine.run
     job = submit(planned.dag, replace(config, resources=planned.resources))
     rest: Iterator[pa.RecordBatch] = iter(())
@@ -111,3 +114,19 @@ def run(
         rest = rest if first is None else chain((first,), batches)
     statistics = Statistics("light", "a pipeline", time.perf_counter() - began)
     return Result(planned.schema or pa.schema([]), rest, statistics, settings=session.settings, job=job)
+
+
+def _check_placed(dag: DAG) -> None:
+    """Refuse required partitions where a table's rows don't lie by partitions: those on members that own none
+    of these would be missed."""
+    for vertex in dag:
+        scan = vertex.processor
+        if isinstance(scan, ShareScan) and scan.partitioning is None:
+            raise ProgrammingError(
+                f"`{scan.table}` has no CLUSTERED BY: its rows are in no partitions, so none can be required"
+            )
+        if isinstance(scan, ShareScan) and scan.holders is not None:
+            raise OperationalError(
+                f"the partitions of `{scan.table}` have moved, its rows not yet; run the pipeline again",
+                sqlstate="40001",
+            )

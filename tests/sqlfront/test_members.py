@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
+from sqlfront.pipeline import Pipeline, table
 from sqlfront_connectors.memory.store import STORE
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse_query
@@ -224,3 +225,16 @@ def test_a_plan_for_rows_that_have_moved_since_is_refused(numbers: sqlfront.Conn
     with pytest.raises(sqlfront.OperationalError, match="rows of `t` have moved") as caught:
         session.run(plan, arguments)
     assert caught.value.sqlstate == "40001"
+
+
+def test_required_partitions_need_a_table_that_lies_by_them(numbers: sqlfront.Connection) -> None:
+    numbers.execute("CREATE TABLE heap USING memory AS SELECT id FROM range(100)")
+    session = numbers.session
+    everything = {*range(271)}
+
+    rows = Pipeline().read(table(session, "t")).collect()
+    assert len(session.run_pipeline(rows, required_partitions=everything).collect()) == 50_000
+    with pytest.raises(sqlfront.ProgrammingError, match="`heap` has no CLUSTERED BY"):
+        session.run_pipeline(
+            Pipeline().read(table(session, "heap")).collect(), required_partitions=everything
+        )
