@@ -140,34 +140,36 @@ class Member:
         members = self.members
         placement = self._placements.of(members, dag.derive(demands_of, demands_of), config)
         others = tuple(name for name in participants(dag, placement) if name != self.name)
+        init = _init_call(number, members.version, dag, placement, config) if others else None
         execution = self.engine.execution(number, config, self.name)
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
-        participation = self._participate(execution, dag, config, placement, self.name)
-        init = Init(
-            number,
-            members.version,
-            codec.encode_dag(dag) if others else b"",
-            encode_placement(placement) if others else b"",
-            config.settings,
-            config.partition_count,
-            config.parallelism,
-            config.memory_limit,
-            config.inline,
-            config.statistics,
-        )
         with self._lock:
-            self._register(participation)
+            self._reserve(number)
             self._coordinations[number] = coordination
         try:
-            coordination.begin(init)
-            participation.start(self._coordinated_ended)
-        except Error:  # such as a plan that is too large for a message: nothing has begun
+            # First of all, so that the others work while this member prepares its own part.
+            if init is not None:
+                coordination.begin(init)
+            participation = self._participate(execution, dag, config, placement, self.name)
             with self._lock:
-                del self._participations[number], self._coordinations[number]
+                self._register(participation)
+                self._reserved.discard(number)
+            participation.start(self._coordinated_ended)
+        except BaseException:  # such as a plan that is too large for a message
+            self._give_up(execution)
             raise
         participation.check_connected(self.peers)
         self._watch()
         return LightJob(execution)
+
+    def _give_up(self, execution: Execution) -> None:
+        """The coordinator can't do its own part: the others, who may have begun, are told to stop."""
+        execution.stop(JobStatus.CANCELLED)
+        self._never_begun(execution.id)
+        with self._lock:
+            self._reserved.discard(execution.id)
+            self._participations.pop(execution.id, None)
+            self._coordinations.pop(execution.id, None)
 
     def _coordinated_ended(self, execution: Execution) -> None:
         with self._lock:
@@ -177,7 +179,7 @@ class Member:
     def _forget_coordination(self, number: int) -> None:
         """With the lock held: drop what is over; a job that failed here may still wait for answers."""
         coordination = self._coordinations.get(number)
-        if coordination is not None and coordination.over and number not in self._participations:
+        if coordination is not None and coordination.over and not self._has_part(number):
             del self._coordinations[number]
 
     # ---- the queries of all members
@@ -230,12 +232,27 @@ class Member:
     def _register(self, participation: Participation) -> None:
         """With the lock held: from now on data goes to the job; what came before does so now."""
         number = participation.execution.id
-        if number in self._participations:
-            raise InterfaceError(f"there is a job {number} already")
         self._participations[number] = participation
         early = self._early.pop(number, None)
         for sender, message, body in early.messages if early is not None else ():
             participation.hear(sender, message, body)
+
+    def _has_part(self, number: int) -> bool:
+        """With the lock held: whether the job runs here, or is about to."""
+        return number in self._participations or number in self._reserved
+
+    def _reserve(self, number: int) -> None:
+        """With the lock held: the job's part here is being prepared."""
+        if self._has_part(number):
+            raise InterfaceError(f"there is a job {number} already")
+        self._reserved.add(number)
+
+    def _never_begun(self, number: int) -> None:
+        """What the others send to the job won't be taken by anybody."""
+        with self._lock:
+            self._early.pop(number, None)
+            self._ended[number] = self._clock.now()
+        self._watch()
 
     def _init(self, peer: Peer, message: Init) -> None:
         try:
@@ -253,9 +270,7 @@ class Member:
 
     def _begin(self, peer: Peer, message: Init) -> Participation:
         with self._lock:
-            if message.job in self._participations or message.job in self._reserved:
-                raise InterfaceError(f"there is a job {message.job} already")
-            self._reserved.add(message.job)
+            self._reserve(message.job)
         try:
             if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
@@ -277,10 +292,7 @@ class Member:
                 self._register(participation)
             return participation
         except Error:
-            with self._lock:  # what the others send to it won't be taken by anybody
-                self._early.pop(message.job, None)
-                self._ended[message.job] = self._clock.now()
-            self._watch()
+            self._never_begun(message.job)
             raise
         finally:
             with self._lock:
@@ -498,6 +510,22 @@ class _Chain(Mapping[str, object]):
 
     def __len__(self) -> int:
         return sum(map(len, self._maps))
+
+
+def _init_call(number: int, version: int, dag: DAG, placement: Placement, config: JobConfig) -> Init:
+    """What the other participants are told; ``version`` is that of the member list."""
+    return Init(
+        number,
+        version,
+        codec.encode_dag(dag),
+        encode_placement(placement),
+        config.settings,
+        config.partition_count,
+        config.parallelism,
+        config.memory_limit,
+        config.inline,
+        config.statistics,
+    )
 
 
 def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:

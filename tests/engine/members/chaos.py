@@ -39,6 +39,7 @@ ROUTES: Final[tuple[Callable[[Edge], Edge], ...]] = (
     lambda edge: edge.distributed().partitioned([0]),
     lambda edge: edge.distributed().to_one(11),
     lambda edge: edge.to_one().distribute_to(),
+    lambda edge: edge.to_one().distribute_to("m1"),  # the coordinator may have nothing to do with the third
 )
 
 

@@ -1,6 +1,7 @@
 """Light jobs on several members: right answers, few messages, and nothing left behind."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -275,6 +276,40 @@ def held_back(cluster: Cluster, kind: type, receiver: str) -> list[tuple[str, ob
 def deliver(cluster: Cluster, receiver: str, sender: str, message: object) -> None:
     member = cluster.members[receiver]
     member.received(member.peers[sender], message, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["all well", "one lost"])
+def test_the_others_may_be_done_before_the_coordinator_has_begun(
+    monkeypatch: pytest.MonkeyPatch, *, lost: bool
+) -> None:
+    cluster = Cluster()
+    coordinator = cluster.members["m0"]
+    participate = coordinator._participate
+
+    def late(*arguments: Any) -> Any:
+        if lost:
+            cluster.simulation.machines["m2"].kill()
+        cluster.simulation.pass_time(0.5)
+        assert len(coordinator._coordinations) == 1
+        return participate(*arguments)
+
+    monkeypatch.setattr(coordinator, "_participate", late)
+    job = cluster.submit(exchanged(lambda edge: edge.partitioned([0])))
+
+    if lost:
+        with pytest.raises(OperationalError, match="member m2 was lost"):
+            cluster.read(job)
+    else:
+        assert sorted(cluster.rows(job)) == EVERYTHING
+    assert cluster.leftovers(["m0", "m1"]) == {}
+
+
+def test_a_coordinator_that_cannot_do_its_part_has_the_others_stop() -> None:
+    cluster = Cluster()
+    with pytest.raises(InterfaceError, match="can't be distributed"):
+        cluster.submit(exchanged(lambda edge: edge.isolated().distributed()))
+
+    assert cluster.leftovers() == {}
 
 
 def test_data_before_the_init_is_kept_for_it() -> None:
