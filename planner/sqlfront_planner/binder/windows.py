@@ -18,7 +18,7 @@ from sqlfront_engine.functions.windows import WindowFunction, lookup_window
 from sqlfront_engine.types import INT, is_integral
 from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
-from sqlfront_planner.binder.collected import OrderItem, WindowItem
+from sqlfront_planner.binder.collected import OrderItem, WindowItem, Windows
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.types import is_orderable
@@ -34,6 +34,26 @@ _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 @handles(exp.Window, arguments="this partition_by order spec alias over")
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     """``function(...) [FILTER (...)] [IGNORE NULLS] OVER (window)`` or ``OVER name``."""
+    collector = _collector(binder, node)
+    if str(node.args.get("over") or "OVER").upper() != "OVER":
+        raise unsupported(f"{node.args['over']} before a window", node)
+    window = binder.window(node)
+    partition = tuple(binder.bind_all(window.args.get("partition_by") or []))
+    for item in partition:
+        if not is_orderable(item.type):
+            raise failure(
+                "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+                "A window's partition cannot be sorted because its type is not orderable.",
+                node,
+            )
+    order = ordering(binder, window.args.get("order"))
+    function, condition, ignore_nulls = _unwrapped(node.this)
+    call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
+    return collector.add(WindowItem(call, partition, order, binder.name(node), node))
+
+
+def _collector(binder: ExpressionBinder, node: exp.Window) -> Windows:
+    """What the window functions of the SELECT are added to; an error where there may be none."""
     collector = binder.windows
     if binder.clause == "GROUP BY":
         raise failure(
@@ -59,21 +79,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
             "A window function in the argument of an aggregate is not allowed.",
             node,
         )
-    if str(node.args.get("over") or "OVER").upper() != "OVER":
-        raise unsupported(f"{node.args['over']} before a window", node)
-    window = binder.window(node)
-    partition = tuple(binder.bind_all(window.args.get("partition_by") or []))
-    for item in partition:
-        if not is_orderable(item.type):
-            raise failure(
-                "EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-                "A window's partition cannot be sorted because its type is not orderable.",
-                node,
-            )
-    order = ordering(binder, window.args.get("order"))
-    function, condition, ignore_nulls = _unwrapped(node.this)
-    call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
-    return collector.add(WindowItem(call, partition, order, binder.name(node), node))
+    return collector
 
 
 def ordering(binder: ExpressionBinder, node: exp.Expr | None) -> tuple[OrderItem, ...]:
@@ -143,8 +149,21 @@ def _call(
             f'Expression "{binder.name(node)}" not supported within a window function.',
             node,
         )
+    return _aggregate(binder, node, condition, window, order, ignore_nulls=ignore_nulls)
+
+
+def _aggregate(
+    binder: ExpressionBinder,
+    node: exp.Anonymous,
+    condition: exp.Expr | None,
+    window: exp.Window,
+    order: tuple[OrderItem, ...],
+    *,
+    ignore_nulls: bool,
+) -> WindowCall:
+    """An aggregate function over a window."""
     inner = binder.within(inside_aggregate=False)
-    call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
+    call = aggregate_call(inner, node, function_name(node), ignore_nulls=ignore_nulls)
     if call.distinct:
         raise failure(
             "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
