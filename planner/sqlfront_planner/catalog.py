@@ -81,6 +81,13 @@ class Catalog:
         pinned._state = self._state
         return pinned
 
+    def without_temporary(self) -> "Catalog":
+        """The same as a view that isn't temporary sees it."""
+        pinned = self.pinned()
+        state = pinned._state
+        pinned._state = _State(state.version, state.relations, MappingProxyType({}))
+        return pinned
+
     @property
     def version(self) -> int:
         """Grows with every change of the set of tables and views."""

@@ -202,7 +202,8 @@ def _names(run: Run, entry: TableEntry) -> frozenset[str]:
     if isinstance(origin, TableEntry):
         return frozenset()
     try:
-        bound = bind_query(parse_query(origin.sql), session.catalog, session.bind_settings, run.arguments)
+        seen = session.catalog if origin.temporary else session.catalog.without_temporary()
+        bound = bind_query(parse_query(origin.sql), seen, session.bind_settings, run.arguments)
     except Error:
         return frozenset()
     return frozenset(map(str.lower, bound.relations))

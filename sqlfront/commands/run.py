@@ -96,7 +96,9 @@ class Run(msgspec.Struct, frozen=True):
         if isinstance(origin, TableEntry):
             table = origin.table
             return Scan(name, table, table.snapshot(), tuple(range(len(table.schema))))
-        plan = self.bind(parse_query(origin.sql))
+        catalog, settings = self.session.catalog, self.session.bind_settings
+        seen = catalog if origin.temporary else catalog.without_temporary()
+        plan = bind(parse_query(origin.sql), seen, settings, self.arguments)
         if not origin.columns:
             return plan
         columns = tuple(Column(field.type, index, field.name) for index, field in enumerate(plan.schema))

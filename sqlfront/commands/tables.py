@@ -13,8 +13,9 @@ from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import DataError, ProgrammingError
+from sqlfront_engine.errors import DataError, Error, ProgrammingError, spark_error
 from sqlfront_engine.types import VOID
+from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
@@ -120,7 +121,11 @@ def create_view(run: Run, statement: CreateView) -> Made:
     """CREATE VIEW: its query is bound once, so that a wrong one is refused here."""
     catalog = run.session.catalog
     view = ViewEntry(last_part(statement.name), statement.query.text, statement.columns, statement.temporary)
-    plan = run.bind(statement.query)
+    session = run.session
+    bound = bind_query(statement.query, catalog, session.bind_settings, run.arguments)
+    plan = bound.plan
+    if bound.temporary and not view.temporary:
+        raise _refers_to_temporary(view, bound.temporary[0])
     if statement.columns and len(statement.columns) != len(plan.schema):
         raise ProgrammingError(
             f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(plan.schema)}",
@@ -135,6 +140,16 @@ def create_view(run: Run, statement: CreateView) -> Made:
     drop_copy(catalog.add(view, replace=statement.replace))
     let_go(run, stale)
     return NOTHING
+
+
+def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
+    made = f"`spark_catalog`.`default`.`{view.name}`"
+    return spark_error(
+        "INVALID_TEMP_OBJ_REFERENCE",
+        f"Cannot create the persistent object {made} of the type VIEW because it references to the "
+        f"temporary object `{name}` of the type VIEW. Please make the temporary object `{name}` persistent, "
+        f"or make the persistent object {made} temporary.",
+    )
 
 
 def drop(run: Run, statement: Drop) -> Made:

@@ -142,6 +142,26 @@ def test_rows_that_only_the_origin_took_are_seen(
     assert ask(connection, "SELECT count(*) FROM t") == [(4,)]
 
 
+def test_a_view_means_the_same_whatever_is_temporary(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    connection.execute("CREATE VIEW v AS SELECT count(*) AS n FROM t")
+    connection.execute("CREATE TEMP VIEW t AS SELECT 1 AS id")
+
+    assert ask(connection, "SELECT n FROM v") == [(3,)]
+    connection.execute("CACHE TABLE v")
+    assert ask(connection, "SELECT n FROM v") == [(3,)]
+    connection.execute("CREATE TEMP VIEW v AS SELECT n + 1 AS n FROM default.v")
+    assert ask(connection, "SELECT n FROM v") == [(4,)]
+
+
+def test_a_view_that_stays_reads_nothing_temporary(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TEMP VIEW t AS SELECT 1 AS id")
+    with pytest.raises(sqlfront.ProgrammingError, match="INVALID_TEMP_OBJ_REFERENCE"):
+        connection.execute("CREATE VIEW v AS SELECT (SELECT max(id) FROM t) AS n")
+    connection.execute("CREATE TEMP VIEW v AS SELECT * FROM t")
+    assert ask(connection, "SELECT id FROM v") == [(1,)]
+
+
 class Refusing:
     """A write that fails when it is to be published."""
 

@@ -33,11 +33,13 @@ __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 
 class Binding(msgspec.Struct, frozen=True):
     """A bound query: the plan; ``pinned``, the arguments (by position) whose value it depends on and not only
-    their type; ``relations``, the names of the tables and views that were read."""
+    their type; ``relations``, the names of the tables and views that were read, and ``temporary``, of those
+    among them that are temporary."""
 
     plan: LogicalPlan
     pinned: frozenset[int]
     relations: tuple[str, ...]
+    temporary: tuple[str, ...] = ()
 
 
 def bind(
@@ -69,4 +71,6 @@ def bind_query(
     except Error as error:
         error.locate(query.sql)
         raise
-    return Binding(plan, frozenset(context.pinned), tuple(dict.fromkeys(context.relations)))
+    return Binding(
+        plan, frozenset(context.pinned), tuple(dict.fromkeys(context.relations)), tuple(context.temporary)
+    )

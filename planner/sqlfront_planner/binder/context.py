@@ -186,8 +186,9 @@ class StatementContext(msgspec.Struct):
 
     ``pinned`` collects the arguments whose *value* decided something (a column's name, a type, a limit), so
     that a plan may only be used again with the same ones. ``relations`` collects the names of the tables and
-    views that were read, ``snapshots`` the one version of each table that the query reads, ``moved`` the date
-    arithmetic by the identity of its node, ``views`` the bound queries of views whose uses share one plan.
+    views that were read, ``temporary`` those of temporary ones, ``snapshots`` the one version of each table
+    that the query reads, ``moved`` the date arithmetic by the identity of its node, ``views`` the bound
+    queries of views whose uses share one plan.
     """
 
     catalog: Catalog
@@ -195,6 +196,7 @@ class StatementContext(msgspec.Struct):
     arguments: Arguments
     pinned: set[int] = msgspec.field(default_factory=set)
     relations: list[str] = msgspec.field(default_factory=list)
+    temporary: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
     moved: dict[int, Moved] = msgspec.field(default_factory=dict)
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)

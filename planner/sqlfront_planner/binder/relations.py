@@ -96,6 +96,8 @@ def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
             return _aliased(Relation(common.plan, relation(common.names, common.plan.row(), parts)), node)
     context = queries.context
     entry = context.catalog.lookup(parts)
+    if entry is not None and entry.temporary:
+        context.temporary.append(entry.name)
     if isinstance(entry, ViewEntry):
         context.relations.append(entry.name)
         return _aliased(_view(queries, entry, node), node)
@@ -127,7 +129,7 @@ def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation
     if len(names) != bound.plan.width:
         raise _arity(bound.plan.width, len(names), node)
     plan = bound.plan
-    if entry.name.lower() in queries.context.views:
+    if _view_key(entry) in queries.context.views:
         plan = queries.context.shared(plan, entry.name)
     return Relation(plan, relation(names, plan.row(), entry.qualifier))
 
@@ -136,20 +138,27 @@ def _view_query(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Bo
     """The view's query, bound anew for each use: two uses draw other random numbers, as in Spark. Where they
     might differ for other reasons (the order in which floats are added) both are the same plan."""
     context = queries.context
-    name = entry.name.lower()
+    name = _view_key(entry)
     if name in context.views:
         return context.views[name]
     if name in context.views_open:
         raise failure("RECURSIVE_VIEW", f"Recursive view {suggestions.quoted((entry.name,))} detected.", node)
-    before = context.views_open
+    before, catalog = context.views_open, context.catalog
     context.views_open = (*before, name)
+    if not entry.temporary:  # whoever reads it, it means the same
+        context.catalog = catalog.without_temporary()
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
     finally:
-        context.views_open = before
+        context.views_open, context.catalog = before, catalog
     if varies_by_order_only(bound.plan):
         context.views[name] = bound
     return bound
+
+
+def _view_key(entry: ViewEntry) -> str:
+    """The view's name, as none of the other kind has it."""
+    return f"{'temporary ' if entry.temporary else ''}{entry.name.lower()}"
 
 
 def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -> Exception:
