@@ -74,9 +74,10 @@ class Cluster:
         """A new memory table, spread over the members."""
         raise NotImplementedError
 
-    def writing(self, table: Table) -> AbstractContextManager[object]:
-        """While it lasts no other session writes to the table's files; at its end all know of them."""
-        return nullcontext()
+    def writing(self, table: Table) -> AbstractContextManager[bool]:
+        """While it lasts no other session writes to the table's files; at its end all know of them. Gives
+        True if a copy of the table may lack what somebody has added who is gone."""
+        return nullcontext(False)
 
     def look_after(self, session: "Callable[[], Session | None]") -> None:
         """Have the temporary tables of the session looked after, as long as there is one."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.cache import CachedTable
+from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import TURN, Documents, turn_of
 from sqlfront.cluster.relations import RELATION, TABLE, decode_relation, decode_table, tables_of
 from sqlfront.config import Config
@@ -81,6 +82,7 @@ class Caretaker:
     def _look(self, session: "sessions.Session") -> bool:
         """Mend what can be; False if something may be mendable later."""
         if self._everybodys:
+            self._renew(session)
             self._tidy_up()
             self._deal(session)
         done = True
@@ -107,6 +109,17 @@ class Caretaker:
             return error.sqlstate == LOST and not table.reloaded
         logger.info("`%s` was placed anew", entry.name)
         return True
+
+    def _renew(self, session: "sessions.Session") -> None:
+        """Load copies again whose files were being added to by somebody who has gone."""
+        catalog, cluster = session.catalog, session.cluster
+        assert isinstance(catalog, ClusterCatalog)
+        assert cluster is not None
+        for entry in catalog.entries():
+            if isinstance(entry, TableEntry) and catalog.is_abandoned(entry.table):
+                with cluster.writing(entry.table) as abandoned:
+                    if abandoned:
+                        caching.recover(session, entry)
 
     def _deal(self, session: "sessions.Session") -> None:
         """Have a member that is new get its part of the partitions."""

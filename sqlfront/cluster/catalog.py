@@ -4,6 +4,7 @@ import secrets
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from sqlfront.cache import CachedTable
 from sqlfront.cluster.documents import Documents
@@ -132,18 +133,32 @@ class ClusterCatalog(Catalog):
             return 0 if known is None else known[0], self._state.relations.get(key.removeprefix(RELATION))
 
     @contextmanager
-    def writing(self, table: Table, holder: str) -> Iterator[None]:
-        """While it lasts no other session adds files to the table; at its end all know its files."""
-        if isinstance(table, CachedTable):
-            table = _under_cache(table.origin) or table
-        identity = self._identities.get(table) if isinstance(table, FileTable) else None
-        if identity is None:
-            yield
+    def writing(self, table: Table, holder: str) -> Iterator[bool]:
+        """While it lasts no other session adds files to the table. All know of files that an insert has added
+        when it is done with them, before it adds to a cached copy; of others at the end. True if a copy may
+        lack what somebody has added who is gone."""
+        files, identity = self._file_identity(table)
+        if files is None or identity is None:
+            yield False
             return
-        assert isinstance(table, FileTable)
-        with self._documents.turn(identity, f"`{table.name}`", f"{holder}.{secrets.token_hex(4)}"):
-            yield
-            self._republish(table)
+        token = f"{holder}.{secrets.token_hex(4)}"
+        with self._documents.turn(identity, f"`{files.name}`", token) as abandoned:
+            usual, files.on_insert = files.on_insert, partial(self._republish, files)
+            try:
+                yield abandoned
+            finally:
+                files.on_insert = usual
+            self._republish(files)
+
+    def is_abandoned(self, table: Table) -> bool:
+        """Whether somebody has gone while adding files to the table."""
+        _, identity = self._file_identity(table)
+        return identity is not None and self._documents.is_abandoned(identity)
+
+    def _file_identity(self, table: Table) -> tuple[FileTable | None, str | None]:
+        """The file table, perhaps behind a copy, and its name in the cluster, if it has one."""
+        files = _under_cache(table.origin) if isinstance(table, CachedTable) else table
+        return (files, self._identities.get(files)) if isinstance(files, FileTable) else (None, None)
 
     def _republish(self, table: FileTable) -> None:
         """Tell all sessions of a file table's new version, whatever name it has by now."""
@@ -152,7 +167,10 @@ class ClusterCatalog(Catalog):
                 version, entry = self._picture(key)
                 if entry is None or _under_cache(entry) is not table:
                     break
-                if self._documents.put(key, encode_relation(entry, self._identity), version):
+                content, current = encode_relation(entry, self._identity), self._documents.get(key)
+                if current is not None and (current.version, current.content) == (version, content):
+                    break
+                if self._documents.put(key, content, version):
                     break
 
 

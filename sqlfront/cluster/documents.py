@@ -102,9 +102,10 @@ class Documents:
 
     # ---- turns
 
-    def begin_turn(self, name: str, what: str, token: str) -> None:
+    def begin_turn(self, name: str, what: str, token: str) -> bool:
         """Wait until nobody else has the turn of that name, and take it. The turn of a member that has gone
-        is over. OperationalError if another one takes too long with ``what``."""
+        is over; True if there was such a one, who may have left its work half done. OperationalError if
+        another one takes too long with ``what``."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
@@ -112,7 +113,7 @@ class Documents:
             current = self.get(key)
             if current is None or not self.is_present(turn_of(current).holder):
                 if self._take(key, token, mine, 0 if current is None else current.version):
-                    return
+                    return current is not None
                 continue
             if not self._await_after(before, deadline - time.monotonic()):
                 raise OperationalError(
@@ -150,12 +151,17 @@ class Documents:
             again = partial(self._give_back, key, token, tries - 1)
             clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
 
+    def is_abandoned(self, name: str) -> bool:
+        """Whether a member has gone that had the turn."""
+        current = self.get(f"{TURN}{name}")
+        return current is not None and not self.is_present(turn_of(current).holder)
+
     @contextmanager
-    def turn(self, name: str, what: str, token: str) -> Iterator[None]:
-        """Have the turn for as long as it lasts."""
-        self.begin_turn(name, what, token)
+    def turn(self, name: str, what: str, token: str) -> Iterator[bool]:
+        """Have the turn for as long as it lasts; gives what :meth:`begin_turn` does."""
+        abandoned = self.begin_turn(name, what, token)
         try:
-            yield
+            yield abandoned
         finally:
             self.end_turn(name)
 

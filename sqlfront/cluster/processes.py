@@ -131,8 +131,9 @@ class ProcessMembers(Cluster):
 
     # ---- the rest
 
-    def writing(self, table: Table) -> AbstractContextManager[object]:
-        """While it lasts no other session writes to the table's files; at its end all know of them."""
+    def writing(self, table: Table) -> AbstractContextManager[bool]:
+        """While it lasts no other session writes to the table's files; at its end all know of them. Gives
+        True if a copy of the table may lack what somebody has added who is gone."""
         assert self._catalog is not None
         return self._catalog.writing(table, self.coordinator.name)
 

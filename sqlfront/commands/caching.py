@@ -169,6 +169,13 @@ def refresh_copies(run: Run, changed: Table) -> None:
                 give_up(run, entry, error)
 
 
+def recover(session: "Session", entry: Entry) -> None:
+    """Fill the copies anew that read a table whose writer has gone, perhaps before they were changed."""
+    origin = origin_of(entry)
+    if isinstance(origin, TableEntry):
+        refresh_copies(Run(session, NO_ARGUMENTS, None), origin.table)
+
+
 def _reads(run: Run, entry: TableEntry, known: set[int], changed: Table) -> bool:
     """Whether the copy reads one of the ``known`` tables; one whose query can't be bound any more goes."""
     origin = origin_of(entry)

@@ -78,10 +78,11 @@ class Run(msgspec.Struct, frozen=True):
                 planned = plan_logical(plan, session.settings, session.target, store)
                 return version.publish(self.submit(planned).batches())
 
-    def writing(self, table: Table) -> AbstractContextManager[object]:
-        """While it lasts no other session of the cluster writes to the table's files."""
+    def writing(self, table: Table) -> AbstractContextManager[bool]:
+        """While it lasts no other session of the cluster writes to the table's files; see
+        :meth:`~sqlfront.cluster.Cluster.writing`."""
         cluster = self.session.cluster
-        return nullcontext() if cluster is None else cluster.writing(table)
+        return nullcontext(False) if cluster is None else cluster.writing(table)
 
     def entry(self, name: str) -> Entry:
         """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""

@@ -5,7 +5,7 @@ import os
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -74,12 +74,14 @@ class FileSnapshot:
 
 
 class FileTable:
-    """A directory of files. ``managed``: the table owns the directory and removes it when dropped."""
+    """A directory of files. ``managed``: the table owns the directory and removes it when dropped.
+    ``on_insert`` is called by every insert when its files are there."""
 
     def __init__(self, name: str, location: str, version: FileVersion, *, managed: bool = False) -> None:
         self.name = name
         self.location = location
         self.managed = managed
+        self.on_insert: Callable[[], None] = _nothing
         self._writer = threading.Lock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
         self._current = FileSnapshot(name, version)
@@ -144,6 +146,7 @@ class FileTable:
         with self._writer:
             last = self.version
             self._publish(files if overwrite else last.files + files)
+        self.on_insert()
         if overwrite:
             for file in last.files:
                 delete_when_unread(file)
@@ -165,6 +168,10 @@ class FileTable:
     def version(self) -> FileVersion:
         """The current version."""
         return self._current.files
+
+
+def _nothing() -> None:
+    """What happens after an insert into a table of one session."""
 
 
 class FileWrite:
