@@ -40,6 +40,8 @@ class TableService:
         self._store.on_stage = lambda key: self._later(STAGED)
         self._running: RunningMember
         self._caretaker: caretakers.Caretaker | None = None
+        # Held while the caretaker is made: changes of the list may be told by two threads.
+        self._beginning = Lock()
         # Guards the following.
         self._lock = Lock()
         self._current: dict[str, str | None] = {}
@@ -88,8 +90,9 @@ class TableService:
         self.sweep()
         members = self._running.member.members.data_members
         if members and members[0] == self._running.membership.name and self._current:
-            if self._caretaker is None:
-                self._caretaker = caretakers.of_cluster(self._running)
+            with self._beginning:
+                if self._caretaker is None:
+                    self._caretaker = caretakers.of_cluster(self._running)
             self._caretaker.wake()
 
     def sweep(self) -> None:

@@ -29,6 +29,8 @@ from sqlfront_planner.statement import (
 
 #: The format of CREATE TABLE without USING.
 DEFAULT_FORMAT: Final = "memory"
+#: The condition of the error for a name that is taken.
+TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
 def create_table(run: Run, statement: CreateTable) -> Made:
@@ -52,8 +54,10 @@ def create_table(run: Run, statement: CreateTable) -> Made:
         entry = TableEntry(last_part(statement.name), table, statement.temporary)
         stale = () if present is None else dependents(run, statement.name)
         replaced = catalog.add(entry, replace=statement.replace)
-    except BaseException:
+    except BaseException as error:
         table.drop()
+        if statement.if_not_exists and isinstance(error, Error) and error.condition == TAKEN:
+            return NOTHING  # somebody else was quicker
         raise
     _forget(replaced)
     let_go(run, stale)

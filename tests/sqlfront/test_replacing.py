@@ -162,6 +162,19 @@ def test_a_view_that_stays_reads_nothing_temporary(connection: sqlfront.Connecti
     assert ask(connection, "SELECT id FROM v") == [(1,)]
 
 
+def test_if_not_exists_holds_also_when_somebody_was_quicker(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT 1 AS a")
+    monkeypatch.setattr(connection.session.catalog, "lookup", lambda parts: None)
+    connection.execute("CREATE TABLE IF NOT EXISTS t USING memory AS SELECT 2 AS a")
+    with pytest.raises(sqlfront.ProgrammingError, match="TABLE_OR_VIEW_ALREADY_EXISTS"):
+        connection.execute("CREATE TABLE t USING memory AS SELECT 2 AS a")
+    monkeypatch.undo()
+
+    assert ask(connection, "SELECT a FROM t") == [(1,)]
+
+
 class Refusing:
     """A write that fails when it is to be published."""
 
