@@ -8,14 +8,20 @@ threads.
 
 import threading
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, Protocol
 
 import msgspec
 
 _making: Final = threading.RLock()
 
 
-def make_decoder(kind: object, hook: Callable[[type, Any], Any] | None = None) -> Callable[[Any], Any]:
+class Decode(Protocol):
+    """From msgpack to an object of the decoder's type."""
+
+    def __call__(self, data: bytes | bytearray | memoryview, /) -> object: ...
+
+
+def make_decoder(kind: object, hook: Callable[[type, object], object] | None = None) -> Decode:
     """The function that decodes msgpack to ``kind``; ``hook``: see ``msgspec.msgpack.Decoder``.
 
     >>> make_decoder(list[int])(msgspec.msgpack.encode([1, 2]))

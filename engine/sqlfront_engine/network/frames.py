@@ -97,7 +97,7 @@ class MessageDecoder:
     def decode(self, data: bytes | bytearray) -> msgspec.Struct:
         """The message; raises InvalidMessage if ``data`` isn't exactly one."""
         try:
-            message: msgspec.Struct = self._decode(data)
+            message: msgspec.Struct = self._decode(data)  # type: ignore[assignment]
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
             raise InvalidMessage(f"a message that isn't one: {error}") from None
         return message
