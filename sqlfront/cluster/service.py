@@ -105,13 +105,13 @@ class TableService:
             for key in keys:
                 if self._is_needed(key):
                     self._unneeded.pop(key, None)
-                elif key not in self._published or now - self._unneeded.setdefault(key, now) >= self._grace:
+                elif key not in self._published or now >= self._unneeded.setdefault(key, now) + self._grace:
                     self._unneeded.pop(key, None)
                     self._store.free(key)
                 else:
                     waiting.append(self._unneeded[key])
         if waiting:
-            self._later(min(waiting) + self._grace - now)
+            self._sweep_at(min(waiting) + self._grace)
 
     def _is_needed(self, key: str) -> bool:
         identity, _, made = key.partition("@")
@@ -124,9 +124,11 @@ class TableService:
         return writer.token == made.rpartition(".")[0] and writer.holder in self._running.member.members
 
     def _later(self, seconds: float) -> None:
+        self._sweep_at(self._running.engine.clock.now() + seconds)
+
+    def _sweep_at(self, when: float) -> None:
         """Sweep by then, if no sweep is to come sooner."""
         clock = self._running.engine.clock
-        when = clock.now() + seconds
         with self._lock:
             if when < self._due:
                 self._forget_timer()

@@ -21,11 +21,11 @@ from tests.sqlfront.simulated import Reading, SimulatedSession, TableTown
 from tests.sqlfront.table_chaos import TableChaos, explore
 
 #: Seeds of the test command; `python -m tests.sqlfront.table_chaos` runs as many as it is told.
-SEEDS = 40
+SEEDS = 25
 #: Seeds within which a planted bug has to be found.
 PATIENCE = 1000
 #: At how many points of an UPDATE a member is killed: in the test command, and in `make cluster`.
-POINTS = [14, pytest.param(200, marks=pytest.mark.cluster)]
+POINTS = [10, pytest.param(200, marks=pytest.mark.cluster)]
 #: Simulated seconds between two queries of a reader.
 PAUSE = 0.03
 
@@ -41,6 +41,12 @@ def test_readers_see_versions_and_confirmed_writes_last() -> None:
     assert count == SEEDS
     assert outcome.read > outcome.written > SEEDS
     assert outcome.failed > 0
+
+
+@pytest.mark.parametrize("seed", [81])
+def test_a_seed_that_has_found_a_bug_finds_none_any_more(seed: int) -> None:
+    """81: the connection with the keeper broke while a session wrote, and its turn was never given back."""
+    assert TableChaos(seed).run().written > 0
 
 
 def test_a_seed_replays_exactly() -> None:
@@ -72,8 +78,8 @@ def never_freed(self: TableService) -> None:
     """All versions stay."""
 
 
-def not_checked(*_: object) -> None:
-    """Whatever it is, it is taken for right."""
+def not_done(*_: object) -> None:
+    """Whatever is to be checked is taken for right, what is to be done is forgotten."""
 
 
 def published_after_the_first_report(
@@ -96,7 +102,7 @@ RUN = SimulatedSession.run
         (TableService, "_is_needed", freed_as_soon_as_replaced),
         (TableService, "_is_needed", only_published_is_needed),
         (TableService, "sweep", never_freed),
-        (SpreadSnapshot, "check_complete", not_checked),
+        (SpreadSnapshot, "check_complete", not_done),
         (SimulatedSession, "run", published_after_the_first_report),
     ],
     ids=lambda value: getattr(value, "__name__", value),

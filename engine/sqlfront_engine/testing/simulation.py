@@ -144,7 +144,8 @@ class Machine:
 
     def pause(self, seconds: float) -> None:
         """Do nothing for so many seconds, then go on as if nothing had been."""
-        self.asleep_until = self.simulation.time + seconds
+        # Never earlier than before: what has arrived meanwhile must not be overtaken.
+        self.asleep_until = max(self.asleep_until, self.simulation.time + seconds)
 
 
 class SimulatedClock:
