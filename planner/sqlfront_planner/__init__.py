@@ -12,7 +12,7 @@ only by ``sqlfront_connectors.base``.
 Reading order: ``statement`` and ``statements`` (what there is to run); ``tokens``, ``token_rewriting`` and
 ``query_parser`` (a query's text to sqlglot's tree); ``commands`` and ``statement_builder`` (all other
 statements); ``binder`` (names and types; ``types`` has Spark's coercions, ``catalog`` the tables and views);
-``logical`` (the plan); ``optimizer`` and ``rules`` (one rule a file), with ``rewriting``, ``decorrelation``,
+``logical`` (the plan); ``optimizer`` and ``rules`` (one rule a file), with ``rewriting``,
 ``join_graph`` and ``statistics`` under them; ``lowering`` (the DAG); ``plan``, ``lanes`` (which way a query
 goes) and ``explain``. ``insertion`` and ``modification`` are what INSERT, DELETE and UPDATE do before a
 table; ``pipeline`` is the other door to the DAG, without any SQL.

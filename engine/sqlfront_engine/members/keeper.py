@@ -269,9 +269,9 @@ class Keeper:
         if known.joined:
             members = tuple(each for each in self.members.members if each.name != name)
             owners = _inherited(self.members.owners, name, members)
-            self._publish(
-                members, owners, invalidate=lost or (bool(self.documents) and owners != self.members.owners)
-            )
+            # A lost client takes no part in the jobs of others, which go on.
+            moved = bool(self.documents) and owners != self.members.owners
+            self._publish(members, owners, invalidate=moved or (lost and not known.info.lite))
         if known.peer is not None:
             self._refuse(known.peer, reason)
         self._allow_leaving()

@@ -20,7 +20,6 @@ from sqlfront_engine.expressions import (
 )
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BIGINT, BOOLEAN, VOID
-from sqlfront_planner.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
 from sqlfront_planner.logical import (
     Aggregate,
     Exists,
@@ -49,6 +48,7 @@ from sqlfront_planner.rewriting import (
     shift,
     strict_columns,
 )
+from sqlfront_planner.rules.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
 from sqlfront_planner.shared_rows import is_repeatable, shared_scan
 
 
