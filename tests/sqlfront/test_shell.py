@@ -163,7 +163,9 @@ def test_an_interrupt_is_exit_code_130() -> None:
     process.send_signal(signal.SIGINT)
     _, messages = process.communicate(timeout=30)
 
-    assert process.returncode == 130
+    # An interrupt in an exec() of the standard library has CPython end by the signal itself, though it was
+    # caught. To a shell that is 130, too.
+    assert process.returncode in (130, -signal.SIGINT), messages
     assert "interrupted" in messages
     assert "Traceback" not in messages
 
