@@ -6,7 +6,7 @@ start and reads only that. ``Snapshot.scan`` turns a :class:`ScanRequest` into a
 processor for the DAG and the objects that it needs at run time.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Protocol, runtime_checkable
 
@@ -104,6 +104,33 @@ class Snapshot(Protocol):
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A source that emits the wanted columns in physical form, with exactly the rows of this version that
         pass the exact filters."""
+
+
+#: A value for each of the columns that rows are asked by, of the column's own type and as a Literal holds it;
+#: None asks for null, which is a key like any other.
+Key = tuple[object, ...]
+#: A row as Python values, each as a Literal of the column's type holds it.
+RowValues = tuple[object, ...]
+
+
+class RowPath(Protocol):
+    """Finds rows of one version of a table by the values of some of its columns."""
+
+    def find(self, keys: Sequence[Key]) -> Sequence[Sequence[RowValues]]:
+        """For each key, in their order, its rows. OverflowError for a date or timestamp beyond Python's
+        years."""
+
+
+@runtime_checkable
+class RowAccess(Protocol):
+    """What a snapshot may offer besides: its rows as Python values, for queries that read a few of them."""
+
+    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        """The way to ``columns`` by the values of ``by`` (both ordinals of the table); None if there is no
+        quick one."""
+
+    def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
+        """All rows, if there are at most ``limit`` and they are here; else None."""
 
 
 @runtime_checkable

@@ -5,8 +5,8 @@ versions, each a tuple of segments: the first holds nearly all rows, ordered by 
 add small delta segments, which are merged in when they have become many. A reader takes one version and keeps
 it; a writer publishes the next one at once.
 
-Reading order: ``segment`` (how rows lie), ``scan`` (how they are read), ``table`` (versions and inserts),
-``statistics``.
+Reading order: ``segment`` (how rows lie), ``scan`` (how they are read), ``locate`` and ``rows`` (how a few of
+them are found and read), ``table`` (versions and inserts), ``statistics``.
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

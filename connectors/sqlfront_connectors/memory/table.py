@@ -2,13 +2,15 @@
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import pyarrow as pa
 
 from sqlfront_connectors.base import (
     Partitioning,
+    RowPath,
+    RowValues,
     ScanPlan,
     ScanRequest,
     TableDefinition,
@@ -16,6 +18,7 @@ from sqlfront_connectors.base import (
     WritableTable,
 )
 from sqlfront_connectors.memory.keys import key_filters
+from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment, build_segments, merge_deltas
 from sqlfront_connectors.memory.statistics import LazyStatistics
@@ -44,6 +47,7 @@ class MemorySnapshot:
         self.segments = segments
         self._resource = f"{identity}@{version}"
         self._version = version
+        self._rows = SegmentRows(segments, schema, partitioning)
         batches = tuple(segment.batch for segment in segments)
         self._statistics = TableStatistics(
             rows=sum(batch.num_rows for batch in batches),
@@ -79,6 +83,15 @@ class MemorySnapshot:
             request.limit,
         )
         return ScanPlan(source, {self._resource: self.segments})
+
+    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        """The way to rows by the clustering key."""
+        return self._rows.path(by, columns)
+
+    def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
+        """All rows, if there are at most ``limit``."""
+        rows = self._statistics.rows
+        return self._rows.all(columns) if rows is not None and rows <= limit else None
 
 
 class MemoryTable:
