@@ -1,0 +1,199 @@
+"""The engines that answer point queries: how each loads five tables of TPC-H into memory, with what indexes,
+and how SQL text becomes Python tuples."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+#: Each table and the columns that its rows are found by.
+KEYS: Final = {
+    "region": (),
+    "nation": (),
+    "customer": ("c_custkey",),
+    "orders": ("o_orderkey", "o_custkey"),
+    "lineitem": ("l_orderkey",),
+}
+
+Rows = Sequence[tuple[object, ...]]
+#: Text and parameters (None: it has none) in, rows out. One thread's.
+Ask = Callable[[str, Sequence[object] | None], Rows]
+
+
+class PointSubject(Protocol):
+    """One engine with the tables loaded."""
+
+    def load(self, folder: Path) -> None:
+        """Read ``<table>.parquet`` of every table into memory."""
+
+    def client(self) -> Ask:
+        """What one thread asks with; several may ask at once, each with its own."""
+
+
+class Sqlfront:
+    """This project, embedded: tables clustered by their keys, an index on the orders' customers."""
+
+    def load(self, folder: Path) -> None:
+        import sqlfront
+
+        self._connection = sqlfront.connect()
+        for table, keys in KEYS.items():
+            clustered = f"CLUSTERED BY ({keys[0]}) INTO 271 BUCKETS" if keys else ""
+            self._connection.execute(
+                f"CREATE TABLE {table} USING memory {clustered}"
+                f" AS SELECT * FROM parquet.`{folder / table}.parquet`"
+            )
+            for key in keys[1:]:
+                try:
+                    self._connection.execute(f"CREATE INDEX {table}_{key} ON {table} ({key})")
+                except sqlfront.Error as error:
+                    print(f"sqlfront has no index on {key}: {error}", file=sys.stderr)
+
+    def client(self) -> Ask:
+        cursor = self._connection.cursor()
+        return lambda text, parameters: cursor.execute(text, parameters).fetchall()
+
+
+class SQLite:
+    """SQLite in memory, as Python brings it; decimals are doubles and dates are texts there."""
+
+    def load(self, folder: Path) -> None:
+        import sqlite3
+
+        import pyarrow.parquet as pq
+
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        for table, keys in KEYS.items():
+            file = pq.ParquetFile(folder / f"{table}.parquet")
+            names = file.schema_arrow.names
+            self._connection.execute(f"CREATE TABLE {table} ({', '.join(names)})")
+            insert = f"INSERT INTO {table} VALUES ({', '.join('?' * len(names))})"
+            self._connection.executemany(insert, _plain_rows(file))
+            for key in keys:
+                self._connection.execute(f"CREATE INDEX {table}_{key} ON {table} ({key})")
+        self._connection.commit()
+
+    def client(self) -> Ask:
+        cursor = self._connection.cursor()
+        return lambda text, parameters: cursor.execute(text, parameters or ()).fetchall()
+
+
+class DuckDB:
+    """DuckDB in memory with indexes and a number of threads."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+
+    def load(self, folder: Path) -> None:
+        import duckdb
+
+        self._connection = duckdb.connect(config={"threads": self._threads})
+        for table, keys in KEYS.items():
+            self._connection.execute(f"CREATE TABLE {table} AS SELECT * FROM '{folder / table}.parquet'")
+            for key in keys:
+                self._connection.execute(f"CREATE INDEX {table}_{key} ON {table} ({key})")
+
+    def client(self) -> Ask:
+        cursor = self._connection.cursor()
+        return lambda text, parameters: cursor.execute(text, parameters).fetchall()
+
+
+class Polars:
+    """Polars' SQL over eager frames; it knows no parameters."""
+
+    def load(self, folder: Path) -> None:
+        import polars
+
+        frames = {table: polars.read_parquet(folder / f"{table}.parquet") for table in KEYS}
+        self._context = polars.SQLContext(frames)
+
+    def client(self) -> Ask:
+        def ask(text: str, parameters: Sequence[object] | None) -> Rows:
+            if parameters is not None:
+                raise NotImplementedError("Polars' SQL has no parameters")
+            return self._context.execute(text, eager=True).rows()
+
+        return ask
+
+
+class DataFusion:
+    """DataFusion over Arrow tables in memory."""
+
+    def load(self, folder: Path) -> None:
+        import datafusion
+        import pyarrow.parquet as pq
+
+        self._context = datafusion.SessionContext()
+        for table in KEYS:
+            batches = pq.read_table(folder / f"{table}.parquet").to_batches()
+            self._context.register_record_batches(table, [batches])
+
+    def client(self) -> Ask:
+        def ask(text: str, parameters: Sequence[object] | None) -> Rows:
+            named = {f"p{place}": value for place, value in enumerate(parameters or ())}
+            for name in named:
+                text = text.replace("?", f"${name}", 1)
+            rows: list[tuple[object, ...]] = []
+            for batch in self._context.sql(text, param_values=named or None).collect():
+                rows += zip(*[column.to_pylist() for column in batch.columns], strict=True)
+            return rows
+
+        return ask
+
+
+class Spark:
+    """Spark local[2] over cached tables."""
+
+    def load(self, folder: Path) -> None:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+        from pyspark.sql import SparkSession
+
+        self._spark = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.driver.memory", "5g")
+            .getOrCreate()
+        )
+        self._spark.sparkContext.setLogLevel("OFF")
+        for table in KEYS:
+            self._spark.read.parquet(str(folder / f"{table}.parquet")).createOrReplaceTempView(table)
+            self._spark.sql(f"CACHE TABLE {table}")
+
+    def client(self) -> Ask:
+        def ask(text: str, parameters: Sequence[object] | None) -> Rows:
+            return self._spark.sql(text, args=None if parameters is None else list(parameters)).collect()
+
+        return ask
+
+
+def _plain_rows(file: "pq.ParquetFile") -> Iterator[tuple[object, ...]]:
+    """The rows with decimals as floats and dates as texts."""
+    import pyarrow as pa
+
+    for batch in file.iter_batches(65_536):
+        columns = []
+        for column in batch.columns:
+            if pa.types.is_decimal(column.type):
+                column = column.cast(pa.float64())
+            elif pa.types.is_date(column.type):
+                column = column.cast(pa.string())
+            columns.append(column.to_pylist())
+        yield from zip(*columns, strict=True)
+
+
+SUBJECTS: Final[dict[str, Callable[[], PointSubject]]] = {
+    "sqlfront": Sqlfront,
+    "sqlite": SQLite,
+    "duckdb-1": lambda: DuckDB(1),
+    "duckdb": lambda: DuckDB(os.cpu_count() or 1),
+    "polars": Polars,
+    "datafusion": DataFusion,
+    "spark": Spark,
+}
