@@ -65,8 +65,8 @@ class JobConfig(msgspec.Struct, frozen=True):
     one's then), None = it is the query's only job. ``description``: what listings show.
 
     In a cluster: ``required_partitions`` are those that the job reads (None = all, and no member is pruned),
-    ``required_members`` those that it needs besides, ``statistics`` whether the other members report their
-    tasklets' counters.
+    ``required_members`` those that it needs besides. ``statistics``: the tasklets count bytes, too, and in a
+    cluster the other members report their counters.
     """
 
     settings: Settings = DEFAULT_SETTINGS
@@ -178,14 +178,15 @@ class Engine:
         account = OperatorAccount(config.query.budget, name)
         batches = []
         try:
-            with (run or self.run)(dag, config).batches() as reader:
+            job = (run or self.run)(dag, config)
+            with job.batches() as reader:
                 for batch in reader:
                     account.charge(batch.nbytes)
                     batches.append(batch)
         except BaseException:
             account.close()
             raise
-        held = HeldBatches(tuple(batches))
+        held = HeldBatches(tuple(batches), job.statistics() if config.statistics else None)
         weakref.finalize(held, account.close).atexit = False
         return held
 
@@ -211,6 +212,7 @@ class Engine:
             resources=config.resources,
             partition_count=config.partition_count,
             member=member,
+            measured=config.statistics,
         )
 
     def start(

@@ -14,7 +14,7 @@ from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
-from sqlfront_engine.tasklet import Tasklet
+from sqlfront_engine.tasklet import Tasklet, TaskletStatistics
 
 #: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
 STUCK_CHECK: Final = 1.0
@@ -43,6 +43,8 @@ class Execution:
         self.id = number
         self.query = query
         self.member = member
+        #: The members that take part in the job, this one first.
+        self.participants: tuple[str, ...] = (member,)
         self.status = JobStatus.RUNNING
         self.error: Error | None = None
         self._clock = clock
@@ -58,6 +60,8 @@ class Execution:
         self.has_result = False
         # None once it is read to its end, so that no cycle keeps an ended job alive.
         self._result: BatchQueue | None = None
+        # What the other members have said about theirs.
+        self._noted: dict[str, tuple[TaskletStatistics, ...]] = {}
         # Tasklets that have not ended (one more until all have been started), and other things that the end
         # waits for.
         self._remaining = 1
@@ -378,11 +382,20 @@ class Execution:
 
     # ---- looking
 
+    def note(self, member: str, tasklets: tuple[TaskletStatistics, ...]) -> None:
+        """What another member's tasklets have done (none of them, if it wasn't asked)."""
+        if tasklets:
+            self._noted[member] = tasklets
+
     def statistics(self) -> JobStatistics:
-        """What the job has done so far."""
+        """What the job has done so far; of other members, what they said when they had ended."""
         tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)
         elapsed = self._clock.now() - self.query.began if self._elapsed is None else self._elapsed
-        return JobStatistics(self.id, self.status, elapsed, self.query.budget.statistics(), tasklets)
+        memory = self.query.budget.statistics()
+        others = {name: self._noted[name] for name in self.participants[1:] if name in self._noted}
+        return JobStatistics(
+            self.id, self.status, elapsed, memory, tasklets, self.member, self.participants, others
+        )
 
 
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:

@@ -77,10 +77,12 @@ def plan_execution(
     resources: Mapping[str, object] = NO_RESOURCES,
     partition_count: int = DEFAULT_PARTITIONS,
     member: Member | None = None,
+    measured: bool = False,
 ) -> ExecutionPlan:
     """Lock the DAG and make its tasklets and queues on ``member`` (None: the only one).
 
     ``listener`` hears of the tasklets' ends, ``reader`` is woken by the result, ``budget`` is the query's.
+    ``measured``: the tasklets count bytes, too.
     InterfaceError for an edge that can't be distributed the way it asks for.
     """
     dag.lock()
@@ -88,7 +90,7 @@ def plan_execution(
     tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count)
     ends = _Ends(blueprint, tasklets, reader, budget, None if member is None else member.wire)
     for tasklet, place in zip(tasklets, blueprint.places, strict=True):
-        ends.connect(tasklet, place)
+        ends.connect(tasklet, place, measured=measured)
     return ExecutionPlan(tasklets, ends.result, ends.outputs, ends.inputs)
 
 
@@ -202,7 +204,7 @@ class _Ends:
         self.inputs[link.stream] = source
         return source
 
-    def connect(self, tasklet: Tasklet, place: Place) -> None:
+    def connect(self, tasklet: Tasklet, place: Place, *, measured: bool) -> None:
         """Give a tasklet its inputs and its output."""
         if place.lone_output is not None:
             output = self._writable[place.lone_output]
@@ -211,12 +213,13 @@ class _Ends:
         flushes = self._flushes.get(tasklet, ())
         if place.lone_input is not None:
             source = self._readable[place.lone_input]
-            tasklet.connect((source,), source, output, flushes)
+            tasklet.connect((source,), source, output, flushes, measured=measured)
         elif not place.inputs:
-            tasklet.connect((), NO_INPUT, output, flushes)
+            tasklet.connect((), NO_INPUT, output, flushes, measured=measured)
         else:
             sources = [_combined_input(wiring, self._readable) for wiring in place.inputs]
-            tasklet.connect(sources, _any_input(sources, place.inputs), output, flushes)
+            any_input = _any_input(sources, place.inputs)
+            tasklet.connect(sources, any_input, output, flushes, measured=measured)
 
 
 # ---- links combined

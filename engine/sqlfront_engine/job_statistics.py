@@ -1,13 +1,14 @@
 """What a job tells about itself: its status, and the counters of its tasklets, vertices and memory; and a
 query's line in a listing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from itertools import groupby
+from itertools import chain
 
 import msgspec
 
 from sqlfront_engine.memory import MemoryStatistics
+from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.tasklet import TaskletStatistics
 
 
@@ -40,7 +41,8 @@ class JobSummary(msgspec.Struct, frozen=True):
 
 
 class VertexStatistics(msgspec.Struct, frozen=True):
-    """The sums over a vertex's instances; ``busy`` in seconds, ``longest_call`` the longest of any."""
+    """The sums over a vertex's instances; ``busy`` in seconds, ``longest_call`` the longest of any,
+    ``bytes_out`` None if they weren't counted."""
 
     name: str
     instances: int
@@ -52,25 +54,44 @@ class VertexStatistics(msgspec.Struct, frozen=True):
     batches_out: int
     rows_out: int
     memory_peak: int
+    bytes_out: int | None = None
 
 
 class JobStatistics(msgspec.Struct, frozen=True):
-    """A job so far: ``elapsed`` seconds since its submission (until its end); tasklets in topological order
-    of their vertices."""
+    """A job so far: ``elapsed`` seconds since its submission (until its end); ``tasklets`` of ``member``, in
+    topological order of their vertices. ``participants``: the members that take part, ``member`` first;
+    ``others``: the tasklets of those who have reported (see
+    :class:`~sqlfront_engine.coordinator.JobConfig`)."""
 
     id: int
     status: JobStatus
     elapsed: float
     memory: MemoryStatistics
     tasklets: tuple[TaskletStatistics, ...]
+    member: str = EMBEDDED
+    participants: tuple[str, ...] = (EMBEDDED,)
+    others: Mapping[str, tuple[TaskletStatistics, ...]] = msgspec.field(default_factory=dict)
 
     def vertices(self) -> tuple[VertexStatistics, ...]:
-        """The counters summed by vertex, in topological order."""
-        by_vertex = groupby(self.tasklets, key=lambda tasklet: tasklet.vertex)
-        return tuple(_sum(name, tuple(instances)) for name, instances in by_vertex)
+        """The counters summed by vertex over all members, in topological order as far as they are here."""
+        return _summed(chain(self.tasklets, *self.others.values()))
+
+    def members(self) -> dict[str, tuple[VertexStatistics, ...]]:
+        """The same for each member by itself, this one first."""
+        return {
+            name: _summed(tasklets) for name, tasklets in ((self.member, self.tasklets), *self.others.items())
+        }
+
+
+def _summed(tasklets: Iterable[TaskletStatistics]) -> tuple[VertexStatistics, ...]:
+    by_vertex: dict[str, list[TaskletStatistics]] = {}
+    for tasklet in tasklets:
+        by_vertex.setdefault(tasklet.vertex, []).append(tasklet)
+    return tuple(_sum(name, instances) for name, instances in by_vertex.items())
 
 
 def _sum(name: str, instances: Sequence[TaskletStatistics]) -> VertexStatistics:
+    counted = [each.bytes_out for each in instances if each.bytes_out is not None]
     return VertexStatistics(
         name=name,
         instances=len(instances),
@@ -82,4 +103,5 @@ def _sum(name: str, instances: Sequence[TaskletStatistics]) -> VertexStatistics:
         batches_out=sum(each.batches_out for each in instances),
         rows_out=sum(each.rows_out for each in instances),
         memory_peak=sum(each.memory_peak for each in instances),
+        bytes_out=sum(counted) if counted else None,
     )

@@ -57,7 +57,8 @@ class Listener(Protocol):
 
 
 class TaskletStatistics(msgspec.Struct, frozen=True):
-    """What one processor instance has done so far; times in seconds."""
+    """What one processor instance has done so far; times in seconds. ``bytes_out``: those of the batches that
+    it emitted, as they lie in memory; None if they weren't counted."""
 
     vertex: str
     instance: int
@@ -69,6 +70,7 @@ class TaskletStatistics(msgspec.Struct, frozen=True):
     batches_out: int
     rows_out: int
     memory_peak: int
+    bytes_out: int | None = None
 
 
 class Tasklet:
@@ -85,6 +87,7 @@ class Tasklet:
         "_inputs",
         "_listener",
         "_longest",
+        "_meter",
         "_notified",
         "_now",
         "_output",
@@ -123,6 +126,7 @@ class Tasklet:
         self._any_input: Input = NO_INPUT
         self._output: Output = UNLINKED
         self._flushes: Sequence[Callable[[], None]] = ()
+        self._meter: Meter | None = None
         # What the generator yielded last and still waits for; None: it can go on.
         self._step: Take | pa.RecordBatch | None = None
         self._gate = Lock()
@@ -138,12 +142,15 @@ class Tasklet:
         any_input: Input,
         output: Output,
         flushes: Sequence[Callable[[], None]] = (),
+        *,
+        measured: bool = False,
     ) -> None:
         """Give it its queues: inputs by ordinal, their combination for ``Take()``, and the combined
-        output. ``flushes`` are called before it gives up its thread."""
+        output. ``flushes`` are called before it gives up its thread. ``measured``: bytes are counted."""
         self._inputs = inputs
         self._any_input = any_input
-        self._output = output
+        self._meter = Meter(output) if measured else None
+        self._output = self._meter or output
         self._flushes = flushes
 
     def start(self, schedule: "Callable[[Tasklet], None]", now: Callable[[], float]) -> None:
@@ -312,6 +319,8 @@ class Tasklet:
         for source in self._inputs:
             source.abandon()
         self._inputs, self._any_input, self._output, self._flushes = (), NO_INPUT, UNLINKED, ()
+        if self._meter is not None:
+            self._meter.forget()
 
     def statistics(self) -> TaskletStatistics:
         """Counters so far; of a running tasklet they may be a step apart."""
@@ -326,4 +335,36 @@ class Tasklet:
             batches_out=self._batches_out,
             rows_out=self._rows_out,
             memory_peak=self.account.peak,
+            bytes_out=None if self._meter is None else self._meter.size,
         )
+
+
+class Meter:
+    """An output that counts the bytes of what it takes; measuring a batch costs more than handing it on, so
+    only who is asked for it has one."""
+
+    __slots__ = ("_output", "size")
+
+    def __init__(self, output: Output) -> None:
+        self._output: Output = output
+        self.size = 0
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether nobody wants any more batches."""
+        return self._output.abandoned
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Hand the batch on; it counts when it is taken."""
+        if not self._output.offer(batch):
+            return False
+        self.size += batch.nbytes
+        return True
+
+    def finish(self) -> None:
+        """There will be no more."""
+        self._output.finish()
+
+    def forget(self) -> None:
+        """Keep nothing but the count."""
+        self._output = UNLINKED

@@ -521,6 +521,14 @@ def test_statistics_count_batches_and_rows(engine: Engine, inline: bool) -> None
     assert (forward.batches_in, forward.rows_in, forward.rows_out) == (10, 95, 95)
     assert (result.rows_in, result.instances) == (95, 1)
     assert engine.statistics().submitted == job.id
+    assert source.bytes_out is None
+
+
+def test_bytes_are_counted_where_they_are_asked_for(engine: Engine, inline: bool) -> None:
+    job = engine.run(chain(Numbers(95), Forward()), JobConfig(inline=inline, statistics=True))
+    size = sum(batch.nbytes for batch in job.batches())
+
+    assert [vertex.bytes_out for vertex in job.statistics().vertices()] == [size, size, size]
 
 
 def test_running_jobs_are_listed_until_they_end(engine: Engine, inline: bool) -> None:

@@ -9,7 +9,6 @@ from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.members.messages import Completed, Init, Terminate
 from sqlfront_engine.members.participation import member_lost
 from sqlfront_engine.network.transport import Peer
-from sqlfront_engine.tasklet import TaskletStatistics
 
 
 class Coordination:
@@ -26,8 +25,7 @@ class Coordination:
     ) -> None:
         self.execution = execution
         self.participants = (coordinator, *others)
-        #: Counters of the other members' tasklets, if they were asked for.
-        self.tasklets: list[tuple[str, TaskletStatistics]] = []
+        execution.participants = self.participants
         self._peers = peers
         self._call = call
         self._lock = threading.Lock()
@@ -50,7 +48,7 @@ class Coordination:
         """An answer. The first real error is the job's."""
         if not self._answered(sender):
             return
-        self.tasklets += [(sender, tasklet) for tasklet in message.tasklets]
+        self.execution.note(sender, message.tasklets)
         if message.error is not None:
             self.execution.fail(message.error.error())
         elif message.status is not JobStatus.COMPLETED and not self._terminated:

@@ -10,9 +10,11 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 
 class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
     """Batches in physical form, charged to their query's memory for as long as anybody has this object; see
-    :meth:`sqlfront_engine.coordinator.Engine.hold`."""
+    :meth:`sqlfront_engine.coordinator.Engine.hold`. ``statistics``: a
+    :class:`~sqlfront_engine.job_statistics.JobStatistics` of the job that gave them, if it was asked for."""
 
     batches: tuple[pa.RecordBatch, ...]
+    statistics: object | None = None
 
 
 class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):

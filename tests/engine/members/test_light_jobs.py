@@ -488,3 +488,33 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
     assert run(7) == run(7)
     assert any(run(7) != run(seed) for seed in range(8, 12))
+
+
+@pytest.mark.parametrize("coordinator", ["m0", "client"])
+def test_other_members_report_their_counters_if_asked(coordinator: str) -> None:
+    cluster = Cluster(3, "client")
+    job = cluster.submit(
+        exchanged(lambda edge: edge.distributed().partitioned([0])),
+        coordinator,
+        JobConfig(statistics=True),
+    )
+    cluster.rows(job)
+    statistics = job.statistics()
+    by_member = statistics.members()
+    source = next(vertex for vertex in statistics.vertices() if vertex.name == "numbers")
+
+    assert statistics.participants[0] == coordinator
+    assert list(by_member) == list(statistics.participants)
+    assert set(by_member) >= {"m0", "m1", "m2"}
+    assert source.rows_out == ROWS
+    assert source.bytes_out == 8 * ROWS
+    assert source.instances == 6  # two on each member
+
+
+def test_other_members_report_nothing_unasked() -> None:
+    cluster = Cluster(3, "client")
+    job = cluster.submit(exchanged(lambda edge: edge.distributed().partitioned([0])), "client")
+    cluster.rows(job)
+
+    assert set(job.statistics().participants) == {"client", "m0", "m1", "m2"}
+    assert job.statistics().others == {}
