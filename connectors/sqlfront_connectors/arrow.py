@@ -7,11 +7,11 @@ from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableStatistics
+from sqlfront_connectors.base import ColumnStatistics, Partitioning, ScanPlan, ScanRequest, TableStatistics
 from sqlfront_connectors.forms import logical_schema, to_physical
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_connectors.memory.statistics import LazyStatistics
+from sqlfront_connectors.memory.statistics import LazyStatistics, column_statistics
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import Expr
 
@@ -36,7 +36,7 @@ class ArrowSnapshot:
         self._statistics = TableStatistics(
             rows=sum(batch.num_rows for batch in batches),
             size=sum(batch.nbytes for batch in batches),
-            columns=LazyStatistics(schema, batches),
+            columns=LazyStatistics(schema, self._look),
         )
 
     @property
@@ -48,6 +48,9 @@ class ArrowSnapshot:
     def statistics(self) -> TableStatistics:
         """Exact counts and bounds; estimated distinct counts."""
         return self._statistics
+
+    def _look(self, ordinal: int) -> ColumnStatistics:
+        return column_statistics([batch.column(ordinal) for batch in self._batches])
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: every filter is left to the plan."""

@@ -2,11 +2,12 @@
 
 In: record batches in any form. Out: zero-copy slices in physical form. A table is a sequence of immutable
 versions, each a tuple of segments: the first holds nearly all rows, ordered by (partition id, key); inserts
-add small delta segments, which are merged in when they have become many. A reader takes one version and keeps
-it; a writer publishes the next one at once.
+add small ones, deleted rows are marked, and what has become much is merged. A reader takes one version and
+keeps it; a writer publishes the next one at once.
 
-Reading order: ``segment`` (how rows lie), ``scan`` (how they are read), ``locate`` and ``rows`` (how a few of
-them are found and read), ``table`` (versions and inserts), ``statistics``.
+Reading order: ``segment`` (how rows lie), ``merging`` (how many segments there are), ``scan`` (how they are
+read), ``locate`` and ``rows`` (how a few of them are found and read), ``table`` (versions and changes),
+``statistics``.
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

@@ -23,18 +23,22 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
     if any(map(is_fractional, types)):
         return None
     hash_key, count = key_hasher(types), partitioning.count
-    searches = [_Search(segment, partitioning.columns) for segment in segments]
+    searches = [_search(segment, partitioning.columns) for segment in segments]
 
     def locate(key: Key) -> list[tuple[int, Sequence[int]]]:
         partition = hash_key(key) % count
         found: list[tuple[int, Sequence[int]]] = []
         for number, search in enumerate(searches):
-            rows = search.find(partition, key)
+            rows = segments[number].live(search.find(partition, key))
             if rows:
                 found.append((number, rows))
         return found
 
     return locate
+
+
+def _search(segment: Segment, columns: tuple[int, ...]) -> "_Search":
+    return segment.memo.get(("search", columns), lambda: _Search(segment, columns))
 
 
 class _Search:

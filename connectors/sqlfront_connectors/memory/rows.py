@@ -45,7 +45,7 @@ class SegmentRows:
             found = self._all[columns] = [
                 tuple([read(row) for read in segment_readers])
                 for segment, segment_readers in zip(self._segments, readers, strict=True)
-                for row in range(segment.batch.num_rows)
+                for row in segment.live(range(segment.batch.num_rows))
             ]
         return found
 
@@ -65,9 +65,12 @@ class SegmentRows:
         known = number, ordinal
         reader = self._readers.get(known)
         if reader is None:
-            column = self._segments[number].batch.column(ordinal)
-            reader = self._readers[known] = value_reader(column)
+            reader = self._readers[known] = _reader_of(self._segments[number], ordinal)
         return reader
+
+
+def _reader_of(segment: Segment, ordinal: int) -> Reader:
+    return segment.memo.get(("reader", ordinal), lambda: value_reader(segment.batch.column(ordinal)))
 
 
 class SegmentPath:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segment import Segment, sortable_key
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import numpy_view, scalar
+from sqlfront_engine.arrays import from_values, numpy_view, scalar, true_rows
 from sqlfront_engine.expressions import EngineExpr, Literal
 from sqlfront_engine.partitions import key_hasher
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
@@ -64,7 +64,7 @@ class MemoryScan(Processor, frozen=True):
             for start, end in segment.ranges(partitions):
                 for first in range(start, end, BATCH_ROWS):
                     if number % shares == share:
-                        yield wanted.slice(first, min(BATCH_ROWS, end - first))
+                        yield from segment.pieces(wanted, first, min(first + BATCH_ROWS, end))
                     number += 1
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
@@ -105,21 +105,35 @@ def probe(
     ]
     number = key_hasher(hashed)(key) % partitioning.count
     start, end = int(segment.offsets[number]), int(segment.offsets[number + 1])
-    partition = segment.batch.slice(start, end - start)
-    columns = [partition.column(ordinal) for ordinal in partitioning.columns]
-    if len(key) == 1 and asks_for_null[0]:
-        return partition.slice(0, columns[0].null_count)  # within a partition nulls come first
-    if len(key) == 1 and columns[0].null_count == 0 and is_integral(types[0]):
-        values = numpy_view(columns[0])
-        first = int(np.searchsorted(values, key[0], "left"))  # type: ignore[call-overload]
-        last = int(np.searchsorted(values, key[0], "right"))  # type: ignore[call-overload]
-        return partition.slice(first, last - first)
-    if len(key) == 1 and columns[0].type == pa.string():
-        strings = _Strings(columns[0])
-        first = bisect_left(strings, str(key[0]), columns[0].null_count)
-        last = bisect_right(strings, str(key[0]), first)
-        return partition.slice(first, last - first)
-    return partition.filter(_equal_key(columns, key, types))
+    columns = [segment.batch.column(ordinal).slice(start, end - start) for ordinal in partitioning.columns]
+    rows = _ordered_rows(columns, key, types)
+    if rows is not None and segment.deleted is None:
+        return segment.batch.slice(start + rows.start, len(rows))
+    if rows is None:
+        where = [start + int(row) for row in numpy_view(true_rows(_equal_key(columns, key, types)))]
+    else:
+        where = list(range(start + rows.start, start + rows.stop))
+    return segment.batch.take(from_values(segment.live(where), pa.int64()))
+
+
+def _ordered_rows(
+    columns: list[pa.Array], key: tuple[object, ...], types: tuple[pa.DataType, ...]
+) -> range | None:
+    """The rows with a key of one column by binary search; None for columns that aren't searched so."""
+    if len(key) != 1:
+        return None
+    (column,), (value,) = columns, key
+    if types[0] == VOID:
+        return range(column.null_count)  # within a partition nulls come first
+    if column.null_count == 0 and is_integral(types[0]):
+        values = numpy_view(column)
+        first = int(np.searchsorted(values, value, "left"))  # type: ignore[call-overload]
+        return range(first, int(np.searchsorted(values, value, "right")))  # type: ignore[call-overload]
+    if column.type == pa.string():
+        strings = _Strings(column)
+        first = bisect_left(strings, str(value), column.null_count)
+        return range(first, bisect_right(strings, str(value), first))
+    return None
 
 
 class _Strings:

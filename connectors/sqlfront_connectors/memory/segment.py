@@ -3,46 +3,92 @@ like.
 
 Decimals of up to 18 digits are stored as decimal64, strings of few values dictionary-encoded (design of the
 storage: one big chunk per column, so that a full scan is a row of zero-copy slices, a partition is one slice,
-and a key is found by binary search).
+and a key is found by binary search). Rows that are deleted stay where they lie: a segment knows their
+numbers, and another version of it shares all the rest.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Final, TypeVar, cast
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from msgspec import structs
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import numpy_view, without_validity
-from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.arrays import from_numpy, numpy_view, without_validity
+from sqlfront_engine.partitions import key_hasher, partition_ids
 from sqlfront_engine.types import DICTIONARY_STRING, is_decimal, is_string, physical
 
 #: Rows looked at to decide whether a string column has few values.
 _SAMPLE_ROWS: Final = 16_384
+#: Fewer strings are left as they are.
+_MIN_ENCODED: Final = 256
 #: A string column is dictionary-encoded if the sample has at most one distinct value per that many rows ...
 _ROWS_PER_VALUE: Final = 16
 #: ... and its dictionary stays below this.
 _MAX_DICTIONARY: Final = 65_536
-#: Later segments are merged into one when there are more than that many ...
-_MAX_DELTAS: Final = 8
-#: ... or when they hold more than this share of the rows.
-_DELTA_SHARE: Final = 0.25
 #: A column of a segment stays below this, since string offsets have 31 bits.
-_MAX_COLUMN_BYTES: Final = 1 << 30
+MAX_COLUMN_BYTES: Final = 1 << 30
+#: Between so few deleted rows of a batch the others are emitted as they lie, else they are copied together.
+_FEW_DELETED: Final = 2
+
+#: Ascending row numbers.
+RowNumbers = npt.NDArray[np.int64]
+T = TypeVar("T")
+
+
+class Memo:
+    """What was found out about the rows of a segment, each once, for all its versions. Safe to use from
+    several threads."""
+
+    __slots__ = ("_known", "_lock")
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, object] = {}
+        self._lock = threading.RLock()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` gave for the key."""
+        known = self._known.get(key)
+        if known is None:
+            with self._lock:
+                known = self._known.get(key)
+                if known is None:
+                    known = self._known[key] = make()
+        return cast("T", known)
 
 
 class Segment(msgspec.Struct, frozen=True):
     """One record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p``
-    (int64 of length count + 1), None for a table without partitioning."""
+    (int64 of length count + 1), None for a table without partitioning.
+
+    ``deleted``: the rows of the batch that are not the table's any more, None = there are none. ``memo`` is
+    about the batch with all its rows.
+    """
 
     batch: pa.RecordBatch
     offsets: npt.NDArray[np.int64] | None = None
+    deleted: RowNumbers | None = None
+    memo: Memo = msgspec.field(default_factory=Memo)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that are not deleted."""
+        length: int = self.batch.num_rows
+        return length if self.deleted is None else length - len(self.deleted)
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return self.memo.get("size", lambda: int(self.batch.get_total_buffer_size()))
 
     def ranges(self, partitions: tuple[int, ...] | None) -> Iterator[tuple[int, int]]:
-        """Row ranges of the partitions (None = all), adjacent ones joined."""
+        """Row ranges of the partitions (None = all), adjacent ones joined; deleted rows included."""
         if partitions is None or self.offsets is None:
             yield 0, self.batch.num_rows
             return
@@ -57,6 +103,61 @@ class Segment(msgspec.Struct, frozen=True):
         if end > start:
             yield start, end
 
+    def without(self, rows: RowNumbers) -> "Segment":
+        """The segment after these of its rows were deleted, too."""
+        if not len(rows):
+            return self
+        gone = rows if self.deleted is None else _united(self.deleted, rows)
+        return structs.replace(self, deleted=gone)
+
+    def live(self, rows: Sequence[int]) -> Sequence[int]:
+        """Those of a few rows that are not deleted."""
+        if self.deleted is None or not rows:
+            return rows
+        gone = self.deleted.data
+        count = len(gone)
+        return [row for row in rows if (at := bisect_left(gone, row)) == count or gone[at] != row]
+
+    def live_rows(self) -> RowNumbers:
+        """The numbers of all rows that are not deleted."""
+        return self._between(0, self.batch.num_rows)
+
+    def pieces(self, wanted: pa.RecordBatch, start: int, end: int) -> Iterator[pa.RecordBatch]:
+        """The rows from ``start`` to ``end`` that are not deleted; ``wanted`` are some of the segment's
+        columns. Slices, unless many rows in between are deleted."""
+        gone = self._deleted_between(start, end)
+        if len(gone) == 0:
+            yield wanted.slice(start, end - start)
+        elif wanted.num_columns == 0:
+            yield wanted.slice(start, end - start - len(gone))
+        elif len(gone) <= _FEW_DELETED:
+            for row in (*map(int, gone), end):
+                if row > start:
+                    yield wanted.slice(start, row - start)
+                start = row + 1
+        elif len(gone) < end - start:
+            yield wanted.take(from_numpy(self._between(start, end), pa.int64()))
+
+    def _deleted_between(self, start: int, end: int) -> RowNumbers:
+        if self.deleted is None:
+            return _NONE
+        view = self.deleted.data
+        first = bisect_left(view, start)
+        return self.deleted[first : bisect_left(view, end, first)]
+
+    def _between(self, start: int, end: int) -> RowNumbers:
+        keep = np.ones(end - start, np.bool_)
+        keep[self._deleted_between(start, end) - start] = False
+        return np.flatnonzero(keep).astype(np.int64, copy=False) + start
+
+
+_NONE: Final[RowNumbers] = np.zeros(0, np.int64)
+
+
+def _united(some: RowNumbers, more: RowNumbers) -> RowNumbers:
+    """All of both; none is in both."""
+    return np.insert(some, np.searchsorted(some, more), more)
+
 
 def build_segments(
     batches: Sequence[pa.RecordBatch], schema: pa.Schema, partitioning: Partitioning | None
@@ -69,26 +170,18 @@ def build_segments(
     )
 
 
-def merge_deltas(
-    segments: tuple[Segment, ...], schema: pa.Schema, partitioning: Partitioning | None
-) -> tuple[Segment, ...]:
-    """The segments (the first holds most rows, the others were inserted later), as one where the later ones
-    have become many."""
-    deltas = sum(segment.batch.num_rows for segment in segments[1:])
-    rows = sum(segment.batch.num_rows for segment in segments)
-    if len(segments) <= _MAX_DELTAS and deltas <= _DELTA_SHARE * rows:
-        return segments
-    return build_segments([segment.batch for segment in segments], schema, partitioning)
-
-
 def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
     """Consecutive batches, each run's widest column below the limit."""
+    if sum(batch.get_total_buffer_size() for batch in batches) <= MAX_COLUMN_BYTES:
+        if batches:
+            yield batches
+        return
     run: list[pa.RecordBatch] = []
     widths: list[int] = []
     for batch in batches:
         sizes = [column.nbytes for column in batch.columns]
         widths = [have + more for have, more in zip(widths, sizes, strict=True)] if run else sizes
-        if run and max(widths, default=0) > _MAX_COLUMN_BYTES:
+        if run and max(widths, default=0) > MAX_COLUMN_BYTES:
             yield run
             run, widths = [], sizes
         run.append(batch)
@@ -127,6 +220,8 @@ def _store_strings(chunks: list[pa.Array]) -> pa.Array:
         return combined.cast(pa.string())
     plain = [chunk if chunk.type == pa.string() else chunk.cast(pa.string()) for chunk in chunks]
     array = pa.concat_arrays(plain)
+    if len(array) < _MIN_ENCODED:
+        return array
     sample = array.slice(0, _SAMPLE_ROWS)
     if len(pc.get_function("unique").call([sample])) * _ROWS_PER_VALUE > len(sample):
         return array
@@ -138,6 +233,8 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
     """Rows ordered by partition id, within a partition by key, within a key as they came."""
     if partitioning is None:
         return Segment(batch)
+    if batch.num_rows == 1:
+        return _lone_row(batch, partitioning)
     keys = [batch.column(ordinal) for ordinal in partitioning.columns]
     ids = partition_ids(keys, batch.num_rows, partitioning.count)
     order = _key_order(keys)
@@ -151,6 +248,19 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
         pa.int64(), len(rows), [None, pa.py_buffer(rows.astype(np.int64, copy=False))]
     )
     return Segment(batch.take(indices), offsets)
+
+
+def _lone_row(batch: pa.RecordBatch, partitioning: Partitioning) -> Segment:
+    """The same for one row."""
+    keys = [batch.column(ordinal) for ordinal in partitioning.columns]
+    types = [key.type for key in keys]
+    if all(map(pa.types.is_integer, types)):
+        partition = key_hasher(types)([key[0].as_py() for key in keys]) % partitioning.count
+    else:
+        (partition,) = partition_ids(keys, 1, partitioning.count)
+    offsets = np.zeros(partitioning.count + 1, np.int64)
+    offsets[partition + 1 :] = 1
+    return Segment(batch, offsets)
 
 
 def _key_order(keys: list[pa.Array]) -> npt.NDArray[np.int64] | None:

@@ -7,8 +7,9 @@ from typing import ClassVar
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import Segment, build_segments, merge_deltas
+from sqlfront_connectors.memory.segment import Segment, build_segments
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import Share, share_of, store_of
 from sqlfront_engine.expressions import Literal
@@ -99,7 +100,7 @@ class StoreShare(Processor, frozen=True):
             batches.append(batch)
         partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
         added = build_segments(batches, self.schema, partitioning)
-        segments = merge_deltas((*present, *added), self.schema, partitioning)
+        segments = merged((*present, *added), self.schema, partitioning)
         store.stage(self.key, Share(segments, context.partitions))
         yield report([segment.batch for segment in added], self.schema)
 

@@ -4,15 +4,14 @@ The row has the numbers of rows and bytes, and for each column of the table its 
 and greatest value, the latter two in the column's own type (or void where they have no order).
 """
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatistics
-from sqlfront_connectors.memory.statistics import column_statistics, has_bounds
+from sqlfront_connectors.memory.statistics import column_statistics, has_bounds, merged_column
 from sqlfront_engine.arrays import from_values, to_python
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.types import BIGINT, VOID, physical
@@ -104,7 +103,7 @@ def merged(
     size = sum(part.size for part in parts)
     key = partitioning.columns[0] if partitioning is not None and len(partitioning.columns) == 1 else None
     columns = tuple(
-        _merged_column([(part.rows, part.columns[number]) for part in parts], apart=number == key)
+        merged_column([(part.rows, part.columns[number]) for part in parts], apart=number == key)
         for number in range(width)
     )
     return ShareStatistics(rows, size, columns)
@@ -115,7 +114,7 @@ def appended(base: ShareStatistics, added: ShareStatistics) -> ShareStatistics:
     if not base.rows or not added.rows:
         return added if not base.rows else base
     columns = tuple(
-        _merged_column([(base.rows, before), (added.rows, after)], apart=False)
+        merged_column([(base.rows, before), (added.rows, after)], apart=False)
         for before, after in zip(base.columns, added.columns, strict=True)
     )
     return ShareStatistics(base.rows + added.rows, base.size + added.size, columns)
@@ -126,47 +125,3 @@ def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableSta
     return TableStatistics(
         statistics.rows, statistics.size, dict(zip(schema.names, statistics.columns, strict=True))
     )
-
-
-def _merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
-    """Of (rows, statistics); ``apart``: no value is in two parts."""
-    counts = [(rows - (column.nulls or 0), column.distinct or 0) for rows, column in parts]
-    distinct = sum(values for _, values in counts) if apart else _distinct(counts)
-    columns = [column for _, column in parts]
-    minimum = _extreme(min, [column.minimum for column in columns])
-    maximum = _extreme(max, [column.maximum for column in columns])
-    if isinstance(minimum, int) and isinstance(maximum, int):
-        distinct = min(distinct, maximum - minimum + 1)
-    return ColumnStatistics(distinct, sum(column.nulls or 0 for column in columns), minimum, maximum)
-
-
-def _extreme(choose: Callable[..., object], values: list[object]) -> object:
-    known = [value for value in values if value is not None]
-    return choose(known) if known else None
-
-
-def _distinct(parts: list[tuple[int, int]]) -> int:
-    """Distinct values among the rows of parts of (rows, distinct values) that are random samples of one
-    whole.
-
-    Of D values, n rows drawn at random show D (1 - exp(-n / D)): D follows from what the parts show on
-    average, and what all rows show from D.
-    """
-    parts = [(rows, values) for rows, values in parts if rows]
-    most, least = sum(values for _, values in parts), max((values for _, values in parts), default=0)
-    if len(parts) < 2 or most == least:
-        return least
-    total = sum(rows for rows, _ in parts)
-    shown = most / len(parts)
-    rows = total / len(parts)
-    if shown >= 0.98 * rows:
-        return most
-
-    low, high = shown, shown * 1e6
-    for _ in range(60):
-        middle = math.sqrt(low * high)
-        if middle * -math.expm1(-rows / middle) < shown:
-            low = middle
-        else:
-            high = middle
-    return round(min(most, max(least, low * -math.expm1(-total / low))))

@@ -1,14 +1,15 @@
 """Statistics of memory tables: exact counts and bounds, estimated distinct counts, computed on first use."""
 
+import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_connectors.memory.segment import is_sorted
+from sqlfront_connectors.memory.segment import Segment, is_sorted
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, to_python
 
@@ -17,11 +18,11 @@ SAMPLE_ROWS: Final = 32_768
 
 
 class LazyStatistics(Mapping[str, ColumnStatistics]):
-    """Column statistics by name over record batches; a column is looked at when it is first asked for."""
+    """Column statistics by name; a column is looked at, by its ordinal, when it is first asked for."""
 
-    def __init__(self, schema: pa.Schema, batches: tuple[pa.RecordBatch, ...]) -> None:
+    def __init__(self, schema: pa.Schema, look: Callable[[int], ColumnStatistics]) -> None:
         self._schema = schema
-        self._batches = batches
+        self._look = look
         self._known: dict[str, ColumnStatistics] = {}
         self._lock = threading.Lock()
 
@@ -32,8 +33,7 @@ class LazyStatistics(Mapping[str, ColumnStatistics]):
                 index = self._schema.names.index(name) if name in self._schema.names else -1
                 if index < 0:
                     raise KeyError(name)
-                known = column_statistics([batch.column(index) for batch in self._batches])
-                self._known[name] = known
+                known = self._known[name] = self._look(index)
             return known
 
     def __iter__(self):  # type: ignore[no-untyped-def]
@@ -41,6 +41,20 @@ class LazyStatistics(Mapping[str, ColumnStatistics]):
 
     def __len__(self) -> int:
         return len(self._schema.names)
+
+
+def segment_statistics(segment: Segment, ordinal: int) -> ColumnStatistics:
+    """What is known of a column of a segment. Bounds and counts are those of all its rows: deleted ones may
+    have been among the least or greatest."""
+    return segment.memo.get(
+        ("statistics", ordinal), lambda: column_statistics([segment.batch.column(ordinal)])
+    )
+
+
+def segments_statistics(segments: Sequence[Segment], ordinal: int) -> ColumnStatistics:
+    """The same of all segments of a table."""
+    parts = [(segment.batch.num_rows, segment_statistics(segment, ordinal)) for segment in segments]
+    return merged_column(parts, apart=False)
 
 
 def column_statistics(chunks: list[pa.Array]) -> ColumnStatistics:
@@ -108,3 +122,50 @@ def _distinct(array: pa.Array, rows: int) -> int:
     if once == len(counts):
         return rows
     return min(rows, int((rows / len(sample)) ** 0.5 * once) + len(counts) - once)
+
+
+def merged_column(parts: list[tuple[int, ColumnStatistics]], *, apart: bool) -> ColumnStatistics:
+    """Of parts of so many rows each; ``apart``: no value is in two parts."""
+    if len(parts) == 1:
+        return parts[0][1]
+    if not parts:
+        return ColumnStatistics(distinct=0, nulls=0)
+    counts = [(rows - (column.nulls or 0), column.distinct or 0) for rows, column in parts]
+    distinct = sum(values for _, values in counts) if apart else _distinct_together(counts)
+    columns = [column for _, column in parts]
+    minimum = _extreme(min, [column.minimum for column in columns if column.distinct])
+    maximum = _extreme(max, [column.maximum for column in columns if column.distinct])
+    if isinstance(minimum, int) and isinstance(maximum, int):
+        distinct = min(distinct, maximum - minimum + 1)
+    return ColumnStatistics(distinct, sum(column.nulls or 0 for column in columns), minimum, maximum)
+
+
+def _extreme(choose: Callable[..., object], values: list[object]) -> object:
+    return choose(values) if values and all(value is not None for value in values) else None
+
+
+def _distinct_together(parts: list[tuple[int, int]]) -> int:
+    """Distinct values among the rows of parts of (rows, distinct values) that are random samples of one
+    whole.
+
+    Of D values, n rows drawn at random show D (1 - exp(-n / D)): D follows from what the parts show on
+    average, and what all rows show from D.
+    """
+    parts = [(rows, values) for rows, values in parts if rows]
+    most, least = sum(values for _, values in parts), max((values for _, values in parts), default=0)
+    if len(parts) < 2 or most == least:
+        return least
+    total = sum(rows for rows, _ in parts)
+    shown = most / len(parts)
+    rows = total / len(parts)
+    if shown >= 0.98 * rows:
+        return most
+
+    low, high = shown, shown * 1e6
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        if middle * -math.expm1(-rows / middle) < shown:
+            low = middle
+        else:
+            high = middle
+    return round(min(most, max(least, low * -math.expm1(-total / low))))

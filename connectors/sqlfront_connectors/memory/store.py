@@ -27,12 +27,12 @@ class Share(msgspec.Struct, frozen=True):
     @property
     def rows(self) -> int:
         """The number of rows."""
-        return sum(segment.batch.num_rows for segment in self.segments)
+        return sum(segment.rows for segment in self.segments)
 
     @property
     def size(self) -> int:
         """Bytes in memory."""
-        return sum(segment.batch.nbytes for segment in self.segments)
+        return sum(segment.size for segment in self.segments)
 
 
 class TableStore(Mapping[str, object]):

@@ -2,8 +2,10 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,15 +20,18 @@ from sqlfront_connectors.base import (
     WritableTable,
 )
 from sqlfront_connectors.memory.keys import key_filters
+from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import Segment, build_segments, merge_deltas
-from sqlfront_connectors.memory.statistics import LazyStatistics
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_connectors.memory.segment import RowNumbers, Segment, build_segments
+from sqlfront_connectors.memory.statistics import LazyStatistics, segments_statistics
+from sqlfront_engine.errors import InternalError, ProgrammingError
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 
 _identities = itertools.count(1)
+#: More rows are put in order before their writer's turn.
+_MANY_ROWS: Final = 4096
 
 
 class MemorySnapshot:
@@ -48,11 +53,10 @@ class MemorySnapshot:
         self._resource = f"{identity}@{version}"
         self._version = version
         self._rows = SegmentRows(segments, schema, partitioning)
-        batches = tuple(segment.batch for segment in segments)
         self._statistics = TableStatistics(
-            rows=sum(batch.num_rows for batch in batches),
-            size=sum(batch.nbytes for batch in batches),
-            columns=LazyStatistics(schema, batches),
+            rows=sum(segment.rows for segment in segments),
+            size=sum(segment.size for segment in segments),
+            columns=LazyStatistics(schema, partial(segments_statistics, segments)),
         )
 
     @property
@@ -62,7 +66,8 @@ class MemorySnapshot:
 
     @property
     def statistics(self) -> TableStatistics:
-        """Exact counts and bounds; estimated distinct counts."""
+        """The exact number of rows; bounds and null counts are those of deleted rows, too, until these are
+        merged away; estimated distinct counts."""
         return self._statistics
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
@@ -139,12 +144,32 @@ class MemoryTable:
 
     def publish(self, batches: list[pa.RecordBatch], *, overwrite: bool) -> int:
         """Make the rows (after all present ones, or instead of them) the next version, at once."""
-        added = build_segments(batches, self._schema, self._partitioning)
+        rows = sum(batch.num_rows for batch in batches)
+        added: tuple[Segment, ...] = ()
+        if rows > _MANY_ROWS:  # nobody need wait for that
+            added, batches = build_segments(batches, self._schema, self._partitioning), []
         with self._writer:
-            present = () if overwrite else self._current.segments
-            merged = merge_deltas(present + added, self._schema, self._partitioning)
-            self._current = self._next(merged)
-        return sum(segment.batch.num_rows for segment in added)
+            present = (() if overwrite else self._current.segments) + added
+            self._current = self._next(merged(present, self._schema, self._partitioning, batches))
+        return rows
+
+    def replace_rows(
+        self,
+        version: MemorySnapshot,
+        deleted: Mapping[int, RowNumbers],
+        batches: Sequence[pa.RecordBatch] = (),
+    ) -> None:
+        """Publish ``version`` without the ``deleted`` rows, which it has, by the numbers of their segments,
+        and with the batches' rows. For the one whose turn it is, so that nobody has published another version
+        since."""
+        with self._writer:
+            if version is not self._current:
+                raise InternalError(f"`{self.name}` has another version than the one to be changed")
+            left = [
+                segment.without(deleted[number]) if number in deleted else segment
+                for number, segment in enumerate(version.segments)
+            ]
+            self._current = self._next(merged(left, self._schema, self._partitioning, batches))
 
     def _next(self, segments: tuple[Segment, ...]) -> MemorySnapshot:
         version = self._current.version + 1

@@ -1,0 +1,69 @@
+"""Which segments are rewritten when rows have come or gone.
+
+Segments get smaller from the first to the last: one takes those behind it in when these have, with its own
+deleted rows, a fourth of its size. So a row that is inserted is rewritten a few times for each time that the
+table grows fourfold, a table has a segment for each fourfold of its size at most, and one row less or more
+costs as little in a large table as in a small one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.segment import MAX_COLUMN_BYTES, Segment, build_segments
+from sqlfront_engine.arrays import from_numpy
+
+#: A segment is rewritten when one in so many of its rows is deleted or behind it ...
+_SHARE: Final = 4
+#: ... or when it has no more rows than this together with those behind it.
+_FEW_ROWS: Final = 256
+
+
+def merged(
+    segments: Sequence[Segment],
+    schema: pa.Schema,
+    partitioning: Partitioning | None,
+    added: Sequence[pa.RecordBatch] = (),
+) -> tuple[Segment, ...]:
+    """The rows of the segments, and those of the batches behind them, in as few segments as it pays to have.
+    ``schema`` is the logical one; the batches may have any form."""
+    present = [segment for segment in segments if segment.rows]
+    first = _first_rewritten(present, sum(batch.num_rows for batch in added))
+    batches = [live_batch(segment) for segment in present[first:]]
+    return (*present[:first], *build_segments([*batches, *added], schema, partitioning))
+
+
+def live_batch(segment: Segment) -> pa.RecordBatch:
+    """The rows of a segment that are not deleted."""
+    if segment.deleted is None:
+        return segment.batch
+    if not segment.batch.num_columns:
+        return segment.batch.slice(0, segment.rows)
+    return segment.batch.take(from_numpy(segment.live_rows(), pa.int64()))
+
+
+def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
+    """The number of the first segment that is to be merged with all behind it; behind all of them come so
+    many rows."""
+    first = len(segments)
+    for number in range(len(segments) - 1, -1, -1):
+        segment = segments[number]
+        if (behind and segment.batch.num_rows + behind <= _FEW_ROWS) or _is_due(segment, behind):
+            first = number
+        behind += segment.rows
+    return first
+
+
+def _is_due(segment: Segment, behind: int) -> bool:
+    """Whether a segment with so many rows behind it is to be rewritten."""
+    length = segment.batch.num_rows
+    gone = length - segment.rows
+    return _SHARE * gone >= length or (_SHARE * (behind + gone) >= length and not _is_full(segment))
+
+
+def _is_full(segment: Segment) -> bool:
+    """Whether nothing is added to a segment, since a column would become too large."""
+    widest = max((column.nbytes for column in segment.batch.columns), default=0)
+    return bool(2 * widest > MAX_COLUMN_BYTES)
