@@ -1,0 +1,197 @@
+"""Casts backwards: the value of a narrower type that a cast turns into a given one."""
+
+import struct
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Context, Decimal
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import DataError, NotSupportedError
+from sqlfront_engine.expressions import Cast, Literal
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    is_decimal,
+    is_integral,
+)
+
+if TYPE_CHECKING:
+    from sqlfront_engine import evaluate
+else:
+    evaluate = lazy_module("sqlfront_engine.evaluate")
+
+#: Bits of the integral types.
+BITS: Final = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
+#: A double has that many decimal digits that no other double has.
+_DOUBLE_DIGITS: Final = 15
+#: From here on bigints are rounded when they become doubles.
+_EXACT_DOUBLES: Final = 1 << 53
+#: Python's default context would round to 28 digits.
+_EXACT: Final = Context(prec=80)
+
+
+class NoSuchValue(Exception):
+    """The narrower type has no value that the cast turns into the given one."""
+
+
+class UnknownValue(Exception):
+    """What value of the narrower type that is, or whether there is one, can't be told."""
+
+
+def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    """True if every value of the numeric type ``narrow`` has exactly one counterpart in ``wide``, in the same
+    order.
+
+    >>> keeps_order(INT, BIGINT), keeps_order(BIGINT, DOUBLE), keeps_order(INT, STRING)
+    (True, False, False)
+    """
+    if is_integral(narrow):
+        if is_integral(wide):
+            return BITS[narrow] <= BITS[wide]
+        if is_decimal(wide):
+            return wide.precision - wide.scale >= len(str(1 << (BITS[narrow] - 1)))
+        return (wide == DOUBLE and BITS[narrow] <= 32) or (wide == FLOAT and BITS[narrow] <= 16)
+    if is_decimal(narrow) and is_decimal(wide):
+        whole = narrow.precision - narrow.scale
+        return wide.scale >= narrow.scale and wide.precision - wide.scale >= whole
+    return False
+
+
+def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    """True if every value of ``narrow`` can be cast to ``wide``, null to null alone, and no two values to
+    equal ones; but for those of which :func:`preimage` says that it doesn't know.
+
+    >>> keeps_equality(INT, STRING), keeps_equality(STRING, INT), keeps_equality(TIMESTAMP, DATE)
+    (True, False, False)
+    """
+    if narrow == wide or keeps_order(narrow, wide):
+        return True
+    if wide == DOUBLE:
+        return narrow in (FLOAT, BIGINT) or (is_decimal(narrow) and narrow.precision <= _DOUBLE_DIGITS)
+    if wide == STRING:
+        return is_integral(narrow) or narrow == BOOLEAN
+    # What the clock says at midnight tells the day; two clock times may be one instant, where one is skipped.
+    return narrow == DATE and wide in (TIMESTAMP, TIMESTAMP_NTZ)
+
+
+def is_always_known(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    """True if :func:`preimage` never raises UnknownValue for these types."""
+    return narrow != DATE and (narrow, wide) != (BIGINT, DOUBLE)
+
+
+def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Settings) -> object:
+    """The only value of ``narrow`` that a cast to ``wide`` turns into ``value``, which isn't null.
+
+    For types that :func:`keeps_equality`. Raises NoSuchValue if there is none, UnknownValue if the cast isn't
+    exact there or Python has no such value.
+
+    >>> preimage(Decimal("5.0"), INT, pa.decimal128(11, 1), Settings())
+    5
+    """
+    if narrow == wide:
+        return value
+    if is_decimal(narrow) or is_integral(narrow):
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+            if (
+                (narrow, wide) == (BIGINT, DOUBLE)
+                and isinstance(value, float)
+                and abs(value) >= _EXACT_DOUBLES
+            ):
+                raise UnknownValue
+            return _number(value, narrow)
+    elif narrow == FLOAT and isinstance(value, float):
+        return _single(value)
+    found = _reversed(value, narrow, settings)
+    again = evaluate.evaluate_scalar(Cast(wide, Literal(narrow, found)), settings)
+    if again != value:
+        raise NoSuchValue
+    return found
+
+
+def narrowed(literal: Literal, narrow: pa.DataType) -> Literal | None:
+    """The number as one of type ``narrow``, or None if that type doesn't have its value."""
+    value = literal.value
+    if value is None:
+        return Literal(narrow, None)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    try:
+        return Literal(narrow, _number(value, narrow))
+    except NoSuchValue:
+        return None
+
+
+def _number(value: int | float | Decimal, narrow: pa.DataType) -> int | Decimal:
+    """The number as a value of an integral or decimal type."""
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise NoSuchValue
+        if is_decimal(narrow):
+            # The shortest text that gives the double; a decimal of few digits is read from it as it was.
+            exact = _scaled(Decimal(repr(value)), narrow)
+            if float(exact) != value:
+                raise NoSuchValue
+            return exact
+    if is_decimal(narrow):
+        return _scaled(Decimal(value), narrow)
+    number = int(value)
+    limit = 1 << (BITS[narrow] - 1)
+    if value != number or not -limit <= number < limit:
+        raise NoSuchValue
+    return number
+
+
+def _scaled(value: Decimal, narrow: pa.DataType) -> Decimal:
+    digits = _EXACT.scaleb(value, narrow.scale)
+    if digits != digits.to_integral_value() or len(str(abs(int(digits)))) > narrow.precision:
+        raise NoSuchValue
+    return _EXACT.quantize(value, Decimal((0, (1,), -narrow.scale)))
+
+
+def _single(value: float) -> float:
+    try:
+        found: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        raise NoSuchValue from None
+    if found != value and value == value:
+        raise NoSuchValue
+    return found
+
+
+def _reversed(value: object, narrow: pa.DataType, settings: Settings) -> object:
+    """The value that casting back gives."""
+    convert = _BACK.get(type(value))
+    if convert is None:
+        raise NoSuchValue
+    try:
+        found = evaluate.evaluate_scalar(Cast(narrow, Literal(convert(value), value), safe=True), settings)
+    except OverflowError:
+        raise UnknownValue from None
+    except (DataError, NotSupportedError):
+        found = None
+    if found is None:
+        raise NoSuchValue
+    return found
+
+
+def _instant_type(value: object) -> pa.DataType:
+    return TIMESTAMP if isinstance(value, datetime) and value.tzinfo is not None else TIMESTAMP_NTZ
+
+
+_BACK: Final[dict[type, Callable[[object], pa.DataType]]] = {
+    str: lambda value: STRING,
+    datetime: _instant_type,
+}

@@ -1,0 +1,225 @@
+"""What a condition says of one column of a key, and which values that leaves in a run."""
+
+import math
+from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.errors import DataError
+from sqlfront_engine.expressions import Expr, Literal, transform
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import is_fractional, is_integral
+from sqlfront_planner.preimages import BITS, NoSuchValue, UnknownValue, preimage
+
+if TYPE_CHECKING:
+    from sqlfront_engine import evaluate
+else:
+    evaluate = lazy_module("sqlfront_engine.evaluate")
+
+#: Gives the literal for a Parameter or RunValue of this run; any other expression as it is.
+ToLiteral = Callable[[Expr], Expr]
+#: The values that a column may have: each once, None for null.
+Values: TypeAlias = tuple[object, ...]
+
+
+class Unknown(Exception):
+    """What an expression gives in this run can't be told here: it fails, or Python has no such value."""
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A value that the column is compared with: an expression without columns.
+
+    ``through``: the types that the column is cast to before it is compared, from its own to the last; empty:
+    the expression has the column's own type. ``null_safe``: if it is null, null is the value (``<=>``), else
+    there is none.
+    """
+
+    expression: Expr
+    through: tuple[pa.DataType, ...] = ()
+    null_safe: bool = False
+
+    def value(self, literal: ToLiteral, settings: Settings) -> object:
+        """The column's value. Raises NoSuchValue if it can't have the expression's, Unknown."""
+        value = constant(self.expression, literal, settings)
+        if value is None:
+            if self.null_safe:
+                return None
+            raise NoSuchValue
+        steps = self.through
+        try:
+            for place in range(len(steps) - 1, 0, -1):
+                value = preimage(value, steps[place - 1], steps[place], settings)
+        except UnknownValue:
+            raise Unknown from None
+        return canonical(value) if type(value) is float else value
+
+
+class OneOf(msgspec.Struct, frozen=True):
+    """The column has one of these values; ``or_null``: or it is null."""
+
+    candidates: tuple[Candidate, ...]
+    or_null: bool = False
+
+    @property
+    def most(self) -> int | None:
+        """The greatest number of values, in whatever run."""
+        return len(self.candidates) + self.or_null
+
+    def values(self, literal: ToLiteral, settings: Settings) -> Values:
+        """The values, each once."""
+        found: dict[object, None] = {None: None} if self.or_null else {}
+        for candidate in self.candidates:
+            try:
+                found[candidate.value(literal, settings)] = None
+            except NoSuchValue:
+                pass
+        return tuple(found)
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """The column, an integer or a date, compares so with a number: ``function`` is one of ``less``,
+    ``less_equal``, ``greater`` and ``greater_equal``. Null does not."""
+
+    function: str
+    expression: Expr
+
+    def span(self, literal: ToLiteral, settings: Settings) -> "Span":
+        """The numbers of the values."""
+        value = constant(self.expression, literal, settings)
+        number = value.toordinal() if isinstance(value, date) else value
+        match number:
+            case None:
+                return NOTHING
+            case int() | float() | Decimal():
+                return _half(self.function, number)
+            case _:
+                raise Unknown
+
+
+class NotNull(msgspec.Struct, frozen=True):
+    """The column is not null."""
+
+
+Constraint: TypeAlias = OneOf | Bound | NotNull
+
+
+class Span(msgspec.Struct, frozen=True):
+    """All integers (of a date: days) from ``low`` to ``high``, None = without end."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def within(self, other: "Span") -> "Span":
+        """What both have."""
+        lows = [end for end in (self.low, other.low) if end is not None]
+        highs = [end for end in (self.high, other.high) if end is not None]
+        return Span(max(lows, default=None), min(highs, default=None))
+
+    def holds(self, value: object) -> bool:
+        """Whether the integer or date is one of them."""
+        number = value.toordinal() if isinstance(value, date) else value
+        if not isinstance(number, int):
+            return False
+        return (self.low is None or number >= self.low) and (self.high is None or number <= self.high)
+
+
+EVERYTHING: Final = Span()
+NOTHING: Final = Span(1, 0)
+
+
+def remaining(
+    constraints: tuple[Constraint, ...],
+    data_type: pa.DataType,
+    literal: ToLiteral,
+    settings: Settings,
+    most: int,
+) -> Values | None:
+    """The values that all constraints leave to a column of that type, in this run; None = not to be told, or
+    more than ``most``."""
+    kept: dict[object, None] | None = None
+    span, nullable = EVERYTHING, True
+    for constraint in constraints:
+        try:
+            match constraint:
+                case OneOf():
+                    found = constraint.values(literal, settings)
+                    kept = dict.fromkeys(item for item in found if kept is None or item in kept)
+                case Bound():
+                    span, nullable = span.within(constraint.span(literal, settings)), False
+                case NotNull():
+                    nullable = False
+        except Unknown:
+            pass
+    if kept is None:
+        return () if nullable is False and is_empty(span) else _all_of(span, data_type, most)
+    if nullable:
+        return tuple(kept)
+    return tuple(item for item in kept if item is not None and (span is EVERYTHING or span.holds(item)))
+
+
+def is_empty(span: Span) -> bool:
+    """Whether there is nothing in the span."""
+    return span.low is not None and span.high is not None and span.low > span.high
+
+
+def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object:
+    """The value of an expression without columns in this run. Raises Unknown if it fails or is beyond
+    Python's values."""
+    bound = transform(expression, literal)
+    if isinstance(bound, Literal):
+        return bound.value
+    try:
+        return evaluate.evaluate_scalar(bound, settings)
+    except (DataError, OverflowError):
+        raise Unknown from None
+
+
+def canonical(value: float) -> float:
+    """The same for floats that SQL holds equal: NaN is itself, -0.0 is 0.0."""
+    return math.nan if value != value else value + 0.0
+
+
+def is_enumerable(data_type: pa.DataType) -> bool:
+    """Whether a column's values between two bounds can be counted up."""
+    return is_integral(data_type) or data_type == pa.date32()
+
+
+def has_canonical_values(data_type: pa.DataType) -> bool:
+    """Whether equal values of the type are one and the same."""
+    return not is_fractional(data_type)
+
+
+def _all_of(span: Span, data_type: pa.DataType, most: int) -> Values | None:
+    if is_integral(data_type):
+        # Invariant: a column's type bounds its values; that of dates has values that Python's hasn't.
+        limit = 1 << (BITS[data_type] - 1)
+        if span is not EVERYTHING:
+            span = span.within(Span(-limit, limit - 1))
+    if span.low is None or span.high is None or span.high - span.low >= most:
+        return None
+    numbers = range(span.low, span.high + 1)
+    if is_integral(data_type):
+        return tuple(numbers)
+    return tuple(map(date.fromordinal, numbers))
+
+
+def _half(function: str, number: int | float | Decimal) -> Span:
+    """The integers that compare so with a number; NaN is greater than all."""
+    if number != number or number == math.inf:
+        return EVERYTHING if function.startswith("less") else NOTHING
+    if number == -math.inf:
+        return NOTHING if function.startswith("less") else EVERYTHING
+    match function:
+        case "less":
+            return Span(high=math.ceil(number) - 1)
+        case "less_equal":
+            return Span(high=math.floor(number))
+        case "greater":
+            return Span(low=math.floor(number) + 1)
+        case _:
+            return Span(low=math.ceil(number))

@@ -1,0 +1,117 @@
+"""What conditions say of a table's key, and which keys that means with the arguments of a run."""
+
+from itertools import product
+from math import prod
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import Key
+from sqlfront_engine.expressions import Expr, Literal
+from sqlfront_engine.settings import Settings
+from sqlfront_planner.pruning.constraints import (
+    Constraint,
+    OneOf,
+    ToLiteral,
+    Unknown,
+    Values,
+    constant,
+    has_canonical_values,
+    remaining,
+)
+
+#: More keys than that are not looked up one by one, unless a setting says otherwise.
+MOST_KEYS: Final = 1000
+
+
+class Box(msgspec.Struct, frozen=True):
+    """Keys of which each column satisfies its constraints (none: it may have any value), if the conditions
+    ``when``, which hold no column, are true in this run."""
+
+    columns: tuple[tuple[Constraint, ...], ...]
+    when: tuple[Expr, ...] = ()
+
+    @property
+    def most(self) -> int | None:
+        """The greatest number of keys, in whatever run; None = unknown."""
+        counts = []
+        for constraints in self.columns:
+            known = [item.most for item in constraints if isinstance(item, OneOf) and item.most is not None]
+            if not known:
+                return None
+            counts.append(min(known))
+        return prod(counts)
+
+
+class KeyCondition(msgspec.Struct, frozen=True):
+    """The keys that rows must have to satisfy some conjuncts: those of any of the boxes.
+
+    ``columns`` are the key's, as ordinals of the table. ``exact`` are the conjuncts that hold for all rows
+    with one of the keys, and for no others: they need no filter. If there are any, :meth:`keys` never gives
+    None. ``most``: no run has more keys, None = unknown. ``known``: the keys, where they are the same in
+    every run.
+    """
+
+    columns: tuple[int, ...]
+    types: tuple[pa.DataType, ...]
+    boxes: tuple[Box, ...]
+    settings: Settings
+    limit: int
+    exact: tuple[Expr, ...] = ()
+    most: int | None = None
+    known: tuple[Key, ...] | None = None
+
+    def keys(self, literal: ToLiteral) -> tuple[Key, ...] | None:
+        """The keys of a run, each once: a value for each column, of its own type and as a Literal holds it,
+        None for null. None = all keys, or more than the limit; none at all: no row satisfies the conjuncts.
+
+        ``literal`` gives the literal of each Parameter and RunValue.
+        """
+        if self.known is not None:
+            return self.known
+        point = self._point(literal)
+        if point is not None:
+            return point
+        found: dict[Key, None] = {}
+        for box in self.boxes:
+            keys = self._keys(box, literal)
+            if keys is None or len(keys) + len(found) > self.limit:
+                return None
+            found.update(dict.fromkeys(keys))
+        return tuple(found)
+
+    def _point(self, literal: ToLiteral) -> tuple[Key, ...] | None:
+        """The commonest case at once: one value for each column, as it was given."""
+        if len(self.boxes) != 1 or self.boxes[0].when:
+            return None
+        key = []
+        for constraints, data_type in zip(self.boxes[0].columns, self.types, strict=True):
+            match constraints:
+                case (OneOf(candidates=(candidate,), or_null=False),) if not candidate.through:
+                    value = literal(candidate.expression)
+                    if not isinstance(value, Literal) or not has_canonical_values(data_type):
+                        return None
+                    if value.value is None and not candidate.null_safe:
+                        return ()
+                    key.append(value.value)
+                case _:
+                    return None
+        return (tuple(key),)
+
+    def _keys(self, box: Box, literal: ToLiteral) -> list[Key] | None:
+        try:
+            if not all(constant(condition, literal, self.settings) is True for condition in box.when):
+                return []
+        except Unknown:
+            pass
+        domains: list[Values | None] = [
+            remaining(constraints, data_type, literal, self.settings, self.limit)
+            for constraints, data_type in zip(box.columns, self.types, strict=True)
+        ]
+        if () in domains:
+            return []
+        known = [domain for domain in domains if domain is not None]
+        if len(known) < len(domains) or prod(map(len, known)) > self.limit:
+            return None
+        return list(product(*known))
