@@ -23,10 +23,12 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from sqlfront_planner import explain as explanation
+    from sqlfront_planner import explain as explaining
+    from sqlfront_planner.explain import explanation as explanations
 else:
     zoneinfo = lazy_module("zoneinfo")
-    explanation = lazy_module("sqlfront_planner.explain")
+    explaining = lazy_module("sqlfront_planner.explain")
+    explanations = lazy_module("sqlfront_planner.explain.explanation")
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
@@ -184,7 +186,7 @@ class Result:
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
-            print(explanation.explain(self._plan, extended=extended))
+            print(explaining.shown(explanations.explanation(self._plan, extended=extended)))
 
     def close(self) -> None:
         """Cancel what is still running; what was kept can still be read."""

@@ -18,6 +18,7 @@ from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement_builder import StatementBuilder
 from sqlfront_planner.statements import (
     Explain,
+    ExplainFormat,
     ExplainMode,
     Statement,
 )
@@ -40,9 +41,13 @@ _GRAMMAR_WORDS: Final = frozenset(
         "KILL",
     )
 )
+_EXPLAIN_DETAILS: Final = ("EXTENDED", "ANALYZE")
+#: By whether EXTENDED and ANALYZE stand there.
 _EXPLAIN_MODES: Final = {
-    "EXTENDED": ExplainMode.EXTENDED,
-    "ANALYZE": ExplainMode.ANALYZE,
+    (False, False): ExplainMode.SIMPLE,
+    (True, False): ExplainMode.EXTENDED,
+    (False, True): ExplainMode.ANALYZE,
+    (True, True): ExplainMode.EXTENDED_ANALYZE,
 }
 #: Statements of Spark SQL that aren't built, by their first words.
 _NOT_BUILT: Final = (
@@ -94,15 +99,51 @@ def _parser() -> lark.Lark:
 
 
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
-    begin, end = _word(sql, start)
-    begin, end = _word(sql, end)
-    mode = _EXPLAIN_MODES.get(sql[begin:end].upper())
+    """EXPLAIN, what it is to show, and the statement."""
     refused = _not_built(sql, start)
     if refused is not None:
         raise refused
-    if mode is None:
-        return Explain(ExplainMode.SIMPLE, parse_from(sql, begin))
-    return Explain(mode, parse_from(sql, end))
+    _, end = _word(sql, start)
+    options: dict[str, str] = {}
+    word, begin, after = _next(sql, end)
+    while word in _EXPLAIN_DETAILS and word not in options:
+        options[word] = ""
+        end = after
+        word, begin, after = _next(sql, end)
+    if word == "(" and _next(sql, after)[0] in (*_EXPLAIN_DETAILS, "FORMAT"):
+        end = _explain_options(sql, after, options)
+        word, begin, after = _next(sql, end)
+    mode = _EXPLAIN_MODES["EXTENDED" in options, "ANALYZE" in options]
+    form = ExplainFormat(options.get("FORMAT", "TEXT").lower())
+    if mode.is_extended and form not in (ExplainFormat.TEXT, ExplainFormat.JSON):
+        raise NotSupportedError(
+            f"EXPLAIN EXTENDED in the format {form.value} is not supported: a graph shows the physical plan."
+        )
+    return Explain(mode, parse_from(sql, begin), form)
+
+
+def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
+    """Add what stands in the parentheses behind EXPLAIN; returns where they end."""
+    separator, end = ",", start
+    while separator == ",":
+        word, begin, end = _next(sql, end)
+        if word in options or word not in (*_EXPLAIN_DETAILS, "FORMAT"):
+            raise _syntax_error(sql, (begin, end) if word else None)
+        options[word] = ""
+        if word == "FORMAT":
+            options[word], begin, end = _next(sql, end)
+            if options[word] not in ExplainFormat.__members__:
+                raise _syntax_error(sql, (begin, end) if options[word] else None)
+        separator, begin, end = _next(sql, end)
+    if separator != ")":
+        raise _syntax_error(sql, (begin, end) if separator else None)
+    return end
+
+
+def _next(sql: str, start: int) -> tuple[str, int, int]:
+    """The first word (or character) from ``start`` in upper case, and its range."""
+    begin, end = _word(sql, start)
+    return sql[begin:end].upper(), begin, end
 
 
 def _word(sql: str, start: int) -> tuple[int, int]:

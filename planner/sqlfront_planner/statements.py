@@ -27,14 +27,41 @@ class ExplainMode(Enum):
     EXTENDED = "extended"
     """The logical plans too."""
     ANALYZE = "analyze"
-    """The query is run, and the plan shows rows and times."""
+    """The query is run, and the plan shows rows, bytes and times."""
+    EXTENDED_ANALYZE = "extended analyze"
+    """Both."""
+
+    @property
+    def is_extended(self) -> bool:
+        """Whether it shows the logical plans."""
+        return self in (ExplainMode.EXTENDED, ExplainMode.EXTENDED_ANALYZE)
+
+    @property
+    def is_analyze(self) -> bool:
+        """Whether it runs the query."""
+        return self in (ExplainMode.ANALYZE, ExplainMode.EXTENDED_ANALYZE)
+
+
+class ExplainFormat(Enum):
+    """How EXPLAIN's answer is written."""
+
+    TEXT = "text"
+    """Trees for people."""
+    JSON = "json"
+    """The fields of :class:`sqlfront_planner.explain.explanation.Explanation`, for programs."""
+    DOT = "dot"
+    """A graph in Graphviz' language."""
+    MERMAID = "mermaid"
+    """A flowchart in Mermaid's language."""
 
 
 class Explain(msgspec.Struct, frozen=True):
-    """``EXPLAIN [EXTENDED | ANALYZE] statement``."""
+    """``EXPLAIN [EXTENDED | ANALYZE] [(option, ...)] statement``; an option is ``EXTENDED``, ``ANALYZE`` or
+    ``FORMAT text | json | dot | mermaid``."""
 
     mode: ExplainMode
     statement: "Statement"
+    format: ExplainFormat = ExplainFormat.TEXT
 
 
 class CreateTable(msgspec.Struct, frozen=True):

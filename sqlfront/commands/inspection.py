@@ -14,12 +14,11 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import BOOLEAN, STRING, ddl
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry, is_default
-from sqlfront_planner.explain import explain as explain_plan
-from sqlfront_planner.explain import explain_analyzed
+from sqlfront_planner.explain import shown
+from sqlfront_planner.explain.explanation import explanation
 from sqlfront_planner.statement import (
     DescribeTable,
     Explain,
-    ExplainMode,
     Query,
     SetOption,
     ShowTables,
@@ -38,15 +37,14 @@ def explain(run: Run, statement: Explain) -> Made:
         raise NotSupportedError(f"EXPLAIN of {type(statement.statement).__name__}; EXPLAIN takes a query")
     session = run.session
     plan = session.plan(statement.statement, run.arguments)
-    if statement.mode is ExplainMode.ANALYZE:
+    statistics = None
+    if statement.mode.is_analyze:
         began = time.perf_counter()
         job = run.submit(plan)
         for _ in job.batches():
             pass
-        elapsed = time.perf_counter() - began
-        text = explain_analyzed(plan, replace(job.statistics(), elapsed=elapsed))
-    else:
-        text = explain_plan(plan, extended=statement.mode is ExplainMode.EXTENDED)
+        statistics = replace(job.statistics(), elapsed=time.perf_counter() - began)
+    text = shown(explanation(plan, extended=statement.mode.is_extended, run=statistics), statement.format)
     return _PLAN, [rows_batch(_PLAN, [(text,)])], None
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from sqlfront_engine.dag import Routing
 from sqlfront_engine.functions.registry import Settings
-from sqlfront_planner.explain import dag_text
+from sqlfront_planner.explain.explanation import explained_job
+from sqlfront_planner.explain.text import tree
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import Target, plan_logical
 from sqlfront_planner.testing import bound, example_catalog
@@ -27,7 +28,7 @@ def small(sql: str) -> QueryPlan:
 def shape(plan: QueryPlan) -> str:
     """Operators and routing without their arguments."""
     lines = []
-    for line in dag_text(plan.dag).splitlines():
+    for line in tree(explained_job(plan.dag)).splitlines():
         operator = line.split(":")[0].split(" single")[0].split(" partial")[0].split(" final")[0]
         operator = operator.replace(" inner", "").partition(" x n")[0].partition(" ->")[0]
         routing = line.partition(" -> ")[2]
@@ -140,7 +141,7 @@ def test_computed_keys_become_columns_for_the_operator_only() -> None:
     plan = small("select t.b, c from t join u on t.a + 1 = u.a * 2")
 
     assert [field.name for field in plan.schema] == ["b", "c"]
-    assert "a#0 + 1" in dag_text(plan.dag)
+    assert "a#0 + 1" in tree(explained_job(plan.dag))
 
 
 def test_scan_reads_what_only_the_filter_needs_and_drops_it() -> None:
@@ -161,7 +162,7 @@ where l_orderkey = o_orderkey and o_orderdate = date '1995-01-01' and l_shipdate
 
 
 def test_a_filtered_scan_is_filtered_by_the_few_keys_of_the_held_side_too() -> None:
-    lines = [line.strip() for line in dag_text(large(FILTERED_BY_KEYS).dag).splitlines()]
+    lines = [line.strip() for line in tree(explained_job(large(FILTERED_BY_KEYS).dag)).splitlines()]
 
     assert any(line.startswith("KeyFilter: #0 among #0; Filter: l_shipdate") for line in lines)
     assert sum("(shared)" in line for line in lines) == 1
@@ -178,4 +179,4 @@ def test_a_filtered_scan_is_filtered_by_the_few_keys_of_the_held_side_too() -> N
     ids=["all keys are held", "the condition may fail", "rows without a partner are wanted"],
 )
 def test_otherwise_a_scan_keeps_its_own_filter(sql: str) -> None:
-    assert "KeyFilter" not in dag_text(large(sql).dag)
+    assert "KeyFilter" not in tree(explained_job(large(sql).dag))

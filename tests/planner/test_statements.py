@@ -13,6 +13,7 @@ from sqlfront_planner.statement import (
     DescribeTable,
     Drop,
     Explain,
+    ExplainFormat,
     ExplainMode,
     Insert,
     KillQuery,
@@ -131,14 +132,59 @@ def test_delete_and_update_hold_the_query_of_their_rows() -> None:
 
 @pytest.mark.parametrize(
     "words, mode",
-    [("", ExplainMode.SIMPLE), ("extended ", ExplainMode.EXTENDED), ("analyze ", ExplainMode.ANALYZE)],
+    [
+        ("", ExplainMode.SIMPLE),
+        ("extended ", ExplainMode.EXTENDED),
+        ("analyze ", ExplainMode.ANALYZE),
+        ("(analyze) ", ExplainMode.ANALYZE),
+        ("extended (analyze)", ExplainMode.EXTENDED_ANALYZE),
+        ("( /* no query */ extended , ANALYZE ) ", ExplainMode.EXTENDED_ANALYZE),
+    ],
 )
 def test_explain(words: str, mode: ExplainMode) -> None:
     statement = parse(f"explain {words}select 1")
 
     assert isinstance(statement, Explain)
     assert statement.mode is mode
+    assert statement.format is ExplainFormat.TEXT
     assert isinstance(statement.statement, Query)
+
+
+@pytest.mark.parametrize("form", ExplainFormat)
+@pytest.mark.parametrize("options", ["(format {})", "analyze (format {})", "(analyze, format {})"])
+def test_explain_in_a_format(form: ExplainFormat, options: str) -> None:
+    statement = parse(f"explain {options.format(form.value)} select 1")
+
+    assert isinstance(statement, Explain)
+    assert statement.format is form
+
+
+def test_explain_of_a_query_in_parentheses() -> None:
+    statement = parse("explain (select 1)")
+
+    assert isinstance(statement, Explain)
+    assert statement.mode is ExplainMode.SIMPLE
+    assert isinstance(statement.statement, Query)
+
+
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("explain (format yaml) select 1", "'yaml'"),
+        ("explain (format) select 1", "')'"),
+        ("explain (analyze verbose) select 1", "'verbose'"),
+        ("explain (analyze, analyze) select 1", "'analyze'"),
+        ("explain analyze (analyze) select 1", "'analyze'"),
+        ("explain (format json", "end of input"),
+    ],
+)
+def test_explain_with_wrong_options(sql: str, place: str) -> None:
+    assert f"Syntax error at or near {place}." in str(failure(sql))
+
+
+def test_graphs_show_no_logical_plans() -> None:
+    with pytest.raises(NotSupportedError, match="EXPLAIN EXTENDED in the format dot"):
+        parse("explain (extended, format dot) select 1")
 
 
 def test_describe_query() -> None:

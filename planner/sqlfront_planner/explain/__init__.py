@@ -1,0 +1,30 @@
+"""What EXPLAIN shows of a plan: lane and reason, vertices and edges, and what a run has counted.
+
+:func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure of a plan and of a run's
+statistics; :func:`shown` is its view in one of the formats: text, a graph in Graphviz' or Mermaid's language,
+or the structure itself as JSON. Read ``explanation``, then ``text`` and ``graphs``.
+"""
+
+from typing import assert_never
+
+import msgspec
+
+from sqlfront_planner.explain.explanation import Explanation
+from sqlfront_planner.explain.graphs import dot_of, mermaid_of
+from sqlfront_planner.explain.text import text_of
+from sqlfront_planner.statements import ExplainFormat
+
+
+def shown(explanation: Explanation, form: ExplainFormat = ExplainFormat.TEXT) -> str:
+    """The explanation in that format."""
+    match form:
+        case ExplainFormat.TEXT:
+            return text_of(explanation)
+        case ExplainFormat.JSON:
+            return msgspec.json.format(msgspec.json.encode(explanation), indent=2).decode()
+        case ExplainFormat.DOT:
+            return dot_of(explanation)
+        case ExplainFormat.MERMAID:
+            return mermaid_of(explanation)
+        case _:
+            assert_never(form)

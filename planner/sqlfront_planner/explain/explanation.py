@@ -1,0 +1,224 @@
+"""A plan as EXPLAIN shows it, in whatever format: one structure, which is also its JSON.
+
+The names of the fields are a contract with those who read the JSON: fields may be added, but none is renamed
+or removed without another :attr:`Explanation.version`.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import Enum
+
+import msgspec
+
+from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
+from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan_text import plan_text
+from sqlfront_planner.shared_rows import shared_rows
+
+
+class Place(Enum):
+    """Where a vertex has its instances."""
+
+    HERE = "here"
+    """On the only member that the job needs."""
+    COORDINATOR = "coordinator"
+    """On the coordinator alone, while others work on other vertices."""
+    ALL_MEMBERS = "all members"
+    """On every member that takes part."""
+
+
+class Counters(msgspec.Struct, frozen=True):
+    """What the instances of a vertex did in one run: rows, batches and bytes that they emitted (bytes as they
+    lie in memory), seconds in which they were busy, and the most bytes that they held. ``bytes`` None: not
+    counted."""
+
+    instances: int
+    rows: int
+    batches: int
+    bytes: int | None
+    busy: float
+    memory: int
+
+    @classmethod
+    def of(cls, vertex: VertexStatistics) -> "Counters":
+        """Those of a vertex' statistics."""
+        return cls(
+            vertex.instances,
+            vertex.rows_out,
+            vertex.batches_out,
+            vertex.bytes_out,
+            vertex.busy,
+            vertex.memory_peak,
+        )
+
+
+class ExplainedVertex(msgspec.Struct, frozen=True):
+    """A step of the plan. ``parallel``: it has one instance per worker of a member, else one. After a run:
+    ``counters`` over all members, ``members`` for each by itself, if there are several."""
+
+    name: str
+    operator: str
+    parallel: bool
+    place: Place
+    counters: Counters | None = None
+    members: Mapping[str, Counters] = msgspec.field(default_factory=dict)
+
+
+class ExplainedEdge(msgspec.Struct, frozen=True):
+    """How rows get from output number ``output`` of the vertex ``source`` to input number ``input`` of
+    ``target``. ``keys``: by which of their columns, for partitioned edges (none: all to one instance);
+    ``merged``: their order is kept."""
+
+    source: str
+    target: str
+    output: int
+    input: int
+    routing: Routing
+    distribution: Distribution
+    keys: tuple[int, ...] = ()
+    merged: bool = False
+
+    def __str__(self) -> str:
+        """In words; empty for the plain way."""
+        words = []
+        if self.routing is Routing.PARTITIONED:
+            keys = ", ".join(f"#{ordinal}" for ordinal in self.keys)
+            words.append(f"partitioned by {keys}" if keys else "to one")
+        elif self.routing is Routing.BROADCAST:
+            words.append("broadcast")
+        elif self.distribution is Distribution.TO_ALL:
+            words.append("dealt out")
+        if self.merged:
+            words.append("merged in order")
+        if self.distribution is Distribution.TO_ALL:
+            words.append("over all members")
+        elif self.distribution is Distribution.TO_ONE:
+            words.append("on the coordinator")
+        return ", ".join(words)
+
+
+class ExplainedJob(msgspec.Struct, frozen=True):
+    """A DAG: vertices in topological order (sources first). After a run: ``seconds`` since its submission,
+    ``memory`` the most bytes that its query held, and the members that took part."""
+
+    vertices: tuple[ExplainedVertex, ...]
+    edges: tuple[ExplainedEdge, ...]
+    seconds: float | None = None
+    memory: int | None = None
+    members: tuple[str, ...] = ()
+
+
+class SharedJob(msgspec.Struct, frozen=True):
+    """Rows that are computed once, before the query that reads them as ``name``. ``bound`` and ``optimized``:
+    see :class:`Explanation`."""
+
+    name: str
+    job: ExplainedJob
+    bound: str | None = None
+    optimized: str | None = None
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """A query's plan: which way it goes and why, its job, and what is computed before. EXTENDED: ``bound``
+    and ``optimized`` are its logical plans as text (and those of what is shared that has some at that
+    stage)."""
+
+    lane: str
+    reason: str
+    job: ExplainedJob
+    shared: tuple[SharedJob, ...] = ()
+    bound: str | None = None
+    optimized: str | None = None
+    version: int = 1
+
+
+def explanation(
+    plan: QueryPlan,
+    *,
+    extended: bool = False,
+    run: JobStatistics | None = None,
+    shared_runs: Mapping[str, JobStatistics] | None = None,
+) -> Explanation:
+    """What there is to show of a plan; ``extended``: the logical plans, too. ``run`` and ``shared_runs`` (by
+    key): the statistics of a run that has ended."""
+    runs = shared_runs or {}
+    bound = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
+    shared = [
+        SharedJob(
+            part.name,
+            explained_job(part.template.dag, runs.get(part.key)),
+            bound.pop(part.name, None),
+            plan_text(part.optimized) if extended else None,
+        )
+        for part in plan.shared
+    ]
+    return Explanation(
+        plan.lane.value,
+        plan.reason,
+        explained_job(plan.dag, run),
+        tuple(shared),
+        plan_text(plan.bound) if extended else None,
+        plan_text(plan.optimized) if extended else None,
+    )
+
+
+def explained_job(dag: DAG, run: JobStatistics | None = None) -> ExplainedJob:
+    """A DAG, and what a run of it has counted."""
+    vertices = tuple(_vertices(dag, run))
+    edges = tuple(_explained(edge) for vertex in dag for edge in dag.outbound(vertex))
+    if run is None:
+        return ExplainedJob(vertices, edges)
+    return ExplainedJob(vertices, edges, run.elapsed, run.memory.peak, run.participants)
+
+
+def _vertices(dag: DAG, run: JobStatistics | None) -> Iterator[ExplainedVertex]:
+    places = _places(dag)
+    counted = {} if run is None else {each.name: Counters.of(each) for each in run.vertices()}
+    by_member: dict[str, dict[str, Counters]] = {}
+    if run is not None and len(run.participants) > 1:
+        for member, vertices in run.members().items():
+            for each in vertices:
+                by_member.setdefault(each.name, {})[member] = Counters.of(each)
+    for vertex in dag:
+        yield ExplainedVertex(
+            vertex.name,
+            vertex.processor.describe(),
+            vertex.local_parallelism != 1,
+            places[vertex.name],
+            counted.get(vertex.name),
+            by_member.get(vertex.name, {}),
+        )
+
+
+def _places(dag: DAG) -> dict[str, Place]:
+    if all(edge.distribution is Distribution.LOCAL for edge in dag.edges):
+        return {vertex.name: Place.HERE for vertex in dag}
+    found: dict[str, Place] = {}
+    for vertex in dag:
+        everywhere = _is_everywhere(dag, vertex, found)
+        found[vertex.name] = Place.ALL_MEMBERS if everywhere else Place.COORDINATOR
+    return found
+
+
+def _is_everywhere(dag: DAG, vertex: Vertex, places: Mapping[str, Place]) -> bool:
+    inbound = dag.inbound(vertex)
+    reached = any(
+        edge.distribution is Distribution.TO_ALL
+        or (edge.distribution is Distribution.LOCAL and places[edge.source.name] is Place.ALL_MEMBERS)
+        for edge in inbound
+    )
+    return reached or (not inbound and vertex.only_on is None)
+
+
+def _explained(edge: Edge) -> ExplainedEdge:
+    assert edge.destination is not None
+    return ExplainedEdge(
+        edge.source.name,
+        edge.destination.name,
+        edge.source_ordinal,
+        edge.destination_ordinal,
+        edge.routing,
+        edge.distribution,
+        edge.key_columns,
+        bool(edge.sort_keys),
+    )

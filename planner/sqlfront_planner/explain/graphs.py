@@ -1,0 +1,98 @@
+"""Plans as graphs, in the languages of Graphviz and Mermaid: rows flow along the arrows, up to the result."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlfront_planner.explain.explanation import (
+    Counters,
+    ExplainedJob,
+    ExplainedVertex,
+    Explanation,
+    Place,
+)
+from sqlfront_planner.explain.text import in_bytes, milliseconds
+
+
+def dot_of(shown: Explanation) -> str:
+    """The plan in Graphviz' language; each job that is computed before is a cluster."""
+    lines = ["digraph plan {", "  rankdir=BT;", f"  label={_quoted(_title(shown))};", "  node [shape=box];"]
+    lines += _dot_job(shown.job, "", "  ")
+    for number, part in enumerate(shown.shared):
+        lines += [f"  subgraph cluster_{number} {{", f"    label={_quoted(f'shared rows {part.name}')};"]
+        lines += _dot_job(part.job, f"{part.name}/", "    ")
+        lines.append("  }")
+    return "\n".join([*lines, "}"])
+
+
+def _dot_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
+    for vertex in job.vertices:
+        label = "\n".join(_label(vertex))
+        yield f"{indent}{_quoted(prefix + vertex.name)} [label={_quoted(label)}];"
+    for edge in job.edges:
+        label = str(edge)
+        attributes = f" [label={_quoted(label)}]" if label else ""
+        yield f"{indent}{_quoted(prefix + edge.source)} -> {_quoted(prefix + edge.target)}{attributes};"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def mermaid_of(shown: Explanation) -> str:
+    """The plan as a Mermaid flowchart; each job that is computed before is a subgraph."""
+    lines = ["---", f"title: {_quoted(_title(shown))}", "---", "flowchart BT"]
+    lines += _mermaid_job(shown.job, "v", "  ")
+    for number, part in enumerate(shown.shared):
+        lines.append(f"  subgraph s{number}[{_text(f'shared rows {part.name}')}]")
+        lines += _mermaid_job(part.job, f"s{number}v", "    ")
+        lines.append("  end")
+    return "\n".join(lines)
+
+
+def _mermaid_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
+    names = {vertex.name: f"{prefix}{number}" for number, vertex in enumerate(job.vertices)}
+    for vertex in job.vertices:
+        yield f"{indent}{names[vertex.name]}[{_text(*_label(vertex))}]"
+    for edge in job.edges:
+        label = str(edge)
+        arrow = f"-->|{_text(label)}|" if label else "-->"
+        yield f"{indent}{names[edge.source]} {arrow} {names[edge.target]}"
+
+
+def _text(*lines: str) -> str:
+    """A quoted Mermaid label of some lines; its language takes HTML's entities, with a number sign instead of
+    the ampersand."""
+    escaped = [line.translate(_ENTITIES) for line in lines]
+    return f'"{"<br/>".join(escaped)}"'
+
+
+_ENTITIES: Final = str.maketrans(
+    {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", "`": "#96;"}
+)
+
+
+# ---- what both say
+
+
+def _title(shown: Explanation) -> str:
+    total = "" if shown.job.seconds is None else f", {milliseconds(shown.job.seconds)}"
+    return f"{shown.lane}: {shown.reason}{total}"
+
+
+def _label(vertex: ExplainedVertex) -> Iterator[str]:
+    """The operator, where it runs, and what it did."""
+    yield vertex.operator
+    if vertex.parallel or vertex.place is Place.ALL_MEMBERS:
+        several = ["one per worker"] if vertex.parallel else []
+        yield ", ".join([*several, *(["on all members"] if vertex.place is Place.ALL_MEMBERS else [])])
+    if vertex.counters is not None:
+        yield f"{_flowed(vertex.counters)}, busy {milliseconds(vertex.counters.busy)}"
+    if len(vertex.members) > 1:
+        for name, counters in vertex.members.items():
+            yield f"{name}: {_flowed(counters)}, busy {milliseconds(counters.busy)}"
+
+
+def _flowed(counters: Counters) -> str:
+    size = "" if counters.bytes is None else f", {in_bytes(counters.bytes)}"
+    return f"{counters.rows:,} rows{size}"

@@ -1,0 +1,112 @@
+"""Plans as text: the lane and its reason first, then each job as a tree from its result."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sqlfront_planner.explain.explanation import (
+    Counters,
+    ExplainedEdge,
+    ExplainedJob,
+    ExplainedVertex,
+    Explanation,
+    Place,
+)
+
+
+def text_of(shown: Explanation) -> str:
+    """Lane, reason and physical plan; after a run with what was counted, and what it took in all. If there
+    are logical plans they come before the physical one."""
+    parts = [f"lane: {shown.lane} ({shown.reason})"]
+    if shown.job.seconds is not None:
+        parts.append(_total(shown.job))
+    if shown.bound is not None and shown.optimized is not None:
+        bound = [(part.name, part.bound) for part in shown.shared if part.bound is not None]
+        optimized = [(part.name, part.optimized) for part in shown.shared if part.optimized is not None]
+        parts += ["", "== Bound Plan ==", *_with_shared(shown.bound, bound)]
+        parts += ["", "== Optimized Plan ==", *_with_shared(shown.optimized, optimized)]
+        parts += ["", "== Physical Plan =="]
+    return "\n".join([*parts, *_with_shared(tree(shown.job), [(p.name, tree(p.job)) for p in shown.shared])])
+
+
+def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """A plan, and below it by name those of the rows that are computed once, before it."""
+    yield text
+    for name, below in shared:
+        yield f"Shared rows {name}:"
+        yield from (f"  {line}" for line in below.splitlines())
+
+
+def tree(job: ExplainedJob) -> str:
+    """A job as a tree from its result: each vertex with its operator and what it counted, below it its inputs
+    and how their rows are routed."""
+    vertices = {vertex.name: vertex for vertex in job.vertices}
+    inbound: dict[str, list[ExplainedEdge]] = {name: [] for name in vertices}
+    outputs = dict.fromkeys(vertices, 0)
+    for edge in sorted(job.edges, key=lambda edge: edge.input):
+        inbound[edge.target].append(edge)
+        outputs[edge.source] += 1
+
+    def lines(vertex: ExplainedVertex, edge: ExplainedEdge | None, depth: int) -> Iterator[str]:
+        indent = "  " * depth
+        routing = "" if edge is None or not str(edge) else f" -> {edge}"
+        head = f"{indent}{vertex.operator}{_where(vertex)}{routing}"
+        # What feeds two vertices is shown in full below the last of them only.
+        if edge is not None and edge.output < outputs[vertex.name] - 1:
+            yield f"{head} (shared)"
+            return
+        yield head + ("" if vertex.counters is None else f"  [{_counted(vertex.counters)}]")
+        yield from _by_member(vertex.members, indent)
+        for below in inbound[vertex.name]:
+            yield from lines(vertices[below.source], below, depth + 1)
+
+    results = [vertex for vertex in job.vertices if not outputs[vertex.name]]
+    return "\n".join(line for result in results for line in lines(result, None, 0))
+
+
+def _where(vertex: ExplainedVertex) -> str:
+    several = " x n" if vertex.parallel else ""
+    return several + (" on all members" if vertex.place is Place.ALL_MEMBERS else "")
+
+
+def _by_member(members: Mapping[str, Counters], indent: str) -> Iterator[str]:
+    """A line for each of several members that have instances of a vertex."""
+    if len(members) > 1:
+        for name, counters in members.items():
+            yield f"{indent}  @ {name}: {_counted(counters)}"
+
+
+def _total(job: ExplainedJob) -> str:
+    members = f", {len(job.members)} members" if len(job.members) > 1 else ""
+    return f"time: {milliseconds(job.seconds or 0.0)}, memory at most {in_bytes(job.memory or 0)}{members}"
+
+
+def _counted(counters: Counters) -> str:
+    parts = [f"rows {counters.rows:,}", f"batches {counters.batches:,}"]
+    if counters.bytes is not None:
+        parts.append(in_bytes(counters.bytes))
+    parts.append(f"busy {milliseconds(counters.busy)}")
+    if counters.memory:
+        parts.append(f"memory {in_bytes(counters.memory)}")
+    return ", ".join(parts)
+
+
+def milliseconds(seconds: float) -> str:
+    """A time as it is shown.
+
+    >>> milliseconds(0.00123)
+    '1.23 ms'
+    """
+    return f"{seconds * 1000:,.2f} ms"
+
+
+def in_bytes(count: int) -> str:
+    """A size as it is shown.
+
+    >>> in_bytes(5_000)
+    '5 KiB'
+    """
+    value = float(count)
+    for unit in ("B", "KiB", "MiB"):
+        if value < 1024:
+            return f"{value:,.0f} {unit}"
+        value /= 1024
+    return f"{value:,.1f} GiB"
