@@ -51,7 +51,7 @@ def microseconds(work: Callable[[T], object], prepare: Callable[[int], T], calls
 
 
 def scan(key: int) -> MemoryScan:
-    return MemoryScan("t@1", "t", (0, 1), ((0,), 271), (Literal(BIGINT, key),))
+    return MemoryScan("t@1", "t", (0, 1), ((0,), 271), ((Literal(BIGINT, key),),))
 
 
 def lookup() -> DAG:

@@ -9,6 +9,7 @@ import msgspec
 from sqlfront.config import Config, check_time_zone
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
 from sqlfront_engine.settings import Settings
+from sqlfront_planner.pruning.key_condition import MOST_KEYS
 
 
 class _Option(msgspec.Struct, frozen=True):
@@ -37,14 +38,24 @@ def _seconds(value: str) -> str:
     return value
 
 
+def _count(value: str) -> str:
+    if not value.isdecimal() or int(value) < 1:
+        raise ProgrammingError(f"{value!r} is no number from 1 on")
+    return str(int(value))
+
+
 _TIME_ZONE: Final = "spark.sql.session.timeZone"
 _TIMEOUT: Final = "sqlfront.timeout"
+_PRUNING: Final = "sqlfront.pruning"
+_PRUNING_LIMIT: Final = "sqlfront.pruning.limit"
 
 _OPTIONS: Final[dict[str, _Option]] = {
     _TIME_ZONE: _Option("UTC", check_time_zone),
     "spark.sql.ansi.enabled": _Option("true", _only("true")),
     "spark.sql.caseSensitive": _Option("false", _only("false")),
     _TIMEOUT: _Option("0", _seconds),
+    _PRUNING: _Option("true", _only("true", "false")),
+    _PRUNING_LIMIT: _Option(str(MOST_KEYS), _count),
 }
 
 
@@ -68,6 +79,11 @@ class Options:
     def timeout(self) -> float | None:
         """Seconds that a statement may take, None = no limit."""
         return float(self._values[_TIMEOUT]) or None
+
+    @property
+    def most_keys(self) -> int:
+        """How many keys of a table are looked up at most; 0 = no scan is pruned."""
+        return int(self._values[_PRUNING_LIMIT]) if self._values[_PRUNING] == "true" else 0
 
     def items(self) -> list[tuple[str, str]]:
         """All keys and values, by key."""

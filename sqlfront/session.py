@@ -116,7 +116,9 @@ class Session:
     @property
     def target(self) -> Target:
         """Whom plans are made for."""
-        return Target(self.workers, self.cluster is not None, self.config.collect_rows)
+        return Target(
+            self.workers, self.cluster is not None, self.config.collect_rows, self.options.most_keys
+        )
 
     @property
     def closed(self) -> bool:

@@ -52,12 +52,18 @@ class ScanRequest(msgspec.Struct, frozen=True):
     groups, partition directories). They may hold :class:`~sqlfront_engine.expressions.Parameter` at planning
     time, never at run time. ``partitions``: required partition ids, None = all.
     ``limit``: no more than that many rows are needed, None = all.
+
+    ``keys``: exactly the rows are wanted whose columns ``by`` have one of these values, None = all rows. They
+    are only given to a snapshot of which :class:`KeyAccess` names ``by``. Values are equal as SQL's ``<=>``
+    says: null is a key, NaN equals NaN, -0.0 is 0.0.
     """
 
     columns: tuple[int, ...]
     filters: tuple[Expr, ...] = ()
     partitions: tuple[int, ...] | None = None
     limit: int | None = None
+    by: tuple[int, ...] = ()
+    keys: "tuple[Key, ...] | None" = None
 
 
 class Location(Enum):
@@ -111,6 +117,16 @@ class Snapshot(Protocol):
 Key = tuple[object, ...]
 #: A row as Python values, each as a Literal of the column's type holds it.
 RowValues = tuple[object, ...]
+
+
+@runtime_checkable
+class KeyAccess(Protocol):
+    """What a snapshot may offer besides: scans that read the rows of given keys and no others."""
+
+    @property
+    def keys(self) -> tuple[tuple[int, ...], ...]:
+        """The columns (ordinals of the table, in the order of a key's values) by which rows can be asked for
+        in :attr:`ScanRequest.by`, those first that place the rows."""
 
 
 class RowPath(Protocol):

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 
 from sqlfront_planner.logical import LogicalPlan, Scan, walk_plan
+from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
 
@@ -56,9 +57,12 @@ class Choice(msgspec.Struct, frozen=True):
     reason: str
 
 
-def input_size(plans: Iterable[LogicalPlan], cardinality: Cardinality) -> InputSize:
-    """What the scans of a query's plans read: a scan by key reads what it finds, any other the whole
-    table."""
+def input_size(
+    plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions | None = None
+) -> InputSize:
+    """What the scans of a query's plans read: a scan by so many keys (``conditions`` are those of the scans)
+    reads what it finds, any other the whole table."""
+    conditions = conditions or KeyConditions()
     rows = size = 0.0
     scans = [
         node
@@ -67,8 +71,8 @@ def input_size(plans: Iterable[LogicalPlan], cardinality: Cardinality) -> InputS
         if isinstance(node, Scan) and not isinstance(node.table, SharedRows)
     ]
     for scan in scans:
-        by_key = bool(scan.filters) and bool(scan.snapshot.exact_filters(scan.filters))
-        read = cardinality.rows(scan) if by_key else table_rows(scan)
+        keys = conditions.of(scan)
+        read = table_rows(scan) if keys is None or keys.most is None else cardinality.rows(scan)
         if scan.limit is not None and not scan.filters:
             read = min(read, float(scan.limit))
         rows += read

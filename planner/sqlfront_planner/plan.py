@@ -69,7 +69,8 @@ class Template(msgspec.Struct, frozen=True):
         resources = dict(self.resources)
         for scan in self.scans:
             filters = tuple(transform(part, literal) for part in scan.request.filters)
-            planned = scan.snapshot.scan(replace(scan.request, filters=filters))
+            keys = None if scan.keys is None else scan.keys.keys(literal)
+            planned = scan.snapshot.scan(replace(scan.request, filters=filters, keys=keys))
             if planned.placed != scan.placed:
                 raise OperationalError(
                     f"the rows of `{scan.table}` have moved since the query was planned; run it again",

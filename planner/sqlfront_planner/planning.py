@@ -14,6 +14,8 @@ from sqlfront_planner.logical import LogicalPlan, Scan
 from sqlfront_planner.lowering import COLLECT_ROWS, Store, lower, lower_distributed
 from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
+from sqlfront_planner.pruning.key_condition import MOST_KEYS
+from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.shared_rows import (
     SharedRows,
     inline_single_uses,
@@ -29,11 +31,13 @@ from sqlfront_planner.statistics.cardinality import Cardinality
 class Target(msgspec.Struct, frozen=True):
     """Whom a plan is for: members of so many workers each (None = one per core); ``distributed``: those of a
     cluster, however many there are, else the one in this process. Inputs of up to ``collect_rows`` estimated
-    rows are collected by the coordinator instead of being exchanged between members."""
+    rows are collected by the coordinator instead of being exchanged between members. ``most_keys``: how many
+    keys of a table are looked up at most, 0 = no scan is pruned."""
 
     workers: int | None = None
     distributed: bool = False
     collect_rows: float = COLLECT_ROWS
+    most_keys: int = MOST_KEYS
 
 
 ONE_MEMBER: Final = Target()
@@ -63,7 +67,8 @@ def plan_logical(
     optimized = _optimize_all(bound, settings)
     tables = shared_rows(optimized)
     cardinality = Cardinality()
-    size = input_size((optimized, *(table.plan for table in tables)), cardinality)
+    conditions = KeyConditions(settings, target.most_keys)
+    size = input_size((optimized, *(table.plan for table in tables)), cardinality, conditions)
     choice = choose(size)
     exchange = (available_cores() if target.workers is None else target.workers) >= EXCHANGE_WORKERS
     parallel = choice.regime is Regime.PARALLEL
@@ -71,11 +76,17 @@ def plan_logical(
     def template(plan: LogicalPlan, store: Store | None = None) -> Template:
         if target.distributed and (size.tables or store is not None):
             lowered = lower_distributed(
-                plan, cardinality, parallel=parallel, collect_rows=target.collect_rows, store=store
+                plan,
+                cardinality,
+                parallel=parallel,
+                collect_rows=target.collect_rows,
+                store=store,
+                conditions=conditions,
             )
             if lowered.distributed:
                 return template_of(lowered)
-        return template_of(lower(plan, cardinality, parallel=parallel, exchange=exchange))
+        lowered = lower(plan, cardinality, parallel=parallel, exchange=exchange, conditions=conditions)
+        return template_of(lowered)
 
     return QueryPlan(
         template=template(optimized, store),

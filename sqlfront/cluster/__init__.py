@@ -104,6 +104,7 @@ def _required_partitions(dag: DAG) -> frozenset[int] | None:
     """The partitions that a DAG reads, if all that it reads on the members are keys of their tables; else
     None."""
     found: set[int] = set()
+    reads_keys = False
     for vertex in dag:
         if isinstance(vertex.processor, StoreShare):
             return None
@@ -114,4 +115,5 @@ def _required_partitions(dag: DAG) -> frozenset[int] | None:
         if partitions is None:
             return None
         found |= partitions
-    return frozenset(found) or None
+        reads_keys = True
+    return frozenset(found) if reads_keys else None

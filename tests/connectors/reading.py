@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import ScanRequest, Snapshot, Table
+from sqlfront_connectors.base import Key, ScanRequest, Snapshot, Table
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.testing import CountingMemory
@@ -17,10 +17,12 @@ def read(
     *,
     partitions: tuple[int, ...] | None = None,
     limit: int | None = None,
+    by: tuple[int, ...] = (),
+    keys: tuple[Key, ...] | None = None,
     instances: int = 1,
 ) -> list[dict[str, object]]:
     """All rows of a scan, over all its parallel instances."""
-    plan = snapshot.scan(ScanRequest(tuple(columns), filters, partitions, limit))
+    plan = snapshot.scan(ScanRequest(tuple(columns), filters, partitions, limit, by, keys))
     rows: list[dict[str, object]] = []
     for index in range(instances):
         context = ProcessorContext(

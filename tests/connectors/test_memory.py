@@ -1,6 +1,7 @@
 """Memory tables: how rows lie, and how keys are found."""
 
 import random
+from datetime import date
 from decimal import Decimal
 
 import numpy as np
@@ -10,9 +11,19 @@ import pytest
 from sqlfront_connectors.base import Partitioning, ScanRequest, TableDefinition, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.expressions import Call, Column, Expr, Literal
 from sqlfront_engine.partitions import partition_ids
-from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DICTIONARY_STRING, DOUBLE, INT, STRING, decimal
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DICTIONARY_STRING,
+    DOUBLE,
+    FLOAT,
+    INT,
+    STRING,
+    decimal,
+)
 from tests.connectors.reading import read
 
 SCHEMA = pa.schema([("k", BIGINT), ("s", STRING), ("price", decimal(12, 2))])
@@ -40,14 +51,6 @@ def _physical() -> pa.Schema:
     return pa.schema([("k", BIGINT), ("s", STRING), ("price", pa.decimal64(12, 2))])
 
 
-def equal(column: Column, value: object) -> Expr:
-    return Call(BOOLEAN, "equal", (column, Literal(column.type, value)))
-
-
-def is_null(column: Column) -> Expr:
-    return Call(BOOLEAN, "is_null", (column,))
-
-
 def test_rows_lie_by_partition_and_key_in_one_chunk() -> None:
     (segment,) = clustered().snapshot().segments
     keys = segment.batch.column(0)
@@ -69,40 +72,39 @@ def test_strings_of_few_values_and_short_decimals_are_stored_as_the_kernels_like
     assert segment.batch.schema.types == [BIGINT, DICTIONARY_STRING, pa.decimal64(12, 2)]
 
 
-@pytest.mark.parametrize("key", [0, 17, 99, 100, -1])
-def test_a_key_is_probed(key: int) -> None:
-    table = clustered()
-    snapshot = table.snapshot()
-    condition = equal(Column(BIGINT, 0), key)
+@pytest.mark.parametrize("key", [0, 17, 99, 100, -1, None])
+def test_a_key_is_found_in_the_segments(key: int | None) -> None:
+    snapshot = clustered().snapshot()
 
-    assert snapshot.exact_filters((condition,)) == (condition,)
-    found = read(snapshot, range(3), (condition,))
+    found = read(snapshot, range(3), by=(0,), keys=((key,),))
     assert sorted(found, key=str) == sorted(
         (row for row in read(snapshot, range(3)) if row["k"] == key), key=str
     )
-    plan = snapshot.scan(ScanRequest((0,), (condition,)))
+    assert snapshot.keys == ((0,),)
+    plan = snapshot.scan(ScanRequest((0,), by=(0,), keys=((key,),)))
     assert plan.source.describe() == "MemoryScan: t, one key"
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+def test_several_keys_are_found_at_once(instances: int) -> None:
+    snapshot = clustered().snapshot()
+    wanted: tuple[tuple[object], ...] = ((5,), (17,), (None,), (-1,), (99,))
+
+    found = read(snapshot, range(3), by=(0,), keys=wanted, instances=instances)
+    assert sorted(found, key=str) == sorted(
+        (row for row in read(snapshot, range(3)) if (row["k"],) in wanted), key=str
+    )
+    assert read(snapshot, range(3), by=(0,), keys=(), instances=instances) == []
+    assert len(read(snapshot, range(3), by=(0,), keys=wanted, limit=1, instances=instances)) == 1
 
 
 def test_a_key_is_found_in_the_deltas_too() -> None:
     table = clustered()
-    before = len(read(table.snapshot(), [0], (equal(Column(BIGINT, 0), 5),)))
+    before = len(read(table.snapshot(), [0], by=(0,), keys=((5,),)))
     insert_all(table, [pa.RecordBatch.from_pydict({"k": [5], "s": ["new"], "price": [None]}, schema=SCHEMA)])
 
     assert len(table.snapshot().segments) == 2
-    assert len(read(table.snapshot(), [0], (equal(Column(BIGINT, 0), 5),))) == before + 1
-
-
-def test_null_is_a_key() -> None:
-    snapshot = clustered().snapshot()
-    condition = is_null(Column(BIGINT, 0))
-
-    assert snapshot.exact_filters((condition,)) == (condition,)
-    found = read(snapshot, range(3), (condition,))
-    assert found
-    assert sorted(found, key=str) == sorted(
-        (row for row in read(snapshot, range(3)) if row["k"] is None), key=str
-    )
+    assert len(read(table.snapshot(), [0], by=(0,), keys=((5,),))) == before + 1
 
 
 def test_null_is_part_of_a_compound_key() -> None:
@@ -110,15 +112,13 @@ def test_null_is_part_of_a_compound_key() -> None:
     table = MemoryTable("t", schema, Partitioning((1, 0), 7))
     data = pa.table({"a": [1, 1, None, None], "b": [0.5, None, 0.5, None], "c": [1, 2, 3, 4]}, schema=schema)
     insert_all(table, data.to_batches())
-    a, b = Column(BIGINT, 0), Column(DOUBLE, 1)
 
-    assert [row["c"] for row in read(table.snapshot(), range(3), (is_null(a), is_null(b)))] == [4]
-    assert [row["c"] for row in read(table.snapshot(), range(3), (equal(a, 1), is_null(b)))] == [2]
-    assert table.snapshot().exact_filters((is_null(b),)) == ()
-
-
-def test_no_row_has_a_null_key_by_equality() -> None:
-    assert read(clustered().snapshot(), [0], (equal(Column(BIGINT, 0), None),)) == []
+    assert [row["c"] for row in read(table.snapshot(), [2], by=(1, 0), keys=((None, None),))] == [4]
+    assert [row["c"] for row in read(table.snapshot(), [2], by=(1, 0), keys=((None, 1),))] == [2]
+    assert [row["c"] for row in read(table.snapshot(), [2], by=(1, 0), keys=((0.5, None), (0.5, 1)))] == [
+        3,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -130,33 +130,35 @@ def test_no_row_has_a_null_key_by_equality() -> None:
         (decimal(38, 1), [Decimal("1.5"), None, Decimal("-1.5")], Decimal("-1.5")),
         (INT, [3, None, -3, 3], -3),
         (BOOLEAN, [True, None, False, True], True),
+        (DATE, [date(2024, 2, 29), None, date(1969, 1, 1)], date(1969, 1, 1)),
+        (BINARY, [b"b", b"", None, b"a", b"b"], b"b"),
     ],
 )
-def test_keys_of_every_kind_are_probed(kind: pa.DataType, values: list[object], wanted: object) -> None:
+def test_keys_of_every_kind_are_found(kind: pa.DataType, values: list[object], wanted: object) -> None:
     table = MemoryTable("t", pa.schema([("k", kind)]), Partitioning((0,), 5))
     insert_all(table, [pa.RecordBatch.from_arrays([pa.array(values, kind)], names=["k"])])
 
-    found = read(table.snapshot(), [0], (equal(Column(kind, 0), wanted),))
-    assert [row["k"] for row in found] == [value for value in values if value == wanted]
+    for key in (wanted, None):
+        found = read(table.snapshot(), [0], by=(0,), keys=((key,),))
+        assert [row["k"] for row in found] == [value for value in values if value == key]
 
 
-def test_a_compound_key_is_probed_only_when_all_of_it_is_given() -> None:
-    schema = pa.schema([("a", BIGINT), ("b", STRING), ("c", DATE)])
-    table = MemoryTable("t", schema, Partitioning((1, 0), 7))
-    data = pa.table({"a": [1, 1, 2], "b": ["x", "y", "x"], "c": pa.nulls(3, DATE)}, schema=schema)
-    insert_all(table, data.to_batches())
-    snapshot = table.snapshot()
-    first, second = equal(Column(BIGINT, 0), 1), equal(Column(STRING, 1), "x")
+@pytest.mark.parametrize("kind", [FLOAT, DOUBLE])
+def test_nan_finds_nan_and_zero_finds_negative_zero(kind: pa.DataType) -> None:
+    nan = float("nan")
+    values = [0.0, 1.5, nan, None, -0.0, -1.5, nan, 0.0, -nan]
+    schema = pa.schema([("k", kind), ("n", INT)])
+    rows = pa.table({"k": values * 2, "n": [0] * 9 + [1] * 9}, schema=schema)
 
-    assert snapshot.exact_filters((first,)) == ()
-    assert set(snapshot.exact_filters((first, second))) == {first, second}
-    assert read(snapshot, [0, 1], (first, second)) == [{"a": 1, "b": "x"}]
+    alone = MemoryTable("t", schema, Partitioning((0,), 2))
+    insert_all(alone, rows.to_batches())
+    for key, count in [(nan, 6), (0.0, 6), (1.5, 2), (None, 2), (7.0, 0)]:
+        assert len(read(alone.snapshot(), [0], by=(0,), keys=((key,),))) == count
 
-
-def test_float_keys_are_left_to_the_filter() -> None:
-    table = MemoryTable("t", pa.schema([("k", DOUBLE)]), Partitioning((0,), 5))
-
-    assert table.snapshot().exact_filters((equal(Column(DOUBLE, 0), 0.0),)) == ()
+    compound = MemoryTable("t", schema, Partitioning((0, 1), 2))
+    insert_all(compound, rows.to_batches())
+    for key, count in [(nan, 3), (0.0, 3), (1.5, 1), (None, 1), (7.0, 0)]:
+        assert len(read(compound.snapshot(), [0], by=(0, 1), keys=((key, 1),))) == count
 
 
 def test_only_the_required_partitions_are_read() -> None:

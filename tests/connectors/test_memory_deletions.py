@@ -19,8 +19,7 @@ from sqlfront_connectors.memory import MemoryTable, merging
 from sqlfront_connectors.memory.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Call, Column, Literal
-from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
+from sqlfront_engine.types import BIGINT, STRING
 from tests.connectors.reading import read
 
 SCHEMA = pa.schema([("k", BIGINT), ("n", BIGINT), ("s", STRING)])
@@ -110,13 +109,7 @@ def check(snapshot: MemorySnapshot, expected: Counter[Row], *, placed: bool) -> 
     for key in (None, *range(6)):
         wanted = Counter({row: times for row, times in expected.items() if row[0] == key})
         assert Counter(path.find([(key,)])[0]) == wanted
-        asked = Column(BIGINT, 0)
-        condition = (
-            Call(BOOLEAN, "is_null", (asked,))
-            if key is None
-            else Call(BOOLEAN, "equal", (asked, Literal(BIGINT, key)))
-        )
-        assert contents(snapshot, filters=(condition,)) == wanted
+        assert contents(snapshot, by=(0,), keys=((key,),)) == wanted
     partitions: Iterator[Counter[Row]] = (contents(snapshot, partitions=(each,)) for each in range(5))
     assert sum(partitions, Counter()) == expected
 

@@ -70,9 +70,13 @@ def test_single_values_are_those_of_the_array(data: st.DataObject, kind: pa.Data
     assert [read(row) for row in range(len(array))] == values[skipped:]
 
 
-def test_float_keys_have_no_path() -> None:
+def test_float_keys_are_found_in_all_their_forms() -> None:
+    nan = float("nan")
     table = MemoryTable("t", pa.schema([("k", pa.float64())]), Partitioning((0,), 7))
-    assert table.snapshot().row_path((0,), (0,)) is None
+    insert_all(table, [pa.record_batch({"k": [0.0, nan, -0.0, None, 1.5]})])
+    path = table.snapshot().row_path((0,), (0,))
+    assert path is not None
+    assert [len(rows) for rows in path.find([(0.0,), (-0.0,), (nan,), (None,), (2.0,)])] == [2, 2, 1, 1, 0]
 
 
 def test_other_columns_have_no_path() -> None:

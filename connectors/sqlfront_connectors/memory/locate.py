@@ -16,12 +16,10 @@ from sqlfront_engine.types import is_fractional
 Locate = Callable[[Key], list[tuple[int, Sequence[int]]]]
 
 
-def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Partitioning) -> Locate | None:
+def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Partitioning) -> Locate:
     """How rows are found by the clustering key, whose values are of the columns' own types; None in a key
-    asks for null. None for float keys: NaN and -0.0 have several representations."""
+    asks for null. NaN finds NaN, and 0.0 finds -0.0."""
     types = [schema.field(ordinal).type for ordinal in partitioning.columns]
-    if any(map(is_fractional, types)):
-        return None
     hash_key, count = key_hasher(types), partitioning.count
     searches = [_search(segment, partitioning.columns) for segment in segments]
 
@@ -74,23 +72,31 @@ class _Search:
 class _KeyColumn:
     """One column of a key, as its values are ordered."""
 
-    __slots__ = ("_convert", "_read")
+    __slots__ = ("_convert", "_of", "_read")
 
     def __init__(self, array: pa.Array) -> None:
         self._convert = to_storage(array.type)
+        self._of = _float_rank if is_fractional(array.type) else _rank
         self._read: Reader = storage_reader(array)
 
     def narrow(self, value: object, start: int, end: int) -> tuple[int, int]:
         """The part of ordered rows that has the value."""
-        wanted = _rank(value if value is None or self._convert is None else self._convert(value))
+        wanted = self._of(value if value is None or self._convert is None else self._convert(value))
         rows, rank = range(start, end), self._rank
         first = bisect_left(rows, wanted, key=rank)
         return start + first, start + bisect_right(rows, wanted, first, key=rank)
 
     def _rank(self, row: int) -> tuple[object, ...]:
-        return _rank(self._read(row))
+        return self._of(self._read(row))
 
 
 def _rank(value: object) -> tuple[object, ...]:
     """Nulls before everything else."""
     return (False,) if value is None else (True, value)
+
+
+def _float_rank(value: object) -> tuple[object, ...]:
+    """NaN, which equals itself, between nulls and numbers."""
+    if value is None:
+        return (False,)
+    return (True, False, 0.0) if value != value else (True, True, value)

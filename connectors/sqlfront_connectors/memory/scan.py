@@ -1,26 +1,23 @@
-"""The source of a memory table: slices of its segments, or the rows of one key."""
+"""The source of a memory table: slices of its segments, or the rows of some keys."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.segment import Segment, sortable_key
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values, numpy_view, scalar, true_rows
-from sqlfront_engine.expressions import EngineExpr, Literal
-from sqlfront_engine.partitions import key_hasher
+from sqlfront_connectors.base import Key, Partitioning, ScanRequest
+from sqlfront_connectors.memory.locate import key_locator
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_engine.arrays import from_numpy
+from sqlfront_engine.expressions import Literal
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.types import VOID, is_integral, is_string, physical
 
 
 class MemoryScan(Processor, frozen=True):
     """Reads the segments found as ``context.resources[resource]``.
 
-    ``columns`` are ordinals of the table. With ``key`` (one literal per clustering column, at run time;
-    one of type void asks for null) only the rows of that key are emitted, with ``partitions`` only those
+    ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each clustering
+    column) only the rows of these keys are emitted, by one instance, with ``partitions`` only those
     partitions. Parallel instances take every n-th batch.
     """
 
@@ -28,16 +25,16 @@ class MemoryScan(Processor, frozen=True):
     table: str
     columns: tuple[int, ...]
     partitioning: tuple[tuple[int, ...], int] | None = None
-    key: tuple[EngineExpr, ...] | None = None
+    keys: tuple[tuple[Literal, ...], ...] | None = None
     partitions: tuple[int, ...] | None = None
     limit: int | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
         segments = context.resources[self.resource]
         assert isinstance(segments, tuple)
-        if self.key is not None:
+        if self.keys is not None:
             if context.global_index == 0:
-                yield from self.found(segments)
+                yield from self.limited(self.found(segments))
             return
         share, shares = context.global_index, context.total_parallelism
         yield from self.limited(self.slices(segments, self.partitions, share, shares))
@@ -68,98 +65,50 @@ class MemoryScan(Processor, frozen=True):
                     number += 1
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
-        """The wanted columns of the rows with the key."""
-        assert self.key is not None
+        """The wanted columns of the rows with one of the keys."""
+        assert self.keys is not None
         assert self.partitioning is not None
-        literals = [part for part in self.key if isinstance(part, Literal)]
-        assert len(literals) == len(self.key), "parameters are bound before the engine begins"
-        partitioning = Partitioning(*self.partitioning)
-        values = tuple(literal.value for literal in literals)
-        types = tuple(literal.type for literal in literals)
-        for segment in segments:
-            found = probe(segment, partitioning, values, types)
-            if found.num_rows:
-                yield found.select(list(self.columns))
+        if not self.keys or not segments:
+            return
+        keys = [tuple([literal.value for literal in key]) for key in self.keys]
+        for segment, rows in _located(segments, keys, Partitioning(*self.partitioning)):
+            wanted = segment.batch.select(list(self.columns))
+            if len(rows) == 1 and isinstance(run := rows[0], range):
+                for first in range(run.start, run.stop, BATCH_ROWS):
+                    yield wanted.slice(first, min(BATCH_ROWS, run.stop - first))
+                continue
+            numbers = np.concatenate([np.asarray(some, np.int64) for some in rows])
+            for first in range(0, len(numbers), BATCH_ROWS):
+                yield wanted.take(from_numpy(numbers[first : first + BATCH_ROWS], pa.int64()))
 
     def describe(self) -> str:
-        if self.key is not None:
-            return f"MemoryScan: {self.table}, one key"
+        if self.keys is not None:
+            count = {0: "no key", 1: "one key"}.get(len(self.keys), f"{len(self.keys)} keys")
+            return f"MemoryScan: {self.table}, {count}"
         if self.partitions is not None and self.partitioning is not None:
             return f"MemoryScan: {self.table}, partitions {len(self.partitions)} of {self.partitioning[1]}"
         return f"MemoryScan: {self.table}"
 
 
-def probe(
-    segment: Segment, partitioning: Partitioning, key: tuple[object, ...], types: tuple[pa.DataType, ...]
-) -> pa.RecordBatch:
-    """The rows whose clustering columns equal ``key``; values and types are logical. A null of type void asks
-    for null, which is a key like any other; a null of another type equals nothing."""
-    asks_for_null = [kind == VOID for kind in types]
-    if segment.offsets is None or any(
-        value is None and not wanted for value, wanted in zip(key, asks_for_null, strict=True)
-    ):
-        return segment.batch.slice(0, 0)
-    stored = [segment.batch.schema.field(ordinal).type for ordinal in partitioning.columns]
-    hashed = [
-        have if wanted else kind for have, kind, wanted in zip(stored, types, asks_for_null, strict=True)
-    ]
-    number = key_hasher(hashed)(key) % partitioning.count
-    start, end = int(segment.offsets[number]), int(segment.offsets[number + 1])
-    columns = [segment.batch.column(ordinal).slice(start, end - start) for ordinal in partitioning.columns]
-    rows = _ordered_rows(columns, key, types)
-    if rows is not None and segment.deleted is None:
-        return segment.batch.slice(start + rows.start, len(rows))
-    if rows is None:
-        where = [start + int(row) for row in numpy_view(true_rows(_equal_key(columns, key, types)))]
-    else:
-        where = list(range(start + rows.start, start + rows.stop))
-    return segment.batch.take(from_values(segment.live(where), pa.int64()))
-
-
-def _ordered_rows(
-    columns: list[pa.Array], key: tuple[object, ...], types: tuple[pa.DataType, ...]
-) -> range | None:
-    """The rows with a key of one column by binary search; None for columns that aren't searched so."""
-    if len(key) != 1:
+def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal, ...], ...] | None:
+    """The keys of a request as literals, which can travel; ``schema`` is the table's."""
+    if request.keys is None:
         return None
-    (column,), (value,) = columns, key
-    if types[0] == VOID:
-        return range(column.null_count)  # within a partition nulls come first
-    if column.null_count == 0 and is_integral(types[0]):
-        values = numpy_view(column)
-        first = int(np.searchsorted(values, value, "left"))  # type: ignore[call-overload]
-        return range(first, int(np.searchsorted(values, value, "right")))  # type: ignore[call-overload]
-    if column.type == pa.string():
-        strings = _Strings(column)
-        first = bisect_left(strings, str(value), column.null_count)
-        return range(first, bisect_right(strings, str(value), first))
-    return None
+    types = [schema.field(ordinal).type for ordinal in request.by]
+    return tuple(
+        tuple([Literal(kind, value) for kind, value in zip(types, key, strict=True)]) for key in request.keys
+    )
 
 
-class _Strings:
-    """A sorted string array as a sequence for bisect, which is never asked for the nulls at its start."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self._array = array
-
-    def __len__(self) -> int:
-        return len(self._array)
-
-    def __getitem__(self, index: int) -> str:
-        return self._array[index].as_py()
-
-
-def _equal_key(columns: list[pa.Array], key: tuple[object, ...], types: tuple[pa.DataType, ...]) -> pa.Array:
-    mask = None
-    for column, value, kind in zip(columns, key, types, strict=True):
-        part = pc.is_null(column) if kind == VOID else _equal(column, value, kind)
-        mask = part if mask is None else pc.and_kleene(mask, part)
-    assert mask is not None
-    return mask
-
-
-def _equal(column: pa.Array, value: object, kind: pa.DataType) -> pa.Array:
-    wanted = scalar(value, pa.string() if is_string(kind) else physical(kind))
-    if pa.types.is_decimal64(column.type):
-        wanted = pa.repeat(wanted, 1).view(pa.int64())[0]
-    return pc.equal(sortable_key(column), wanted)
+def _located(
+    segments: Sequence[Segment], keys: Sequence[Key], partitioning: Partitioning
+) -> Iterator[tuple[Segment, list[Sequence[int]]]]:
+    """The segments that have rows with one of the keys, and for each key that has some there their
+    numbers."""
+    locate = key_locator(segments, segments[0].batch.schema, partitioning)
+    found: dict[int, list[Sequence[int]]] = {}
+    for key in keys:
+        for number, rows in locate(key):
+            found.setdefault(number, []).append(rows)
+    for number in sorted(found):
+        yield segments[number], found[number]

@@ -12,10 +12,8 @@ from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment, build_segments
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import Share, share_of, store_of
-from sqlfront_engine.expressions import Literal
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
-from sqlfront_engine.types import BIGINT, VOID
 
 
 class ShareScan(MemoryScan, frozen=True):
@@ -32,27 +30,28 @@ class ShareScan(MemoryScan, frozen=True):
     holders: tuple[str, ...] | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
+        if self.keys == ():
+            return
         store = store_of(context)
         store.check_dealt(self.dealt, self.table)
         if self.holders is not None and store.member not in self.holders:
             return
         share = share_of(context, self.resource, self.table)
-        if self.key is not None:
+        if self.keys is not None:
             if context.local_index == 0:
-                yield from self.found(share.segments)
+                yield from self.limited(self.found(share.segments))
             return
         yield from self.limited(self._own(share, context))
 
     def required_partitions(self) -> frozenset[int] | None:
-        """The job's partitions that can hold the key's rows; None without a key: all."""
-        if self.key is None or self.holders is not None:
+        """The job's partitions that can hold the keys' rows; None = all."""
+        if self.keys is None or (self.keys and self.holders is not None):
             return None
-        literals = [part for part in self.key if isinstance(part, Literal)]
-        assert len(literals) == len(self.key), "parameters are bound before the engine begins"
-        values = tuple(literal.value for literal in literals)
-        # A null leaves the hash as it is, whatever its type; the engine hashes no void.
-        kinds = [BIGINT if literal.type == VOID else literal.type for literal in literals]
-        return frozenset({key_hasher(kinds)(values) % DEFAULT_PARTITIONS})
+        if not self.keys:
+            return frozenset()
+        hash_key = key_hasher([literal.type for literal in self.keys[0]])
+        values = (tuple(literal.value for literal in key) for key in self.keys)
+        return frozenset(hash_key(key) % DEFAULT_PARTITIONS for key in values)
 
     def _own(self, share: Share, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         index, count = context.local_index, context.local_parallelism

@@ -28,7 +28,7 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_connectors.memory.keys import key_filters
+from sqlfront_connectors.memory.scan import key_literals
 from sqlfront_connectors.memory.share import ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import (
     ShareStatistics,
@@ -114,12 +114,17 @@ class SpreadSnapshot:
         """Exact counts and bounds; estimated distinct counts."""
         return self._statistics
 
+    @property
+    def keys(self) -> tuple[tuple[int, ...], ...]:
+        """The clustering columns."""
+        return () if self._partitioning is None else (self._partitioning.columns,)
+
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The conjuncts that give the whole clustering key, or none."""
-        return () if self.held.key is None else key_filters(self._partitioning, filters)[0]
+        """None: rows are found by keys."""
+        return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of every member's share, by key where the filters give it.
+        """A scan of every member's share, by key where the request has keys.
 
         OperationalError if the members that held some of the rows are gone.
         """
@@ -130,13 +135,12 @@ class SpreadSnapshot:
         in_place = held.dealt == members.dealt
         if not in_place:
             self.check_complete()
-        _, key = key_filters(placed, request.filters)
         source = ShareScan(
             held.key,
             self._name,
             request.columns,
             None if placed is None else (placed.columns, placed.count),
-            key,
+            key_literals(request, self._schema),
             request.partitions,
             request.limit,
             members.dealt,

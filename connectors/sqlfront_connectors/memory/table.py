@@ -19,10 +19,9 @@ from sqlfront_connectors.base import (
     TableStatistics,
     WritableTable,
 )
-from sqlfront_connectors.memory.keys import key_filters
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.rows import SegmentRows
-from sqlfront_connectors.memory.scan import MemoryScan
+from sqlfront_connectors.memory.scan import MemoryScan, key_literals
 from sqlfront_connectors.memory.segment import RowNumbers, Segment, build_segments
 from sqlfront_connectors.memory.statistics import LazyStatistics, segments_statistics
 from sqlfront_engine.errors import InternalError, ProgrammingError
@@ -70,20 +69,24 @@ class MemorySnapshot:
         merged away; estimated distinct counts."""
         return self._statistics
 
+    @property
+    def keys(self) -> tuple[tuple[int, ...], ...]:
+        """The clustering columns."""
+        return () if self._partitioning is None else (self._partitioning.columns,)
+
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The conjuncts that give the whole clustering key, or none."""
-        return key_filters(self._partitioning, filters)[0]
+        """None: rows are found by keys."""
+        return ()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of the segments, by key where the filters give it."""
-        _, key = key_filters(self._partitioning, request.filters)
+        """A scan of the segments, by key where the request has keys."""
         placed = self._partitioning
         source = MemoryScan(
             self._resource,
             self._name,
             request.columns,
             None if placed is None else (placed.columns, placed.count),
-            key,
+            key_literals(request, self._schema),
             request.partitions,
             request.limit,
         )

@@ -9,6 +9,8 @@ from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.settings import DEFAULT_PARTITIONS
+from sqlfront_planner.pruning.key_condition import KeyCondition
+from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
@@ -40,13 +42,14 @@ class Fragment(msgspec.Struct, frozen=True):
 
 class ScanVertex(msgspec.Struct, frozen=True):
     """A source of the DAG: what to ask of which version of the table, to make the source anew with arguments
-    bound; ``placed``: how the plan takes its rows to be placed."""
+    bound; ``placed``: how the plan takes its rows to be placed; ``keys``: by which keys they are found."""
 
     vertex: str
     table: str
     snapshot: "Snapshot"
     request: "ScanRequest"
     placed: "Partitioning | None" = None
+    keys: KeyCondition | None = None
 
 
 class Store(msgspec.Struct, frozen=True):
@@ -64,6 +67,7 @@ class Builder(msgspec.Struct):
 
     ``distributed``: whether the DAG is for several members. Parallel fragments are on all of them then, the
     others on the coordinator, and rows are exchanged where there are more than ``collect_rows``.
+    ``conditions`` are those of the query's scans.
     """
 
     cardinality: Cardinality
@@ -71,6 +75,7 @@ class Builder(msgspec.Struct):
     exchange: bool = True
     distributed: bool = False
     collect_rows: float = COLLECT_ROWS
+    conditions: KeyConditions = msgspec.field(default_factory=KeyConditions)
     dag: DAG = msgspec.field(default_factory=DAG)
     scans: list[ScanVertex] = msgspec.field(default_factory=list)
     resources: dict[str, object] = msgspec.field(default_factory=dict)

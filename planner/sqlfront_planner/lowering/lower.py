@@ -32,6 +32,7 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.lowering.builder import COLLECT_ROWS, Builder, Fragment, ScanVertex, Store
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
+from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
 
@@ -62,10 +63,18 @@ class Lowered(msgspec.Struct, frozen=True):
     distributed: bool = False
 
 
-def lower(plan: LogicalPlan, cardinality: Cardinality, *, parallel: bool, exchange: bool = True) -> Lowered:
+def lower(
+    plan: LogicalPlan,
+    cardinality: Cardinality,
+    *,
+    parallel: bool,
+    exchange: bool = True,
+    conditions: KeyConditions | None = None,
+) -> Lowered:
     """The DAG of a plan for one member; without ``parallel`` every vertex has one instance, without
-    ``exchange`` no row is sent to the instance of its key."""
-    return _lower(plan, Builder(cardinality, parallel, exchange), None)
+    ``exchange`` no row is sent to the instance of its key. ``conditions``: those of the query's scans."""
+    builder = Builder(cardinality, parallel, exchange, conditions=conditions or KeyConditions())
+    return _lower(plan, builder, None)
 
 
 def lower_distributed(
@@ -75,11 +84,19 @@ def lower_distributed(
     parallel: bool,
     collect_rows: float = COLLECT_ROWS,
     store: Store | None = None,
+    conditions: KeyConditions | None = None,
 ) -> Lowered:
     """The DAG of a plan for several members, each with several instances of a vertex if ``parallel``. Inputs
     of up to ``collect_rows`` are collected by the coordinator instead of exchanged. With ``store`` the rows
     are stored where they belong, and what the members say about that is the result."""
-    return _lower(plan, Builder(cardinality, parallel, distributed=True, collect_rows=collect_rows), store)
+    builder = Builder(
+        cardinality,
+        parallel,
+        distributed=True,
+        collect_rows=collect_rows,
+        conditions=conditions or KeyConditions(),
+    )
+    return _lower(plan, builder, store)
 
 
 def _lower(plan: LogicalPlan, builder: Builder, store: Store | None) -> Lowered:

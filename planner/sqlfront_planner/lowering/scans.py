@@ -29,19 +29,24 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     """A source of the scan's rows, and what is still to be filtered, over the source's row: the scan's
     columns and behind them those that only the filter reads.
 
-    What the source filters exactly is its business; other conjuncts are hints to it, and their columns are
-    read as well.
+    What the source filters exactly is its business, and so is what the keys say by which it finds the rows;
+    other conjuncts are hints to it, and their columns are read as well.
     """
+    keys = builder.conditions.of(scan)
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
+    if keys is not None:
+        exact += keys.exact
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
     read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
     columns = (*scan.columns, *read)
     request = tables.ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
+    if keys is not None:
+        request = replace(request, by=keys.columns, keys=keys.known)
     planned = scan.snapshot.scan(request)
     parallel = _is_parallel(builder, scan, planned)
     vertex = builder.source(f"scan {scan.name}", planned.source, parallel=parallel)
     builder.resources.update(planned.resources)
-    builder.scans.append(ScanVertex(vertex.name, scan.name, scan.snapshot, request, planned.placed))
+    builder.scans.append(ScanVertex(vertex.name, scan.name, scan.snapshot, request, planned.placed, keys))
     where = {column: place for place, column in enumerate(columns)}
     condition = conjunction(tuple(remap(part, where) for part in residual))
     placed = planned.placed
@@ -54,7 +59,9 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
 
 def _is_parallel(builder: Builder, scan: Scan, planned: "tables.ScanPlan") -> bool:
     """Whether several instances read the table; over several members: on all of them."""
-    rows, single = table_rows(scan), planned.source.preferred_parallelism == 1
+    keys = builder.conditions.of(scan)
+    rows = table_rows(scan) if keys is None or keys.most is None else builder.cardinality.rows(scan)
+    single = planned.source.preferred_parallelism == 1
     if not builder.distributed:
         # A table of one batch is read by one instance anyway.
         return builder.parallel and rows > BATCH_ROWS and not single

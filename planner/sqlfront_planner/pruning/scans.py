@@ -1,0 +1,58 @@
+"""The key conditions of a query's scans."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
+from sqlfront_planner.logical import Scan
+from sqlfront_planner.pruning.key_condition import MOST_KEYS, KeyCondition
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base
+    from sqlfront_planner.pruning import analysis
+else:
+    base = lazy_module("sqlfront_connectors.base")
+    analysis = lazy_module("sqlfront_planner.pruning.analysis")
+
+
+class KeyConditions:
+    """What the filters of scans say of their tables' keys; each scan is looked at once.
+
+    ``limit``: how many keys of a table are looked up at most; 0 = none, every scan reads all that it can't
+    skip otherwise.
+    """
+
+    def __init__(self, settings: Settings | None = None, limit: int = MOST_KEYS) -> None:
+        self.settings = settings or Settings()
+        self.limit = limit
+        # Invariant: the scan is held beside its condition, so that no other scan gets its id.
+        self._known: dict[int, tuple[Scan, KeyCondition | None]] = {}
+
+    def of(self, scan: Scan) -> KeyCondition | None:
+        """By which keys the scan's source can find all rows that it needs; None = by none."""
+        if not scan.filters or not self.limit:
+            return None
+        known = self._known.get(id(scan))
+        if known is None:
+            known = self._known[id(scan)] = scan, self._find(scan)
+        return known[1]
+
+    def _find(self, scan: Scan) -> KeyCondition | None:
+        """That of the first columns of which it is known how many keys there are, else the first."""
+        if not isinstance(scan.snapshot, base.KeyAccess):
+            return None
+        found: KeyCondition | None = None
+        for condition in self._conditions(scan, scan.snapshot.keys):
+            if condition.most is not None:
+                return condition
+            found = found or condition
+        return found
+
+    def _conditions(self, scan: Scan, keys: Iterable[tuple[int, ...]]) -> Iterable[KeyCondition]:
+        schema = scan.table.schema
+        for columns in keys:
+            types = [schema.field(ordinal).type for ordinal in columns]
+            condition = analysis.key_condition(columns, types, scan.filters, self.settings, self.limit)
+            if condition is not None:
+                yield condition
