@@ -54,5 +54,6 @@ for _format in ("parquet", "csv", "json"):
 register_processor("sqlfront_connectors.memory.scan:MemoryScan")
 register_processor("sqlfront_connectors.memory.share:ShareScan")
 register_processor("sqlfront_connectors.memory.share:StoreShare")
+register_processor("sqlfront_connectors.memory.share:ChangeShare")
 register_processor("sqlfront_connectors.files.scan:FileScan")
 register_processor("sqlfront_connectors.files.text_lines:TextLines")

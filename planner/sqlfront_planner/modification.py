@@ -1,16 +1,42 @@
-"""What DELETE and UPDATE leave in the table: a plan of all its rows.
+"""DELETE and UPDATE as plans: of the rows that they mean, with their numbers, or of all that they leave.
 
 Source: Spark's row-level operations. A row is meant where the condition is true, not where it is null; values
 are computed from the row as it was, for the rows that are meant only, and stored as INSERT stores them.
 """
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
+from msgspec import structs
 
 from sqlfront_engine.errors import InternalError, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Call, Case, Column, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, VOID, sql_name
 from sqlfront_planner.insertion import store_assigned
 from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import Table
+
+
+def deleted(bound: LogicalPlan, numbered: "Table", keys: tuple[int, ...]) -> LogicalPlan:
+    """The rows that DELETE means: their columns ``keys`` and their numbers. ``bound`` gives the table's
+    columns and the condition; ``numbered`` is the table with others behind its columns, of which the last one
+    is the number."""
+    rows = _meant(bound, numbered)
+    row = rows.row()
+    return _select(rows, (*(row[key] for key in keys), row[-1]))
+
+
+def changed(bound: LogicalPlan, numbered: "Table", columns: tuple[str, ...], name: str) -> LogicalPlan:
+    """The rows that UPDATE means, as they are to be, with what ``numbered`` has behind the table's columns.
+    ``bound`` gives the table's columns, a value for each of ``columns``, and the condition; ``name`` is the
+    table's."""
+    rows = _meant(bound, numbered)
+    items: list[Expr] = list(rows.row())
+    for place, stored in _assignments(bound, columns, name, _scan(bound).table.schema).items():
+        items[place] = stored
+    return _select(rows, tuple(items))
 
 
 def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
@@ -26,30 +52,65 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
     condition."""
     rows = _with_condition(bound, schema)
     *old, meant = rows.row()
-    assert isinstance(bound, Project)
-    values = bound.expressions[len(schema) : -1]
     items: list[Expr] = list(old)
-    changed: set[int] = set()
-    for column, value in zip(columns, values, strict=True):
-        place = _place(column, schema, table)
-        if place in changed:
-            raise spark_error(
-                "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS",
-                f"Invalid assignments for `{table}`: multiple assignments for `{column}`.",
-            )
-        changed.add(place)
-        stored = store_assigned(value, schema.field(place), table)
+    for place, stored in _assignments(bound, columns, table, schema).items():
         items[place] = Case(stored.type, ((meant, stored),), old[place])
     return Project(rows, tuple(items), tuple(schema.names))
 
 
-def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
-    """The table's columns and the condition, computed once."""
+def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int, ...]:
+    """The ordinals of the columns to be set; an error for one that isn't there, or that is set twice."""
+    found: list[int] = []
+    for column in columns:
+        place = _place(column, schema, table)
+        if place in found:
+            raise spark_error(
+                "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS",
+                f"Invalid assignments for `{table}`: multiple assignments for `{column}`.",
+            )
+        found.append(place)
+    return tuple(found)
+
+
+def _assignments(
+    bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema
+) -> dict[int, Expr]:
+    """What is stored in the columns that are set, by their ordinals."""
+    assert isinstance(bound, Project)
+    values = bound.expressions[len(schema) : -1]
+    return {
+        place: store_assigned(value, schema.field(place), table)
+        for place, value in zip(places(columns, schema, table), values, strict=True)
+    }
+
+
+def _meant(bound: LogicalPlan, numbered: "Table") -> Filter:
+    """The rows for which the condition is true, with their numbers."""
+    scan = _scan(bound)
+    rows = _with_condition(bound, scan.table.schema)
+    columns = tuple(range(len(numbered.schema)))
+    source = structs.replace(scan, table=numbered, snapshot=numbered.snapshot(), columns=columns)
+    return Filter(source, rows.expressions[-1])
+
+
+def _scan(bound: LogicalPlan) -> Scan:
+    """Where the rows come from; an error for a plan that makes others of them."""
     if not isinstance(bound, Project) or not isinstance(bound.input, Scan):
         raise spark_error(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             "DELETE and UPDATE take no window functions, aggregate functions, and generator functions.",
         )
+    return bound.input
+
+
+def _select(rows: LogicalPlan, items: tuple[Expr, ...]) -> LogicalPlan:
+    return Project(rows, items, tuple(str(place) for place in range(len(items))))
+
+
+def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
+    """The table's columns and the condition, computed once."""
+    scan = _scan(bound)
+    assert isinstance(bound, Project)
     condition = bound.expressions[-1]
     if condition.type == VOID:
         condition = Literal(BOOLEAN, None)
@@ -62,7 +123,7 @@ def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
     columns = bound.expressions[: len(schema)]
     if any(not isinstance(item, Column) or item.ordinal != place for place, item in enumerate(columns)):
         raise InternalError("a table's columns are bound in their order")
-    return Project(bound.input, (*columns, condition), (*schema.names, ""))
+    return Project(scan, (*columns, condition), (*schema.names, ""))
 
 
 def _place(column: str, schema: pa.Schema, table: str) -> int:

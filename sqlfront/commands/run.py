@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlfront.cache import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector
-from sqlfront_connectors.memory.spread import SpreadTable, place_anew
+from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
@@ -69,14 +69,21 @@ class Run(msgspec.Struct, frozen=True):
         their number."""
         if self.session.cluster is None or not isinstance(table, SpreadTable):
             return insert_all(table, self.rows(plan), overwrite=overwrite)
-        session = self.session
         with table.turn():
             if not overwrite and not table.in_place:
                 place_anew(table)
-            with table.next_version(overwrite=overwrite) as version:
-                store = Store(table.name, version.processor, version.keys)
-                planned = plan_logical(plan, session.settings, session.target, store)
-                return version.publish(self.submit(planned).batches())
+            return self.publish(table, plan, How.OVERWRITE if overwrite else How.APPEND)
+
+    def publish(
+        self, table: SpreadTable, plan: LogicalPlan, how: How, keys: tuple[int, ...] | None = None
+    ) -> int:
+        """Make the plan's rows a spread table's next version; ``keys`` are the clustering columns among the
+        plan's, None = the table's. Returns the number of rows written."""
+        session = self.session
+        with table.next_version(how) as version:
+            store = Store(table.name, version.processor, version.keys if keys is None else keys)
+            planned = plan_logical(plan, session.settings, session.target, store)
+            return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
         """While it lasts no other session of the cluster writes to the table's files; see

@@ -188,7 +188,7 @@ def test_an_outdated_version_cant_be_changed() -> None:
     insert_all(table, [batch(numbers(1))])
 
     with pytest.raises(InternalError):
-        table.replace_rows(snapshot, {})
+        table.replace_rows(snapshot, {}, [batch(numbers(1))])
 
 
 def test_eight_readers_see_whole_versions_while_rows_are_replaced() -> None:

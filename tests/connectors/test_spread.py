@@ -19,7 +19,7 @@ from sqlfront_connectors.base import (
     WritableTable,
     insert_all,
 )
-from sqlfront_connectors.memory.share_statistics import ShareStatistics, appended, merged, nothing
+from sqlfront_connectors.memory.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.store import STORE, Share, TableStore
 from sqlfront_engine.coordinator import JobConfig
@@ -318,6 +318,5 @@ def test_bounds_and_nulls_are_merged() -> None:
     first = ShareStatistics(2, 1, (ColumnStatistics(1, 1, 5, 5),))
     second = ShareStatistics(3, 1, (ColumnStatistics(3, 0, -1, 3),))
 
-    assert appended(first, second) == ShareStatistics(5, 2, (ColumnStatistics(4, 1, -1, 5),))
-    assert appended(nothing(1), second) == second
-    assert appended(first, nothing(1)) == first
+    assert merged([first, second], 1, None) == ShareStatistics(5, 2, (ColumnStatistics(4, 1, -1, 5),))
+    assert merged([nothing(1), second], 1, None) == second

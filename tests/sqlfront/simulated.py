@@ -18,7 +18,7 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_connectors.memory.share import StoreShare
-from sqlfront_connectors.memory.spread import NextVersion, SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.spread import How, NextVersion, SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
@@ -337,7 +337,7 @@ class TableTown(Kept):
             table = self._table(session)
             with table.turn():
                 planned = table.snapshot().scan(EVERYTHING)
-                with table.next_version(overwrite=True) as version:
+                with table.next_version(How.OVERWRITE) as version:
                     dag = updating(planned.source, Stamp(value, modulus), version)
                     version.publish(session.run(dag, planned.resources))
 

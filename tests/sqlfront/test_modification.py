@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 
 import pytest
 
 import sqlfront
+from sqlfront.cluster.embedded import EmbeddedMembers
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.store import Share
+from sqlfront_planner.catalog import TableEntry
 
 Rows = list[tuple[object, ...]]
 
@@ -210,3 +217,96 @@ def in_parallel(work: object, count: int) -> None:
         thread.join()
     if errors:
         raise errors[0]
+
+
+# ---- what changes of a few rows leave alone, and what any changes leave
+
+
+@pytest.mark.parametrize("placed", ["CLUSTERED BY (k)", "CLUSTERED BY (n, k) INTO 16 BUCKETS", ""])
+@pytest.mark.parametrize("seed", range(3))
+def test_any_changes_leave_what_a_model_says(connection: sqlfront.Connection, placed: str, seed: int) -> None:
+    chosen = random.Random(seed)
+    connection.execute(f"CREATE TABLE m (k INT, n BIGINT, s STRING) USING memory {placed}")
+    model: list[tuple[int | None, int, str]] = []
+    for number in range(24):
+        key, other = chosen.randrange(12), chosen.randrange(12)
+        if number % 4 == 0:
+            rows = [(chosen.choice([None, *range(12)]), number, f"s{place}") for place in range(8)]
+            values = ", ".join(f"({'NULL' if k is None else k}, {n}, '{s}')" for k, n, s in rows)
+            connection.execute(f"INSERT INTO m VALUES {values}")
+            model += rows
+        elif (kind := chosen.randrange(7)) == 0:
+            deleted = connection.execute(f"DELETE FROM m WHERE k = {key}").rowcount
+            left = [row for row in model if row[0] != key]
+            assert deleted == len(model) - len(left)
+            model = left
+        elif kind == 1:
+            connection.execute(f"DELETE FROM m WHERE k IN ({key}, {other}) AND s > 's4' OR k IS NULL")
+            model = [
+                row for row in model if not ((row[0] in (key, other) and row[2] > "s4") or row[0] is None)
+            ]
+        elif kind == 2:
+            connection.execute(f"UPDATE m SET s = concat(s, '+'), n = n + 1 WHERE k = {key}")
+            model = [(k, n + 1, s + "+") if k == key else (k, n, s) for k, n, s in model]
+        elif kind == 3:
+            connection.execute(f"UPDATE m SET k = {other} WHERE k = {key}")
+            model = [(other if k == key else k, n, s) for k, n, s in model]
+        elif kind == 4:
+            connection.execute("UPDATE m SET s = 'most' WHERE n = (SELECT max(n) FROM m)")
+            most = max(n for _, n, _ in model)
+            model = [(k, n, "most") if n == most else (k, n, s) for k, n, s in model]
+        elif kind == 5:
+            connection.execute("DELETE FROM m WHERE EXISTS (SELECT 1 FROM m o WHERE o.k = m.k AND o.n < m.n)")
+            least = {k: min(n for each, n, _ in model if each == k) for k, _, _ in model}
+            model = [row for row in model if row[0] is None or row[1] == least[row[0]]]
+        else:
+            connection.execute("UPDATE m SET n = n + 1")
+            model = [(k, n + 1, s) for k, n, s in model]
+        assert Counter(ask(connection, "SELECT * FROM m")) == Counter(model)
+        assert ask(connection, "SELECT count(*), count(k) FROM m") == [
+            (len(model), sum(k is not None for k, _, _ in model))
+        ]
+        assert ask(connection, f"SELECT count(*) FROM m WHERE k = {key}") == [
+            (sum(k == key for k, _, _ in model),)
+        ]
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_change_of_one_row_shares_the_others(members: int) -> None:
+    with sqlfront.connect(members=members, workers=2) as connection:
+        connection.execute(
+            "CREATE TABLE v USING memory CLUSTERED BY (id) AS SELECT id, 0 AS n FROM range(9000)"
+        )
+        before = _batches(connection)
+        connection.execute("UPDATE v SET n = 1 WHERE id = 77")
+        connection.execute("DELETE FROM v WHERE id = 78")
+
+        assert before <= _batches(connection)
+        assert ask(connection, "SELECT count(*), sum(n), sum(id) FROM v") == [
+            (8999, 1, sum(range(9000)) - 78)
+        ]
+
+
+def _batches(connection: sqlfront.Connection) -> set[int]:
+    """Which batches the table's rows lie in."""
+    entry = connection.session.catalog.lookup(("v",))
+    assert isinstance(entry, TableEntry)
+    table = entry.table
+    if isinstance(table, MemoryTable):
+        return {id(segment.batch) for segment in table.snapshot().segments}
+    assert isinstance(table, SpreadTable)
+    assert isinstance(connection.session.cluster, EmbeddedMembers)
+    key = table.snapshot().held.key
+    assert key is not None
+    shares = [store[key] for store in connection.session.cluster._stores.values()]
+    return {id(segment.batch) for share in shares if isinstance(share, Share) for segment in share.segments}
+
+
+def test_a_snapshot_of_before_stays_as_it_was(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TABLE v USING memory CLUSTERED BY (id) AS SELECT id FROM range(100000)")
+    cursor = connection.execute("SELECT id FROM v")
+    first = cursor.fetchmany(10)
+    connection.execute("DELETE FROM v WHERE id % 2 = 0")
+
+    assert len(first) + len(cursor.fetchall()) == 100000
+    assert ask(connection, "SELECT count(*) FROM v") == [(50000,)]

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning, ScanRequest
 from sqlfront_connectors.memory.locate import key_locator
+from sqlfront_connectors.memory.numbering import numbered
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.arrays import from_numpy
 from sqlfront_engine.expressions import Literal
@@ -18,7 +19,8 @@ class MemoryScan(Processor, frozen=True):
 
     ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each clustering
     column) only the rows of these keys are emitted, by one instance, with ``partitions`` only those
-    partitions. Parallel instances take every n-th batch.
+    partitions. Parallel instances take every n-th batch. ``numbered``: behind the table's columns there are
+    the rows' numbers (:mod:`~sqlfront_connectors.memory.numbering`).
     """
 
     resource: str
@@ -28,10 +30,13 @@ class MemoryScan(Processor, frozen=True):
     keys: tuple[tuple[Literal, ...], ...] | None = None
     partitions: tuple[int, ...] | None = None
     limit: int | None = None
+    numbered: bool = False
 
     def run(self, context: ProcessorContext) -> Steps:
         segments = context.resources[self.resource]
         assert isinstance(segments, tuple)
+        if self.numbered:
+            segments = numbered(segments)
         if self.keys is not None:
             if context.global_index == 0:
                 yield from self.limited(self.found(segments))

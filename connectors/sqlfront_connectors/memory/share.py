@@ -5,11 +5,13 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.merging import merged
+from sqlfront_connectors.memory.numbering import home_of, numbered, numbers_of, places
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.segment import Segment, build_segments
+from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import Share, share_of, store_of
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
@@ -37,6 +39,9 @@ class ShareScan(MemoryScan, frozen=True):
         if self.holders is not None and store.member not in self.holders:
             return
         share = share_of(context, self.resource, self.table)
+        if self.numbered:
+            home = home_of(share.partitions) if self.partitioning is None and share.segments else None
+            share = replace(share, segments=numbered(share.segments, home))
         if self.keys is not None:
             if context.local_index == 0:
                 yield from self.limited(self.found(share.segments))
@@ -74,7 +79,7 @@ class StoreShare(Processor, frozen=True):
     the version ``base``, or alone (None). Nobody sees it before the version is published elsewhere.
 
     ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
-    :func:`~sqlfront_connectors.memory.share_statistics.report` about the new rows. To be run with one
+    :func:`~sqlfront_connectors.memory.share_statistics.report` about the share. To be run with one
     instance on each member. ``dealt``: see :class:`ShareScan`.
     """
 
@@ -97,11 +102,40 @@ class StoreShare(Processor, frozen=True):
         while (batch := (yield Take(0))) is not None:
             context.memory.charge(batch.nbytes)
             batches.append(batch)
+        left, added = self.changed(present, batches)
         partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
-        added = build_segments(batches, self.schema, partitioning)
-        segments = merged((*present, *added), self.schema, partitioning)
+        segments = merged(left, self.schema, partitioning, added)
         store.stage(self.key, Share(segments, context.partitions))
-        yield report([segment.batch for segment in added], self.schema)
+        yield report(segments, self.schema, sum(batch.num_rows for batch in added))
+
+    def changed(
+        self, present: Sequence[Segment], batches: list[pa.RecordBatch]
+    ) -> tuple[Sequence[Segment], list[pa.RecordBatch]]:
+        """What is left of the base, and the rows to be added, after all input."""
+        return present, batches
 
     def describe(self) -> str:
         return f"StoreShare: {self.table}"
+
+
+class ChangeShare(StoreShare, frozen=True):
+    """Makes the member's share of a version in which some rows of ``base`` are gone: those with the numbers
+    (:mod:`~sqlfront_connectors.memory.numbering`) in the input's last column, which have to be the member's
+    own. With ``stores`` the other columns are rows that come instead.
+    """
+
+    stores: bool = False
+
+    def changed(
+        self, present: Sequence[Segment], batches: list[pa.RecordBatch]
+    ) -> tuple[Sequence[Segment], list[pa.RecordBatch]]:
+        gone = places(present, numbers_of(batches))
+        left = [
+            segment.without(gone[place]) if place in gone else segment
+            for place, segment in enumerate(present)
+        ]
+        width = range(len(self.schema))
+        return left, [batch.select(list(width)) for batch in batches] if self.stores else []
+
+    def describe(self) -> str:
+        return f"ChangeShare: {self.table}"

@@ -1,7 +1,8 @@
 """Statistics of spread tables: what each member says of its share, as a row, and what follows for all rows.
 
 The row has the numbers of rows and bytes, and for each column of the table its distinct values, nulls, least
-and greatest value, the latter two in the column's own type (or void where they have no order).
+and greatest value, the latter two in the column's own type (or void where they have no order), and the number
+of rows that were written.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,12 +12,14 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatistics
-from sqlfront_connectors.memory.statistics import column_statistics, has_bounds, merged_column
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.statistics import has_bounds, merged_column, segments_statistics
 from sqlfront_engine.arrays import from_values, to_python
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.types import BIGINT, VOID, physical
 
 _FIXED: Final = (("rows", BIGINT), ("size", BIGINT))
+_WRITTEN: Final = pa.field("written", BIGINT)
 _NOTHING: Final = ColumnStatistics(distinct=0, nulls=0)
 
 
@@ -30,6 +33,10 @@ class ShareStatistics(msgspec.Struct, frozen=True):
 
 def report_schema(table: pa.Schema) -> pa.Schema:
     """The schema of the row that tells of a share of a table with that schema."""
+    return _schema(table).append(_WRITTEN)
+
+
+def _schema(table: pa.Schema) -> pa.Schema:
     fields = [pa.field(name, kind) for name, kind in _FIXED]
     for number, field in enumerate(table):
         bound = field.type if has_bounds(physical(field.type)) else VOID
@@ -42,37 +49,42 @@ def report_schema(table: pa.Schema) -> pa.Schema:
     return pa.schema(fields)
 
 
-def report(batches: Sequence[pa.RecordBatch], table: pa.Schema) -> pa.RecordBatch:
-    """The row about these batches, which are stored ones."""
-    columns = tuple(
-        column_statistics([batch.column(number) for batch in batches]) for number in range(len(table))
+def report(segments: Sequence[Segment], table: pa.Schema, written: int) -> pa.RecordBatch:
+    """The row about a share of these segments, to which so many rows were written."""
+    columns = tuple(segments_statistics(segments, number) for number in range(len(table)))
+    rows, size = sum(segment.rows for segment in segments), sum(segment.size for segment in segments)
+    return _row(ShareStatistics(rows, size, columns), table).append_column(
+        _WRITTEN.name, from_values([written], BIGINT)
     )
-    rows = sum(batch.num_rows for batch in batches)
-    return _row(ShareStatistics(rows, sum(batch.nbytes for batch in batches), columns), table)
 
 
 def _row(statistics: ShareStatistics, table: pa.Schema) -> pa.RecordBatch:
     values: list[object] = [statistics.rows, statistics.size]
     for column in statistics.columns:
         values += [column.distinct, column.nulls, column.minimum, column.maximum]
-    schema = report_schema(table)
+    schema = _schema(table)
     arrays = [from_values([value], physical(field.type)) for value, field in zip(values, schema, strict=True)]
     return make_batch(arrays, schema.names, 1)
 
 
-def read_reports(batches: Iterable[pa.RecordBatch]) -> list[ShareStatistics]:
-    """What the rows of :func:`report` say."""
-    found = []
+def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
+    """What the rows of :func:`report` say: of each share, and how many rows were written to all."""
+    shares, total = [], 0
     for batch in batches:
-        for row in zip(*(to_python(column) for column in batch.columns), strict=True):
-            rows, size, *rest = row
-            columns = tuple(ColumnStatistics(*rest[start : start + 4]) for start in range(0, len(rest), 4))
-            found.append(ShareStatistics(rows, size, columns))
-    return found
+        *known, written = (to_python(column) for column in batch.columns)
+        shares += [_statistics(row) for row in zip(*known, strict=True)]
+        total += sum(written)  # type: ignore[arg-type]
+    return shares, total
+
+
+def _statistics(row: tuple[object, ...]) -> ShareStatistics:
+    rows, size, *rest = row
+    columns = tuple(ColumnStatistics(*rest[start : start + 4]) for start in range(0, len(rest), 4))  # type: ignore[arg-type]
+    return ShareStatistics(rows, size, columns)  # type: ignore[arg-type]
 
 
 def encode_statistics(statistics: ShareStatistics, table: pa.Schema) -> bytes:
-    """The same as an Arrow IPC stream of one row, as :func:`report` has it."""
+    """The same as an Arrow IPC stream of one row."""
     batch = _row(statistics, table)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -83,8 +95,8 @@ def encode_statistics(statistics: ShareStatistics, table: pa.Schema) -> bytes:
 
 def decode_statistics(encoded: bytes) -> ShareStatistics:
     """The other way round."""
-    (statistics,) = read_reports(pa.ipc.open_stream(encoded))
-    return statistics
+    [batch] = pa.ipc.open_stream(encoded)
+    return _statistics(tuple(to_python(column)[0] for column in batch.columns))
 
 
 def nothing(width: int) -> ShareStatistics:
@@ -107,17 +119,6 @@ def merged(
         for number in range(width)
     )
     return ShareStatistics(rows, size, columns)
-
-
-def appended(base: ShareStatistics, added: ShareStatistics) -> ShareStatistics:
-    """The statistics after an insert. Some of the new rows' values may have been there before."""
-    if not base.rows or not added.rows:
-        return added if not base.rows else base
-    columns = tuple(
-        merged_column([(base.rows, before), (added.rows, after)], apart=False)
-        for before, after in zip(base.columns, added.columns, strict=True)
-    )
-    return ShareStatistics(base.rows + added.rows, base.size + added.size, columns)
 
 
 def table_statistics(statistics: ShareStatistics, schema: pa.Schema) -> TableStatistics:

@@ -14,8 +14,10 @@ and placed anew by the next write; if a holder is lost, the table says which par
 import secrets
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum
+from functools import partial
 from typing import Final, Protocol, Self
 
 import msgspec
@@ -29,10 +31,9 @@ from sqlfront_connectors.base import (
     TableStatistics,
 )
 from sqlfront_connectors.memory.scan import key_literals
-from sqlfront_connectors.memory.share import ShareScan, StoreShare
+from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import (
     ShareStatistics,
-    appended,
     merged,
     nothing,
     read_reports,
@@ -143,8 +144,8 @@ class SpreadSnapshot:
             key_literals(request, self._schema),
             request.partitions,
             request.limit,
-            members.dealt,
-            None if in_place else tuple(dict.fromkeys(held.owners)),
+            dealt=members.dealt,
+            holders=None if in_place else tuple(dict.fromkeys(held.owners)),
         )
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
@@ -239,9 +240,9 @@ class SpreadTable:
                 if not self._turns:
                     self.members.end_turn(self)
 
-    def next_version(self, *, overwrite: bool = False) -> "NextVersion":
+    def next_version(self, how: "How") -> "NextVersion":
         """The writer's turn, as a context manager: from its entry to its exit nobody else writes."""
-        return NextVersion(self, overwrite=overwrite)
+        return NextVersion(self, how)
 
     def begin_insert(self, *, overwrite: bool = False) -> "SpreadWrite":
         """An insert that is published by its commit."""
@@ -254,13 +255,26 @@ class SpreadTable:
         return f"{self.identity}@{turn}.{self._begun}"
 
 
+class How(Enum):
+    """What becomes of the rows of the version before, and what the rows are that come."""
+
+    APPEND = "append"
+    """They stay; others come behind them."""
+    OVERWRITE = "overwrite"
+    """Others take the place of all of them."""
+    DELETE = "delete"
+    """Those go whose numbers come."""
+    UPDATE = "update"
+    """Those go whose numbers come behind other rows, which take their place."""
+
+
 class NextVersion:
     """A version in the making. ``processor`` makes the members' shares of it, from rows partitioned by
     ``keys``; :meth:`publish` makes it the table's current one. Left without that, it never was."""
 
-    def __init__(self, table: SpreadTable, *, overwrite: bool) -> None:
+    def __init__(self, table: SpreadTable, how: How) -> None:
         self._table = table
-        self._overwrite = overwrite
+        self._how = how
         self._published = False
         self._turn = table.turn()
         self._base: TableVersion
@@ -278,24 +292,16 @@ class NextVersion:
         turn = self._turn.__enter__()
         try:
             current = table.snapshot()
-            self._base = base = current.held
+            self._base = current.held
             self._members = table.members.member_list
-            if not self._overwrite:
+            if self._how is not How.OVERWRITE:
                 current.check_complete()
                 if not table.in_place:
                     raise OperationalError(
                         f"the partitions of `{table.name}` have moved; run the statement again",
                         sqlstate="40001",
                     )
-            placed = table.partitioning
-            self.processor = StoreShare(
-                table.name,
-                table.next_key(turn),
-                None if self._overwrite else base.key,
-                table.schema,
-                None if placed is None else (placed.columns, placed.count),
-                self._members.dealt,
-            )
+            self.processor = self._processor(turn)
         except BaseException:
             self._turn.__exit__(None, None, None)
             raise
@@ -304,15 +310,29 @@ class NextVersion:
     def publish(self, reports: Iterable[pa.RecordBatch]) -> int:
         """Let the new version be read, once all shares have been made; ``reports`` is what the members said.
         Returns the number of rows written."""
-        table, width = self._table, len(self._table.schema)
-        added = merged(read_reports(reports), width, table.partitioning)
-        known = appended(nothing(width) if self._overwrite else self._base.known, added)
+        table = self._table
+        shares, written = read_reports(reports)
+        known = merged(shares, len(table.schema), table.partitioning)
         version = TableVersion(
             self._base.number + 1, self.processor.key, known, self._members.dealt, self._members.owners
         )
         table.members.publish(table, version)
         self._published = True
-        return added.rows
+        return written
+
+    def _processor(self, turn: str) -> StoreShare:
+        table, placed = self._table, self._table.partitioning
+        make: Callable[..., StoreShare] = StoreShare
+        if self._how in (How.DELETE, How.UPDATE):
+            make = partial(ChangeShare, stores=self._how is How.UPDATE)
+        return make(
+            table.name,
+            table.next_key(turn),
+            None if self._how is How.OVERWRITE else self._base.key,
+            table.schema,
+            None if placed is None else (placed.columns, placed.count),
+            self._members.dealt,
+        )
 
     def __exit__(self, *_: object) -> None:
         self._turn.__exit__(None, None, None)
@@ -337,7 +357,7 @@ class SpreadWrite:
         with self._table.turn():
             if not self._overwrite and not self._table.in_place:
                 place_anew(self._table)
-            with self._table.next_version(overwrite=self._overwrite) as version:
+            with self._table.next_version(How.OVERWRITE if self._overwrite else How.APPEND) as version:
                 rows = HeldBatches(tuple(self._batches))
                 dag = _storing(self._table, version)
                 return version.publish(self._table.members.run(dag, {_ROWS: rows}))
@@ -354,7 +374,7 @@ def place_anew(table: SpreadTable) -> None:
         planned = table.snapshot().scan(ScanRequest(columns))
         if table.in_place:
             return
-        with table.next_version(overwrite=True) as version:
+        with table.next_version(How.OVERWRITE) as version:
             dag = DAG()
             source = dag.vertex(f"scan {table.name}", planned.source, 1)
             version.publish(table.members.run(_stored(dag, source, table, version), planned.resources))

@@ -163,8 +163,10 @@ class MemoryTable:
         batches: Sequence[pa.RecordBatch] = (),
     ) -> None:
         """Publish ``version`` without the ``deleted`` rows, which it has, by the numbers of their segments,
-        and with the batches' rows. For the one whose turn it is, so that nobody has published another version
-        since."""
+        and with the batches' rows; nothing if there are none. For the one whose turn it is: nobody has
+        published another version since."""
+        if not deleted and not any(batch.num_rows for batch in batches):
+            return
         with self._writer:
             if version is not self._current:
                 raise InternalError(f"`{self.name}` has another version than the one to be changed")

@@ -6,15 +6,17 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.files.text_lines import TextLines
+from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import build_segments
-from sqlfront_connectors.memory.share import ShareScan, StoreShare
+from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import STORE, Share, TableStore
 from sqlfront_connectors.registry import create
@@ -179,7 +181,9 @@ def connector_examples(folder: Path) -> list[Example]:
     (folder / "lines.txt").write_text("one\ntwo\n")
     # Numbers only: bytes and distinct values of strings depend on how they happen to be encoded.
     numbers, alone = BATCH.select(["n"]), pa.schema([SCHEMA.field("n")])
-    stored = report([segment.batch for segment in build_segments([numbers], alone, None)], alone)
+    whole = build_segments([numbers], alone, None)
+    left = merged([whole[0].without(np.array([0, 2], np.int64))], alone, None)
+    stored, changed = report(whole, alone, numbers.num_rows), report(left, alone, 0)
     return [
         Example(MemoryScan("m", "t", (0, 1)), [], ROWS, lambda: {"m": segments}),
         Example(
@@ -190,6 +194,12 @@ def connector_examples(folder: Path) -> list[Example]:
             [[numbers]],
             [tuple(column.to_pylist()[0] for column in stored.columns)],
             lambda: {STORE: TableStore()},
+        ),
+        Example(
+            ChangeShare("t", "t@2", "t@1", alone),
+            [[pa.record_batch([pa.array([0, 2])], ["number"])]],
+            [tuple(column.to_pylist()[0] for column in changed.columns)],
+            lambda: {STORE: TableStore(), "t@1": Share(whole, ())},
         ),
         Example(table.snapshot().scan(ScanRequest((0, 1))).source, [], ROWS),
         Example(
