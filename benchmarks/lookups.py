@@ -62,7 +62,7 @@ def planned_once(session: Session) -> Lookup:
     assert isinstance(query, Query)
     zone = session.settings.time_zone
     plan = session.plan(query, Arguments.of([1], zone))
-    return lambda key: session.run(plan, Arguments.of([key], zone)).collect()
+    return lambda key: session.run(plan, Arguments.of([key], zone).values).collect()
 
 
 def measure(lookup: Lookup, keys: list[int], count: int) -> list[float]:

@@ -39,6 +39,9 @@ class Config(msgspec.Struct, frozen=True):
     members of a running cluster instead, and the tables that its sessions have in common; see
     :func:`~sqlfront.cluster.addresses.find`, for ``secret``, too. ``collect_rows``: with several members,
     inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
+
+    ``plan_cache``: how many plans the session keeps for texts that come again, with the same literals or
+    others; 0 = none.
     """
 
     workers: int | None = None
@@ -52,10 +55,13 @@ class Config(msgspec.Struct, frozen=True):
     cluster: str | None = None
     secret: str | None = None
     collect_rows: float = 20_000
+    plan_cache: int = 1000
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:
             raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
+        if self.plan_cache < 0:
+            raise ProgrammingError(f"plan_cache must be at least 0, not {self.plan_cache}")
         if self.members < 1:
             raise ProgrammingError(f"members must be at least 1, not {self.members}")
         if self.cluster is not None and (self.members > 1 or self.launcher is not Launcher.EMBEDDED):

@@ -1,6 +1,5 @@
 """PEP 249's cursor."""
 
-import zoneinfo
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -8,7 +7,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqlfront.db_types import ColumnDescription, describe
-from sqlfront.python_values import slices, tuples
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
@@ -72,7 +70,7 @@ class Cursor:
         session = self._connection.session
         self._query = query = session.begin(operation)
         self._result = session.execute(operation, parameters, timeout=timeout, query=query)
-        self._rows = self._stream(self._result)
+        self._rows = self._result.tuples(naive=False)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
@@ -163,12 +161,6 @@ class Cursor:
             self._result.close()
         self._result = None
         self._rows = iter(())
-
-    def _stream(self, result: Result) -> Iterator[tuple[object, ...]]:
-        zone = zoneinfo.ZoneInfo(self._connection.session.settings.time_zone)
-        for batch in result.batches():
-            for piece in slices(batch):
-                yield from tuples(piece, zone, naive=False)
 
     def _check_open(self) -> None:
         if self._closed or self._connection.closed:

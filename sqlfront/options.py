@@ -69,6 +69,11 @@ class Options:
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
         self._settings = Settings(time_zone=config.time_zone)
+        #: All values, as a part of the keys of what depends on them.
+        self.key = self._make_key()
+
+    def _make_key(self) -> tuple[str, ...]:
+        return tuple(value for _, value in sorted(self._values.items()))
 
     @property
     def settings(self) -> Settings:
@@ -104,6 +109,7 @@ class Options:
         with self._lock:
             self._values[known] = normal
             self._settings = Settings(time_zone=self._values[_TIME_ZONE])
+            self.key = self._make_key()
         return normal
 
     def _known(self, key: str) -> str:

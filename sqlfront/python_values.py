@@ -2,13 +2,14 @@
 
 import datetime
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront.row import Row
-from sqlfront_engine.arrays import to_python
+from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.errors import DataError
 
 #: Rows that are turned into Python objects at a time.
@@ -36,6 +37,26 @@ def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo, *, naive: bool) -> list
             " value. Cast it to string, or read the result as Arrow."
         ) from error
     return list(zip(*columns, strict=True))
+
+
+def in_zone(
+    values: tuple[object, ...], places: Sequence[int], zone: datetime.tzinfo, *, naive: bool
+) -> tuple[object, ...]:
+    """A row with the aware datetimes at some places in another zone, or naive ones of that."""
+    changed = list(values)
+    for place in places:
+        value = changed[place]
+        if isinstance(value, datetime.datetime):
+            moment = value.astimezone(zone)
+            changed[place] = moment.replace(tzinfo=None) if naive else moment
+    return tuple(changed)
+
+
+def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.RecordBatch:
+    """A batch of rows of Python values, each as a Literal of its column's type holds it."""
+    listed = list(rows)
+    columns = [from_values([row[place] for row in listed], kind) for place, kind in enumerate(schema.types)]
+    return make_batch(columns, schema.names, len(listed))
 
 
 class _Values:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
-from sqlfront.python_values import slices, tuples
+from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
 from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.errors import InterfaceError
@@ -16,6 +16,7 @@ from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import ddl, holds_interval, logical
 from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.row_lowering.row_plan import RowPlan
 
 if TYPE_CHECKING:
     import zoneinfo
@@ -61,7 +62,7 @@ class Result:
         *,
         settings: Settings | None = None,
         job: LightJob | None = None,
-        plan: QueryPlan | None = None,
+        plan: QueryPlan | RowPlan | None = None,
     ) -> None:
         """``schema`` is logical, ``batches`` are in physical form; ``job`` is what gives them, by
         ``plan``."""
@@ -154,11 +155,18 @@ class Result:
         """The number of rows."""
         return sum(batch.num_rows for batch in self._read(None))
 
-    def __iter__(self) -> Iterator[Row]:
-        """Rows one by one, in slices, without keeping them."""
+    def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
+        """The rows as tuples, in slices, without keeping them; a TIMESTAMP in the session's time zone: as an
+        aware datetime, or a naive one."""
+        zone = _zone(self._settings.time_zone)
         for batch in self.batches():
             for piece in slices(batch):
-                yield from self._rows(piece)
+                yield from tuples(piece, zone, naive=naive)
+
+    def __iter__(self) -> Iterator[Row]:
+        """Rows one by one, in slices, without keeping them."""
+        names = self.columns
+        return (Row(names, values) for values in self.tuples(naive=True))
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
         """Print the first ``n`` rows, exactly as Spark does; ``truncate``: cut values to 20 (or that many)
@@ -185,6 +193,8 @@ class Result:
         """Print how the statement was run: lane and reason, then the plan."""
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
+        elif isinstance(self._plan, RowPlan):
+            print(self._plan.explained())
         else:
             print(explaining.shown(explanations.explanation(self._plan, extended=extended)))
 
@@ -236,6 +246,50 @@ class Result:
 
     def _logical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return to_logical(batch, self._schema)
+
+
+class RowsResult(Result):
+    """The rows of a statement that was answered row by row: they are here already, as Python values."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        rows: Sequence[tuple[object, ...]],
+        statistics: Statistics,
+        settings: Settings,
+        plan: RowPlan,
+    ) -> None:
+        """``rows`` are in logical types, each value as a Literal holds it."""
+        super().__init__(schema, self._batch(rows), statistics, settings=settings, plan=plan)
+        self._values = rows
+        self._timestamps = plan.timestamps
+
+    def _batch(self, rows: Sequence[tuple[object, ...]]) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow has them, if they are asked for that way."""
+        if rows:
+            yield rows_batch(self._schema, rows)
+
+    def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
+        self._check_unconsumed()
+        self._consumed = True
+        yield from self._converted(naive=naive)
+
+    def collect(self) -> list[Row]:
+        self._check_unconsumed()
+        names = self.columns
+        return [Row(names, values) for values in self._converted(naive=True)]
+
+    def count(self) -> int:
+        self._check_unconsumed()
+        return len(self._values)
+
+    def _converted(self, *, naive: bool) -> Sequence[tuple[object, ...]]:
+        """The values as the user gets them: timestamps in the session's time zone."""
+        places = self._timestamps
+        if not places:
+            return self._values
+        zone = _zone(self._settings.time_zone)
+        return [in_zone(values, places, zone, naive=naive) for values in self._values]
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from sqlfront.config import Config, Launcher
 from sqlfront.frames import replace_frames
 from sqlfront.options import Options
-from sqlfront.result import Parameters, Result, Statistics
+from sqlfront.result import Parameters, Result, RowsResult, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
@@ -30,13 +30,16 @@ from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.binder import Arguments, BindSettings
+from sqlfront_planner.binder import Arguments, BindSettings, bind_query
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
-from sqlfront_planner.planning import Target, plan_query
+from sqlfront_planner.plan_cache import PlanCache, with_literals
+from sqlfront_planner.planning import Target, plan_logical, plan_query, plan_small
+from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import Query, parse
+from sqlfront_planner.statement import Query, Statement, is_query, parse
 
 if TYPE_CHECKING:
     from sqlfront import cluster as clusters
@@ -82,6 +85,8 @@ class Session:
         self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
+        #: The plans of queries, for when they come again.
+        self.plans: PlanCache[RowPlan | QueryPlan] = PlanCache(self.config.plan_cache)
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
@@ -170,31 +175,77 @@ class Session:
         try:
             if self.bases:
                 caching.follow(self)
-            statement = parse(text)
             arguments = Arguments.of(parameters, self.settings.time_zone)
-            query = query or self.begin(text)
-            if isinstance(statement, Query):
-                return self._query(statement, arguments, timeout, query)
-            from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
-
-            return commands.run(self, statement, arguments, timeout, query)
+            for _ in range(_ATTEMPTS - 1):
+                try:
+                    return self._execute(text, arguments, timeout, query or self.begin(text))
+                except OperationalError as error:
+                    if self.cluster is None or error.sqlstate != "40001" or not is_query(text):
+                        raise
+                self.plans.clear()
+                self.cluster.await_change(_CHANGE)
+            return self._execute(text, arguments, timeout, query or self.begin(text))
         except Error as error:
             error.locate(text)
             raise
 
-    def _query(
-        self, statement: Query, arguments: Arguments, timeout: float | None, query: QueryRun
-    ) -> Result:
-        """Plan and run a query; once more if the cluster has changed in between, before it gave a row."""
-        for _ in range(_ATTEMPTS - 1):
+    def _execute(self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun) -> Result:
+        """Run one statement, a query by the plan that was made for it before, if there is one."""
+        catalog, key = self.catalog, self._plan_key
+        version = catalog.version
+        found = self.plans.find(text, arguments, key, catalog)
+        if found is not None:
+            plan, values = found[0].plan, found[1]
+        else:
+            statement = parse(text)
+            if not isinstance(statement, Query):
+                return self._command(statement, arguments, timeout, query)
+            binding = bind_query(statement, catalog, self.bind_settings, with_literals(text, arguments))
+            plan, values = plan_small(binding, self.settings, self.target), binding.arguments.values
+            pins = isinstance(plan, QueryPlan)
+            self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
+        if isinstance(plan, RowPlan):
             try:
-                plan = self.plan(statement, arguments)
-                return self.run(plan, arguments, timeout=timeout, query=query)
-            except OperationalError as error:
-                if self.cluster is None or error.sqlstate != "40001":
-                    raise
-            self.cluster.await_change(_CHANGE)
-        return self.run(self.plan(statement, arguments), arguments, timeout=timeout, query=query)
+                return self._run_rows(plan, values)
+            except NotByRows:
+                plan, values = self._as_job(text, arguments, version)
+        return self.run(plan, values, timeout=timeout, query=query)
+
+    def _run_rows(self, plan: RowPlan, values: Sequence[object]) -> Result:
+        """Run a row program, here and now. Raises NotByRows."""
+        began = time.perf_counter()
+        settings = self.settings
+        rows = plan.rows(values, settings)
+        statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
+        return RowsResult(plan.schema, rows, statistics, settings, plan)
+
+    def _as_job(self, text: str, arguments: Arguments, version: int) -> tuple[QueryPlan, tuple[object, ...]]:
+        """The plan of a query as a job, which takes the place of a row program that is not for it."""
+        statement = parse(text)
+        assert isinstance(statement, Query)
+        binding = bind_query(statement, self.catalog, self.bind_settings, with_literals(text, arguments))
+        plan = plan_logical(binding.plan, self.settings, self.target)
+        key = self._plan_key
+        self.plans.add(text, arguments, key, binding, plan, pins=True, catalog_version=version)
+        return plan, binding.arguments.values
+
+    def _command(
+        self, statement: Statement, arguments: Arguments, timeout: float | None, query: QueryRun
+    ) -> Result:
+        """Run a statement that is no query; plans of what it changes are not used again."""
+        from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
+
+        try:
+            return commands.run(self, statement, arguments, timeout, query)
+        finally:
+            self.plans.sweep(self.catalog)
+
+    @property
+    def _plan_key(self) -> object:
+        """What a plan depends on beside its text and the relations in it."""
+        if self.cluster is None:
+            return self.options.key
+        return self.options.key, self.cluster.member_list.dealt
 
     def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
         """The plan of a query for this session's engine."""
@@ -203,15 +254,15 @@ class Session:
     def run(
         self,
         plan: QueryPlan,
-        arguments: Arguments,
+        values: Sequence[object] = (),
         *,
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
         """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an
-        error in it is raised here."""
+        error in it is raised here. ``values`` are those of the plan's parameters."""
         began = time.perf_counter()
-        job = self.submit(plan, arguments, timeout=timeout, query=query)
+        job = self.submit(plan, values, timeout=timeout, query=query)
         batches = job.batches()
         first = next(batches, None)
         rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
@@ -221,7 +272,7 @@ class Session:
     def submit(
         self,
         plan: QueryPlan,
-        arguments: Arguments,
+        arguments: Sequence[object] = (),
         *,
         timeout: float | None = None,
         query: QueryRun | None = None,
@@ -238,11 +289,11 @@ class Session:
         )
         held: dict[str, HeldBatches] = {}
         for part in plan.shared:
-            dag, resources = part.template.bind(arguments.values, values)
+            dag, resources = part.template.bind(arguments, values)
             job = replace(config, resources={**resources, **held})
             run = self._runner(part.template)
             held[part.key] = self._engine.hold(f"shared rows {part.name}", dag, job, run)
-        dag, resources = plan.bind(arguments.values, values)
+        dag, resources = plan.bind(arguments, values)
         return self._runner(plan.template)(dag, replace(config, resources={**resources, **held}))
 
     def run_pipeline(

@@ -8,7 +8,7 @@ processor for the DAG and the objects that it needs at run time.
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -137,7 +137,6 @@ class RowPath(Protocol):
         years."""
 
 
-@runtime_checkable
 class RowAccess(Protocol):
     """What a snapshot may offer besides: its rows as Python values, for queries that read a few of them."""
 
@@ -147,6 +146,11 @@ class RowAccess(Protocol):
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """All rows, if there are at most ``limit`` and they are here; else None."""
+
+
+def row_access(snapshot: Snapshot) -> RowAccess | None:
+    """The snapshot as one that offers rows, None if it doesn't."""
+    return cast(RowAccess, snapshot) if hasattr(snapshot, "row_path") else None
 
 
 @runtime_checkable

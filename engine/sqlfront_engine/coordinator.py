@@ -153,9 +153,7 @@ class Engine:
         return self._query(self.next_number(), memory_limit, text)
 
     def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
-        limit = self.memory.limit if memory_limit is None else memory_limit
-        budget = MemoryBudget("the query", limit, self.memory)
-        return QueryRun(number, budget, self.clock.now(), text, self._running)
+        return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def run(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is

@@ -64,9 +64,11 @@ class Literal(Expr, frozen=True, tag_field="kind", tag=True):
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
     """A value that the run supplies: argument number ``index`` of the plan. Bound before the engine
-    begins."""
+    begins. ``sample`` is for the planner's estimates only: the number that the value was when the query was
+    planned."""
 
     index: int
+    sample: float | None = None
 
 
 class RunValue(Expr, frozen=True, tag_field="kind", tag=True):

@@ -30,20 +30,48 @@ class QueryRun:
     ``running`` holds all jobs that run on this member.
     """
 
-    __slots__ = ("__weakref__", "_running", "_text", "began", "budget", "cancelled", "cancelled_by", "id")
+    __slots__ = (
+        "__weakref__",
+        "_budget",
+        "_limit",
+        "_member",
+        "_running",
+        "_text",
+        "began",
+        "cancelled",
+        "cancelled_by",
+        "id",
+    )
 
     def __init__(
-        self, number: int, budget: MemoryBudget, began: float, text: str, running: Mapping[int, Job]
+        self,
+        number: int,
+        limit: int | None,
+        member: MemoryBudget,
+        began: float,
+        text: str,
+        running: Mapping[int, Job],
     ) -> None:
+        """``limit``: bytes that the query may hold of the ``member``'s, None = all."""
         self.id = number
-        self.budget = budget
         self.began = began
+        self._limit = limit
+        self._member = member
+        self._budget: MemoryBudget | None = None
         #: Whether its jobs, those to come included, are to stop.
         self.cancelled = False
         #: What has cancelled it, for the error's text; "" = whoever runs it.
         self.cancelled_by = ""
         self._text = text
         self._running = running
+
+    @property
+    def budget(self) -> MemoryBudget:
+        """What its jobs may hold together; made for the first of them, a query without jobs has none."""
+        if self._budget is None:
+            limit = self._member.limit if self._limit is None else self._limit
+            self._budget = MemoryBudget("the query", limit, self._member)
+        return self._budget
 
     @property
     def description(self) -> str:

@@ -54,6 +54,8 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
 
 Entry = TableEntry | ViewEntry
 PathTables = Callable[[str, str], "Table | None"]
+#: What was asked (a dotted name, and whether temporary relations were to be seen) and what was found.
+Lookups = Mapping[tuple[tuple[str, ...], bool], Entry | None]
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -75,31 +77,33 @@ class Catalog:
         self._lock = threading.Lock()
         self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
 
-    def pinned(self) -> "Catalog":
+    def pinned(self) -> "PinnedCatalog":
         """The catalog as it is now, for who reads only."""
-        pinned = Catalog(self._path_tables)
-        pinned._state = self._state
-        return pinned
+        return PinnedCatalog(self._path_tables, self._state)
 
-    def without_temporary(self) -> "Catalog":
+    def without_temporary(self) -> "PinnedCatalog":
         """The same as a view that isn't temporary sees it."""
-        pinned = self.pinned()
-        state = pinned._state
-        pinned._state = _State(state.version, state.relations, MappingProxyType({}))
-        return pinned
+        return self.pinned().without_temporary()
 
     @property
     def version(self) -> int:
         """Grows with every change of the set of tables and views."""
         return self._state.version
 
-    def lookup(self, parts: tuple[str, ...]) -> Entry | None:
-        """The relation of a dotted name, or None. Case doesn't matter."""
+    def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
+        """The relation of a dotted name, or None. Case doesn't matter. ``temporary``: whether that may be a
+        temporary one."""
         state = self._state
         name = parts[-1].lower()
         if len(parts) == 1:
-            return state.temporary.get(name) or state.relations.get(name)
+            return (state.temporary.get(name) if temporary else None) or state.relations.get(name)
         return state.relations.get(name) if is_default(parts[:-1]) else None
+
+    def agrees(self, lookups: Lookups) -> bool:
+        """Whether the same names still stand for the same relations."""
+        return all(
+            self.lookup(parts, temporary=temporary) is entry for (parts, temporary), entry in lookups.items()
+        )
 
     def path_table(self, parts: tuple[str, ...]) -> "Table | None":
         """The table of ``format.`path```, or None if the name isn't of that form or there is no such
@@ -156,6 +160,39 @@ class Catalog:
             self._state = _State(state.version + 1, state.relations, frozen)
         else:
             self._state = _State(state.version + 1, frozen, state.temporary)
+
+
+class PinnedCatalog(Catalog):
+    """One version of a catalog, which remembers what it was asked."""
+
+    def __init__(
+        self,
+        path_tables: PathTables | None,
+        state: _State,
+        lookups: dict[tuple[tuple[str, ...], bool], Entry | None] | None = None,
+        *,
+        temporary: bool = True,
+    ) -> None:
+        super().__init__(path_tables)
+        self._state = state
+        self._temporary = temporary
+        self._lookups = {} if lookups is None else lookups
+
+    @property
+    def lookups(self) -> Lookups:
+        """What was asked so far, and found."""
+        return self._lookups
+
+    def without_temporary(self) -> "PinnedCatalog":
+        """The same as a view that isn't temporary sees it."""
+        state = _State(self._state.version, self._state.relations, MappingProxyType({}))
+        return PinnedCatalog(self._path_tables, state, self._lookups, temporary=False)
+
+    def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
+        """See :meth:`Catalog.lookup`."""
+        seen = temporary and self._temporary
+        entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
+        return entry
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:

@@ -18,8 +18,10 @@ SERIAL_ROWS: Final = 100_000
 
 
 class Lane(Enum):
-    """The ways that a query can go (there are two more, for lookups by key and for Spark)."""
+    """The ways that a query can go (there is one more, for Spark)."""
 
+    DIRECT = "direct"
+    """Rows by their key, projected and filtered; no job."""
     LIGHT = "light"
     """A light job on the DAG engine."""
 

@@ -30,8 +30,10 @@ from sqlfront_planner.lowering.builder import ScanVertex
 
 if TYPE_CHECKING:
     from sqlfront_planner import run_values
+    from sqlfront_planner.rules import fold_constants as folding
 else:
     run_values = lazy_module("sqlfront_planner.run_values")
+    folding = lazy_module("sqlfront_planner.rules.fold_constants")
 
 
 class Template(msgspec.Struct, frozen=True):
@@ -59,7 +61,8 @@ class Template(msgspec.Struct, frozen=True):
         """
         if not self.scans and not self.fields:
             return self.dag, self.resources
-        literal = _literals(arguments, values or run_values.RunValues(Settings()))
+        values = values or run_values.RunValues(Settings())
+        literal = _literals(arguments, values)
         processors: dict[str, Processor] = {
             vertex: structs.replace(
                 processor, **{name: _map_expressions(getattr(processor, name), literal) for name in names}
@@ -68,7 +71,9 @@ class Template(msgspec.Struct, frozen=True):
         }
         resources = dict(self.resources)
         for scan in self.scans:
-            filters = tuple(transform(part, literal) for part in scan.request.filters)
+            filters = tuple(
+                folding.fold(transform(part, literal), values.settings) for part in scan.request.filters
+            )
             keys = None if scan.keys is None else scan.keys.keys(literal)
             planned = scan.snapshot.scan(replace(scan.request, filters=filters, keys=keys))
             if planned.placed != scan.placed:

@@ -6,7 +6,7 @@ import msgspec
 
 from sqlfront_engine.scheduler import available_cores
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.binder import Arguments, BindSettings, bind
+from sqlfront_planner.binder import Arguments, Binding, BindSettings, bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import EXCHANGE_WORKERS, Regime, choose, input_size
@@ -16,6 +16,8 @@ from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning.key_condition import MOST_KEYS
 from sqlfront_planner.pruning.scans import KeyConditions
+from sqlfront_planner.row_lowering.lower import row_plan
+from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (
     SharedRows,
     inline_single_uses,
@@ -50,13 +52,25 @@ def plan_query(
     arguments: Arguments = NO_ARGUMENTS,
     target: Target = ONE_MEMBER,
 ) -> QueryPlan:
-    """The plan of a query: bound to the catalog's tables, optimized, lowered to a DAG for these members.
+    """The plan of a query as a job: bound to the catalog's tables, optimized, lowered to a DAG for these
+    members.
 
     Raises ProgrammingError for what is wrong with the text, NotSupportedError for what is not built,
     DataError for a constant that can't be computed.
     """
-    bound = bind(query, catalog, settings, arguments)
-    return plan_logical(bound, settings.evaluation, target)
+    binding = bind_query(query, catalog, settings, arguments)
+    return plan_logical(binding.plan, settings.evaluation, target)
+
+
+def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | QueryPlan:
+    """The plan of a bound query: a program over its few rows if it is one for that, else a job. Its estimates
+    are those of the values that the query was bound with; with others it is as right."""
+    optimized = _optimize_all(binding.plan, settings)
+    if not shared_rows(optimized):
+        rows = row_plan(optimized, binding.plan.schema, settings)
+        if rows is not None:
+            return rows
+    return _plan_optimized(binding.plan, optimized, settings, target, None)
 
 
 def plan_logical(
@@ -64,7 +78,12 @@ def plan_logical(
 ) -> QueryPlan:
     """The plan of a bound query. With ``store``, for a cluster only, its rows are stored by them and
     the plan's result is what they say about it."""
-    optimized = _optimize_all(bound, settings)
+    return _plan_optimized(bound, _optimize_all(bound, settings), settings, target, store)
+
+
+def _plan_optimized(
+    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: Target, store: Store | None
+) -> QueryPlan:
     tables = shared_rows(optimized)
     cardinality = Cardinality()
     conditions = KeyConditions(settings, target.most_keys)

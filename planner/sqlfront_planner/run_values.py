@@ -34,6 +34,7 @@ class RunValues:
     """The values of one run; all that depend on the time agree on it."""
 
     def __init__(self, settings: Settings, now: Now = utc_now) -> None:
+        self.settings = settings
         self._zone = settings.time_zone
         self._now = now()
 

@@ -58,6 +58,7 @@ __all__ = [
     "UncacheTable",
     "Update",
     "UseDatabase",
+    "is_query",
     "parse",
     "parse_from",
     "parse_query",
@@ -77,6 +78,12 @@ def parse(sql: str) -> Statement:
     'select 1 + 1'
     """
     return parse_from(sql)
+
+
+def is_query(sql: str) -> bool:
+    """Whether the text, if it is right, is a query: to be told by its first word."""
+    place = lead(sql)
+    return place is not None and sql[place[0] : place[1]].upper() in _QUERY_WORDS
 
 
 def parse_from(sql: str, start: int = 0) -> Statement:

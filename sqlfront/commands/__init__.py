@@ -55,7 +55,7 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
     match statement:
         case Query():
             plan = run.session.plan(statement, run.arguments)
-            return run.session.run(plan, run.arguments, timeout=run.timeout, query=run.query)
+            return run.session.run(plan, run.arguments.values, timeout=run.timeout, query=run.query)
         case Explain():
             return inspection.explain(run, statement)
         case CreateTable():

@@ -8,7 +8,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of, rows_batch
+from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
+from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
 from sqlfront_engine.errors import NotSupportedError

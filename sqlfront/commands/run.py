@@ -11,7 +11,6 @@ from sqlfront.cache import CachedTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
-from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
 from sqlfront_engine.light_job import LightJob
@@ -57,7 +56,7 @@ class Run(msgspec.Struct, frozen=True):
 
     def submit(self, plan: QueryPlan) -> LightJob:
         """The light job of a plan."""
-        return self.session.submit(plan, self.arguments, timeout=self.timeout, query=self.query)
+        return self.session.submit(plan, self.arguments.values, timeout=self.timeout, query=self.query)
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:
         """A new memory table: spread over the session's members if there are several."""
@@ -141,13 +140,6 @@ def no_database(name: str) -> Error:
 def last_part(name: str) -> str:
     """The name without its qualifiers."""
     return name.rpartition(".")[2]
-
-
-def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.RecordBatch:
-    """A batch of a few rows of Python values."""
-    listed = list(rows)
-    columns = [from_values([row[index] for row in listed], field.type) for index, field in enumerate(schema)]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def scans_of(plan: LogicalPlan) -> Iterator[Scan]:

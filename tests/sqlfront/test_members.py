@@ -223,7 +223,7 @@ def test_a_plan_for_rows_that_have_moved_since_is_refused(numbers: sqlfront.Conn
         member.members = replace(member.members, version=2, dealt=2, owners=member.members.owners[::-1])
 
     with pytest.raises(sqlfront.OperationalError, match="rows of `t` have moved") as caught:
-        session.run(plan, arguments)
+        session.run(plan, arguments.values)
     assert caught.value.sqlstate == "40001"
 
 

@@ -5,7 +5,7 @@ A call costs 50 to 300 ns and no kernel; ``array[i].as_py()`` costs a microsecon
 
 import datetime
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Final
 
 import pyarrow as pa
@@ -69,7 +69,8 @@ def to_storage(data_type: pa.DataType) -> Callable[[object], object] | None:
         return lambda value: value // _MICROSECOND  # type: ignore[operator]
     if pa.types.is_decimal64(data_type):
         scale = data_type.scale
-        return lambda value: int(value.scaleb(scale))  # type: ignore[attr-defined]
+        exact = Context(prec=40).scaleb
+        return lambda value: int(exact(value, scale))  # type: ignore[arg-type]
     return None
 
 
@@ -88,7 +89,8 @@ def _from_storage(data_type: pa.DataType) -> Callable[..., object] | None:
         return lambda micros: delta(0, 0, micros)
     if pa.types.is_decimal64(data_type):
         scale = -data_type.scale
-        return lambda number: Decimal(number).scaleb(scale)
+        exact = Context(prec=40).scaleb  # whatever the thread's own context says
+        return lambda number: exact(Decimal(number), scale)
     return None
 
 

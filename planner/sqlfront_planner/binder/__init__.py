@@ -13,7 +13,7 @@ stands for, :mod:`.context` what one statement's modules share; :mod:`.names` ma
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -22,9 +22,12 @@ from sqlfront_planner.binder import literals  # noqa: F401 - registers the handl
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.query import QueryBinder
 from sqlfront_planner.binder.sorting import projection
-from sqlfront_planner.catalog import Catalog
+from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.statements import Query
+
+if TYPE_CHECKING:
+    from sqlfront_connectors.base import Snapshot, Table
 
 _DEFAULT_SETTINGS: Final = BindSettings()
 
@@ -32,14 +35,23 @@ __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 
 
 class Binding(msgspec.Struct, frozen=True):
-    """A bound query: the plan; ``pinned``, the arguments (by position) whose value it depends on and not only
-    their type; ``relations``, the names of the tables and views that were read, and ``temporary``, of those
-    among them that are temporary."""
+    """A bound query: the plan; ``arguments``, those it was bound with, literals of the text that became
+    parameters included; ``pinned``, the arguments (by position) whose value it depends on and not only their
+    type; ``lifted``, those that are literals of the text (True: behind a minus); ``relations``, the names of
+    the tables and views that were read, and ``temporary``, of those among them that are temporary.
+
+    ``lookups`` is what the catalog was asked and said, ``snapshots`` are the versions that the plan reads;
+    ``repeatable`` is false if it reads what no catalog knows (``format.`path```)."""
 
     plan: LogicalPlan
+    arguments: Arguments
     pinned: frozenset[int]
+    lifted: Mapping[int, bool]
     relations: tuple[str, ...]
-    temporary: tuple[str, ...] = ()
+    temporary: tuple[str, ...]
+    lookups: Lookups
+    snapshots: "tuple[tuple[Table, Snapshot], ...]"
+    repeatable: bool
 
 
 def bind(
@@ -64,7 +76,8 @@ def bind_query(
     """The logical plan of a query, and what it depends on beside the text and the arguments' types."""
     arguments = Arguments.of(parameters) if parameters is not None else NO_ARGUMENTS
     # One name is one table in the whole query, whatever others do to the catalog meanwhile.
-    context = StatementContext(catalog.pinned(), settings, arguments)
+    pinned = catalog.pinned()
+    context = StatementContext(pinned, settings, arguments, literals=arguments.lifted)
     try:
         bound = QueryBinder(context).bind(query.tree)
         plan = projection(bound.plan, bound.plan.row(), bound.names)
@@ -72,5 +85,13 @@ def bind_query(
         error.locate(query.sql)
         raise
     return Binding(
-        plan, frozenset(context.pinned), tuple(dict.fromkeys(context.relations)), tuple(context.temporary)
+        plan,
+        context.arguments,
+        frozenset(context.pinned),
+        context.lifted,
+        tuple(dict.fromkeys(context.relations)),
+        tuple(context.temporary),
+        pinned.lookups,
+        tuple(context.snapshots()),
+        not context.reads_paths,
     )

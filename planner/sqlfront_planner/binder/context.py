@@ -1,6 +1,6 @@
 """What one statement's binding shares: catalog, settings, arguments, and what it found out about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
@@ -19,6 +19,7 @@ from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.statistics.number_line import number_of
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
@@ -47,11 +48,14 @@ class Arguments(msgspec.Struct, frozen=True):
     """The values for a statement's parameters, by position (``?``) or by name (``:name``), with their types.
 
     Named ones have their position in the order of their names, so that equal sets of names give equal plans.
+    Behind those that the user gave there may be literals of the text; ``lifted`` has their positions here by
+    their places in it (start, end).
     """
 
     values: tuple[object, ...] = ()
     types: tuple[pa.DataType, ...] = ()
     names: tuple[str, ...] | None = None
+    lifted: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(
@@ -79,12 +83,32 @@ class Arguments(msgspec.Struct, frozen=True):
         )
         return cls(tuple(value for value, _ in pairs), tuple(kind for _, kind in pairs), names)
 
+    @property
+    def given(self) -> int:
+        """How many the user gave."""
+        return len(self.values) - len(self.lifted)
+
+    def with_room_for(self, literals: Sequence[tuple[int, int]]) -> "Arguments":
+        """The same with places for the literals of a text, given by where they stand in it."""
+        count = len(self.values)
+        lifted = {span: count + number for number, span in enumerate(literals)}
+        nothing = (None,) * len(literals)
+        return Arguments(
+            (*self.values, *nothing), (*self.types, *(types.VOID for _ in literals)), self.names, lifted
+        )
+
+    def with_literal(self, place: int, literal: Literal) -> "Arguments":
+        """The same with a literal in the place that was made for it."""
+        values, kinds = list(self.values), list(self.types)
+        values[place], kinds[place] = literal.value, literal.type
+        return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
+
     def place(self, name: str) -> int | None:
         """The position of the parameter ``name`` (``?0`` for the first positional one), None if it has no
         argument."""
         if name.startswith("?"):
             place = int(name[1:])
-            return place if self.names is None and place < len(self.values) else None
+            return place if self.names is None and place < self.given else None
         return self.names.index(name) if self.names is not None and name in self.names else None
 
 
@@ -195,6 +219,8 @@ class StatementContext(msgspec.Struct):
     settings: BindSettings
     arguments: Arguments
     pinned: set[int] = msgspec.field(default_factory=set)
+    literals: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
+    lifted: dict[int, bool] = msgspec.field(default_factory=dict)
     relations: list[str] = msgspec.field(default_factory=list)
     temporary: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
@@ -210,6 +236,15 @@ class StatementContext(msgspec.Struct):
         if entry is None:
             entry = self._snapshots[id(table)] = (table, table.snapshot())
         return entry[1]
+
+    def snapshots(self) -> "Iterable[tuple[Table, Snapshot]]":
+        """The tables that this statement reads, and their versions."""
+        return self._snapshots.values()
+
+    @property
+    def reads_paths(self) -> bool:
+        """Whether it reads what no catalog knows."""
+        return bool(self._path_tables)
 
     def path_table(self, parts: tuple[str, ...]) -> "Table | None":
         """See :meth:`~sqlfront_planner.catalog.Catalog.path_table`: one table for all uses of a name."""
@@ -238,7 +273,25 @@ class StatementContext(msgspec.Struct):
         data_type = self.arguments.types[place]
         if data_type == types.VOID:
             return Literal(types.VOID, self.pin(place))
-        return Parameter(data_type, place)
+        return Parameter(data_type, place, number_of(self.arguments.values[place]))
+
+    def lift(self, node: exp.Expr, literal: Literal, *, negative: bool = False) -> Expr:
+        """The parameter in place of a literal of the text, which has a minus before it if it is ``negative``;
+        the literal itself if it isn't one that may differ from run to run."""
+        meta = node._meta
+        place = self.literals.get((meta["start"], meta["end"] + 1)) if meta and "start" in meta else None
+        if place is None:
+            return literal
+        if place not in self.lifted:
+            self.lifted[place] = negative
+            self.arguments = self.arguments.with_literal(place, literal)
+        return Parameter(literal.type, place, number_of(literal.value))
+
+    def settle(self, expression: Expr) -> Expr:
+        """The literal again, if it was lifted: what depends on its value is worth a plan of its own."""
+        if isinstance(expression, Parameter) and expression.index >= self.arguments.given:
+            return self.known_value(expression)
+        return expression
 
     def pin(self, place: int) -> object:
         """The value of an argument; from now on it is part of the plan's meaning."""
@@ -255,5 +308,5 @@ class StatementContext(msgspec.Struct):
         arguments = self.arguments
         if arguments.names:
             return f"There are arguments for {', '.join(':' + name for name in arguments.names)}."
-        count = len(arguments.values)
+        count = arguments.given
         return "There is 1 argument." if count == 1 else f"There are {count or 'no'} arguments."

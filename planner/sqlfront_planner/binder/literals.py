@@ -22,7 +22,30 @@ else:
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
     """A number or a string."""
-    return Literal(STRING, node.this) if node.is_string else number(node.this, node)
+    literal = Literal(STRING, node.this) if node.is_string else number(node.this, node)
+    return binder.context.lift(node, literal) if is_compared(node) else literal
+
+
+def is_compared(node: exp.Expr) -> bool:
+    """Whether a literal (or the minus before it) is what WHERE or ON compares a column with: with another one
+    of its type the query means the same but for that value. Elsewhere literals make names, types and plans.
+    """
+    comparison = node.parent
+    match comparison:
+        case exp.In():
+            other = comparison.this if comparison.this is not node else None
+        case exp.Between():
+            other = comparison.this if comparison.this is not node else None
+        case exp.EQ() | exp.NullSafeEQ() | exp.NEQ() | exp.LT() | exp.LTE() | exp.GT() | exp.GTE():
+            other = comparison.expression if comparison.this is node else comparison.this
+        case _:
+            return False
+    if other is None or other.find(exp.Column) is None:
+        return False
+    place = comparison.parent
+    while isinstance(place, exp.And | exp.Or | exp.Not | exp.Paren):
+        place = place.parent
+    return isinstance(place, exp.Where | exp.Join)
 
 
 @handles(exp.Boolean)

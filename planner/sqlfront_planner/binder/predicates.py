@@ -6,8 +6,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.expressions import Call, Expr, Literal
-from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_numeric
+from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
+from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_integral, is_numeric
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import refuse_predicate_operands, regrouped
@@ -15,7 +15,14 @@ from sqlfront_planner.binder.operators import decimal_operands, negation
 from sqlfront_planner.binder.subqueries import in_subquery
 from sqlfront_planner.binder.syntax import failure, handles, syntax_failure, unparenthesized, unsupported
 from sqlfront_planner.tokens import NOT_NULL_MARK
-from sqlfront_planner.types import common_type, is_implicit, is_orderable, least_common_type, names_of
+from sqlfront_planner.types import (
+    as_decimal,
+    common_type,
+    is_implicit,
+    is_orderable,
+    least_common_type,
+    names_of,
+)
 
 COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "equal",
@@ -52,10 +59,13 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     """Both operands cast to the type in which Spark compares them."""
     if left.type == right.type and not pa.types.is_nested(left.type):
         return left, right
+    left, right = _in_decimal(left, right), _in_decimal(right, left)
     numbers = is_numeric(left.type) and is_numeric(right.type)
     if numbers and is_decimal(least_common_type(left.type, right.type)):
         left, right = decimal_operands(binder, left, right)
     kind = least_common_type(left.type, right.type)
+    if kind is not None:
+        left, right = _settled(binder, left, right, kind), _settled(binder, right, left, kind)
     if kind is None:
         raise failure(
             "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
@@ -74,6 +84,23 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
             node,
         )
     return cast_to(left, kind), cast_to(right, kind)
+
+
+def _in_decimal(operand: Expr, other: Expr) -> Expr:
+    """An integer parameter in the type of the decimal that it is compared with, if that holds all its values:
+    whichever decimal Spark makes of it, the comparison is the same."""
+    if not (isinstance(operand, Parameter) and is_integral(operand.type) and is_decimal(other.type)):
+        return operand
+    fits = other.type.precision - other.type.scale >= as_decimal(operand.type).precision
+    return Cast(other.type, operand) if fits else operand
+
+
+def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.DataType) -> Expr:
+    """The operand; if the other one would have to be cast for the sake of a literal's type, the literal's
+    value is worth a plan of its own: often the literal can be cast instead, which sources understand."""
+    if other.type == kind or (is_integral(other.type) and is_integral(kind)):
+        return operand
+    return binder.context.settle(operand)
 
 
 @handles(exp.Between, arguments="this low high")
@@ -121,6 +148,7 @@ def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node:
             f'ordering on type "{types.sql_name(kind)}".',
             node,
         )
+    choices = [_settled(binder, choice, value, kind) for choice in choices]
     return Call(BOOLEAN, "in", (cast_to(value, kind), *(cast_to(choice, kind) for choice in choices)))
 
 

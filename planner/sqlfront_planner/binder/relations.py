@@ -143,14 +143,14 @@ def _view_query(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Bo
         return context.views[name]
     if name in context.views_open:
         raise failure("RECURSIVE_VIEW", f"Recursive view {suggestions.quoted((entry.name,))} detected.", node)
-    before, catalog = context.views_open, context.catalog
-    context.views_open = (*before, name)
+    before, catalog, literals = context.views_open, context.catalog, context.literals
+    context.views_open, context.literals = (*before, name), {}  # its text has places of its own
     if not entry.temporary:  # whoever reads it, it means the same
         context.catalog = catalog.without_temporary()
     try:
         bound = queries.alone().bind(parse_query(entry.sql).tree)
     finally:
-        context.views_open, context.catalog = before, catalog
+        context.views_open, context.catalog, context.literals = before, catalog, literals
     if varies_by_order_only(bound.plan):
         context.views[name] = bound
     return bound

@@ -78,7 +78,7 @@ def _widened(cast: Cast, parameter: Parameter) -> Expr:
     with can be looked up then."""
     given, wanted = parameter.type, cast.type
     if is_integral(given) and is_integral(wanted) and given.bit_width <= wanted.bit_width:
-        return Parameter(wanted, parameter.index)
+        return Parameter(wanted, parameter.index, parameter.sample)
     return cast
 
 

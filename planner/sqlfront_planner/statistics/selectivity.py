@@ -1,15 +1,15 @@
 """Which share of the rows passes a condition."""
 
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
-from decimal import Decimal
 from typing import Final
 
 import msgspec
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjuncts
+from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, Parameter, conjuncts
+from sqlfront_engine.types import is_numeric
 from sqlfront_planner.rewriting import MIRRORED
+from sqlfront_planner.statistics.number_line import number_of
 
 #: Shares of conditions of which nothing is known, from the habits of benchmarks and textbooks.
 EQUALITY: Final = 0.1
@@ -39,7 +39,7 @@ def selectivity(condition: Expr, column: Lookup) -> float:
 
 
 class _Range(msgspec.Struct):
-    """The bounds that a conjunction puts on one column; an unknown one (a parameter) is counted only."""
+    """The bounds that a conjunction puts on one column; an unknown one is counted only."""
 
     low: float | None = None
     high: float | None = None
@@ -54,8 +54,8 @@ class _Range(msgspec.Struct):
             self.high = value if self.high is None else min(self.high, value)
 
     def share(self, known: ColumnStatistics | None) -> float:
-        least = _number(known.minimum) if known else None
-        most = _number(known.maximum) if known else None
+        least = number_of(known.minimum) if known else None
+        most = number_of(known.maximum) if known else None
         share = INEQUALITY**self.unknown
         if least is None or most is None:
             bounds = (self.low is not None) + (self.high is not None)
@@ -79,22 +79,22 @@ def _bound(part: Expr) -> tuple[int, str, float | None] | None:
         left, right, function = right, left, MIRRORED[function]
     if not isinstance(left, Column) or not _is_constant(right):
         return None
-    return left.ordinal, function, _number(right.value) if isinstance(right, Literal) else None
+    return left.ordinal, function, _known(right)
 
 
 def _is_constant(expression: Expr) -> bool:
     return not isinstance(expression, Column) and all(_is_constant(item) for item in expression.children())
 
 
-def _number(value: object) -> float | None:
-    """A value's place on its type's number line, or None for what has none."""
-    match value:
-        case bool() | int() | float() | Decimal():
-            return float(value)
-        case datetime():
-            return value.timestamp()
-        case date():
-            return float(value.toordinal())
+def _known(expression: Expr) -> float | None:
+    """The number of a constant, for a parameter that which it was planned with; None = not known."""
+    match expression:
+        case Literal(value=value):
+            return number_of(value)
+        case Parameter(sample=sample):
+            return sample
+        case Cast(operand=Parameter() as operand) if is_numeric(expression.type):
+            return operand.sample
         case _:
             return None
 

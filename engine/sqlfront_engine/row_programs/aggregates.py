@@ -1,0 +1,104 @@
+"""Aggregate functions over a few rows of Python values."""
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.expressions import AggregateCall
+from sqlfront_engine.row_programs.expressions import EXACT, is_comparable
+from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row
+from sqlfront_engine.types import BIGINT, DOUBLE, is_decimal, is_integral
+
+#: The value of an aggregate for the rows of a group, given the constants of the run.
+Compute = Callable[[Sequence[Row], Sequence[object]], object]
+
+_ROUNDED: Final = Context(prec=80, rounding=ROUND_HALF_UP)
+_BIGINT_BOUND: Final = 1 << 63
+
+
+def computed(call: AggregateCall, argument: Evaluate | None, condition: Evaluate | None) -> Compute | None:
+    """The aggregate as a function of a group's rows; None if it is the kernels' business. ``argument`` is the
+    call's only one, None if it has none; ``condition`` its filter."""
+    if argument is None:
+        if call.function != "count" or call.distinct:
+            return None
+        return _counted_rows(condition)
+    finish = _finish(call)
+    if finish is None:
+        return None
+    distinct = call.distinct
+
+    def compute(rows: Sequence[Row], constants: Sequence[object]) -> object:
+        if condition is not None:
+            rows = [row for row in rows if condition(row, constants)]
+        values = [value for row in rows if (value := argument(row, constants)) is not None]
+        return finish(list(dict.fromkeys(values)) if distinct else values)
+
+    return compute
+
+
+def _counted_rows(condition: Evaluate | None) -> Compute:
+    if condition is None:
+        return lambda rows, constants: len(rows)
+    return lambda rows, constants: sum(1 for row in rows if condition(row, constants))
+
+
+def _finish(call: AggregateCall) -> Callable[[list[object]], object] | None:
+    """What becomes of the values that aren't null."""
+    (expression,) = call.arguments
+    kind = expression.type
+    if call.distinct and not is_comparable(kind):
+        return None
+    match call.function:
+        case "count":
+            return len
+        case "sum":
+            return _sum(kind, call.type)
+        case "avg" | "mean":
+            return _average(kind, call.type)
+        case "min" if is_comparable(kind):
+            return lambda values: min(values, default=None)  # type: ignore[type-var]
+        case "max" if is_comparable(kind):
+            return lambda values: max(values, default=None)  # type: ignore[type-var]
+        case _:
+            return None
+
+
+def _sum(kind: pa.DataType, result: pa.DataType) -> Callable[[list[object]], object] | None:
+    if is_integral(kind) and result == BIGINT:
+        return lambda values: _within(sum(values), _BIGINT_BOUND) if values else None  # type: ignore[arg-type]
+    if is_decimal(kind) and result.scale == kind.scale:
+        bound = 10 ** (result.precision - result.scale)
+        return lambda values: _within(reduce(EXACT.add, values), bound) if values else None  # type: ignore[arg-type]
+    if kind == DOUBLE:
+        return lambda values: sum(values) if values else None  # type: ignore[arg-type]
+    return None
+
+
+def _average(kind: pa.DataType, result: pa.DataType) -> Callable[[list[object]], object] | None:
+    if is_decimal(kind):
+        unit = Decimal((0, (1,), -result.scale))
+        bound = 10 ** (result.precision - result.scale)
+        # A sum has ten digits more than its argument has; fewer rows than that can't fill them.
+        if kind.precision > 28 or result.scale != kind.scale + 4:
+            return None
+
+        def average(values: list[object]) -> object:
+            if not values:
+                return None
+            total: Decimal = reduce(EXACT.add, values)  # type: ignore[arg-type, assignment]
+            return _within(_ROUNDED.quantize(_ROUNDED.divide(total, Decimal(len(values))), unit), bound)
+
+        return average
+    if is_integral(kind) or kind == DOUBLE:
+        return lambda values: float(sum(values)) / len(values) if values else None  # type: ignore[arg-type]
+    return None
+
+
+def _within(value: object, bound: int) -> object:
+    if not -bound < value < bound:  # type: ignore[operator]
+        raise NotByRows
+    return value

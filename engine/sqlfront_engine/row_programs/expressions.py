@@ -1,0 +1,302 @@
+"""Expressions over Python tuples: those for which Python's values and Spark's agree.
+
+Comparisons, logic, and exact arithmetic. What is not here, or would fail, is the kernels' business
+(:class:`~sqlfront_engine.row_programs.program.NotByRows`).
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, walk
+from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    is_decimal,
+    is_integral,
+)
+
+#: Exact, whatever the thread's own decimal context says.
+EXACT: Final = Context(prec=80)
+_COMPARISONS: Final[dict[str, Callable[..., bool]]] = {
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+}
+_DECIMAL_ARITHMETIC: Final[dict[str, Callable[..., Decimal]]] = {
+    "add": EXACT.add,
+    "subtract": EXACT.subtract,
+    "multiply": EXACT.multiply,
+}
+_ARITHMETIC: Final[dict[str, Callable[..., object]]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+}
+_BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
+#: Types whose values Python compares as Spark does. Not floats: NaN.
+_COMPARED: Final = frozenset(
+    {BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, STRING, pa.binary(), DATE, TIMESTAMP, TIMESTAMP_NTZ}
+)
+
+
+class Constants:
+    """The expressions of a plan that hold no column; each is computed once per run."""
+
+    def __init__(self) -> None:
+        self.expressions: list[Expr] = []
+
+    def place(self, expression: Expr) -> int:
+        """Where the expression's value stands in the run's constants."""
+        for place, known in enumerate(self.expressions):
+            if known is expression:
+                return place
+        self.expressions.append(expression)
+        return len(self.expressions) - 1
+
+
+def is_comparable(data_type: pa.DataType) -> bool:
+    """Whether Python compares and hashes the type's values as Spark does."""
+    return data_type in _COMPARED or is_decimal(data_type)
+
+
+def is_row_constant(expression: Expr) -> bool:
+    """Whether the expression has one value per run."""
+    return not any(isinstance(item, Column) for item in walk(expression))
+
+
+def compiled(
+    expression: Expr, constants: Constants, deterministic: Callable[[Expr], bool]
+) -> Evaluate | None:
+    """The expression as a function of the row; None if it is the kernels' business. ``deterministic`` says so
+    of constants, which are computed by the caller."""
+    if isinstance(expression, Column):
+        ordinal = expression.ordinal
+        return lambda row, _: row[ordinal]
+    if isinstance(expression, Literal):
+        value = expression.value
+        return lambda row, _: value
+    if is_row_constant(expression):
+        if not deterministic(expression):
+            return None
+        place = constants.place(expression)
+        return lambda row, values: values[place]
+    operands = [compiled(child, constants, deterministic) for child in expression.children()]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) < len(operands):
+        return None
+    match expression:
+        case Call():
+            return _call(expression, known)
+        case Cast():
+            return _cast(expression, known[0])
+        case Case():
+            return _case(known)
+        case _:
+            return None
+
+
+def _call(call: Call, operands: Sequence[Evaluate]) -> Evaluate | None:
+    function, kinds = call.function, [argument.type for argument in call.arguments]
+    if function in _COMPARISONS:
+        return _comparison(_COMPARISONS[function], *operands) if _alike(kinds) else None
+    match function:
+        case "and":
+            return _and(operands)
+        case "or":
+            return _or(operands)
+        case "not":
+            (operand,) = operands
+            return lambda row, values: None if (value := operand(row, values)) is None else not value
+        case "is_null":
+            (operand,) = operands
+            return lambda row, values: operand(row, values) is None
+        case "is_not_null":
+            (operand,) = operands
+            return lambda row, values: operand(row, values) is not None
+        case "equal_null_safe":
+            return _null_safe(*operands) if _alike(kinds) else None
+        case "in":
+            return _in(operands) if _alike(kinds) else None
+        case "coalesce":
+            return _coalesce(operands)
+        case "add" | "subtract" | "multiply":
+            return _arithmetic(call, kinds, operands)
+        case _:
+            return None
+
+
+def _alike(kinds: Sequence[pa.DataType]) -> bool:
+    """Whether values of these types are compared by Python as they are."""
+    return all(map(is_comparable, kinds)) and (len(set(kinds)) == 1 or all(map(is_decimal, kinds)))
+
+
+def _comparison(compare: Callable[..., bool], left: Evaluate, right: Evaluate) -> Evaluate:
+    def value(row: Row, values: Sequence[object]) -> bool | None:
+        first = left(row, values)
+        second = right(row, values)
+        return None if first is None or second is None else compare(first, second)
+
+    return value
+
+
+def _null_safe(left: Evaluate, right: Evaluate) -> Evaluate:
+    return lambda row, values: left(row, values) == right(row, values)
+
+
+def _and(operands: Sequence[Evaluate]) -> Evaluate:
+    def value(row: Row, values: Sequence[object]) -> bool | None:
+        unknown = False
+        for operand in operands:
+            part = operand(row, values)
+            if part is None:
+                unknown = True
+            elif not part:
+                return False
+        return None if unknown else True
+
+    return value
+
+
+def _or(operands: Sequence[Evaluate]) -> Evaluate:
+    def value(row: Row, values: Sequence[object]) -> bool | None:
+        unknown = False
+        for operand in operands:
+            part = operand(row, values)
+            if part is None:
+                unknown = True
+            elif part:
+                return True
+        return None if unknown else False
+
+    return value
+
+
+def _in(operands: Sequence[Evaluate]) -> Evaluate:
+    tested, *choices = operands
+
+    def value(row: Row, values: Sequence[object]) -> bool | None:
+        wanted = tested(row, values)
+        if wanted is None:
+            return None
+        unknown = False
+        for choice in choices:
+            given = choice(row, values)
+            if given is None:
+                unknown = True
+            elif given == wanted:
+                return True
+        return None if unknown else False
+
+    return value
+
+
+def _coalesce(operands: Sequence[Evaluate]) -> Evaluate:
+    def value(row: Row, values: Sequence[object]) -> object:
+        for operand in operands:
+            part = operand(row, values)
+            if part is not None:
+                return part
+        return None
+
+    return value
+
+
+def _case(operands: Sequence[Evaluate]) -> Evaluate:
+    branches = list(zip(operands[:-1:2], operands[1:-1:2], strict=True))
+    otherwise = operands[-1]
+
+    def value(row: Row, values: Sequence[object]) -> object:
+        for condition, chosen in branches:
+            if condition(row, values):
+                return chosen(row, values)
+        return otherwise(row, values)
+
+    return value
+
+
+def _arithmetic(call: Call, kinds: Sequence[pa.DataType], operands: Sequence[Evaluate]) -> Evaluate | None:
+    left, right = operands
+    if is_integral(call.type) and kinds == [call.type, call.type]:
+        return _bounded(_ARITHMETIC[call.function], left, right, 1 << _BITS[call.type])
+    if call.type == DOUBLE and kinds == [DOUBLE, DOUBLE]:
+        return _plain(_ARITHMETIC[call.function], left, right)
+    if is_decimal(call.type) and all(map(is_decimal, kinds)):
+        first, second = kinds
+        several = call.function == "multiply"
+        scale = first.scale + second.scale if several else max(first.scale, second.scale)
+        if scale == call.type.scale:  # else digits are rounded away
+            bound = 10 ** (call.type.precision - scale)
+            return _bounded(_DECIMAL_ARITHMETIC[call.function], left, right, bound)
+    return None
+
+
+def _plain(compute: Callable[..., object], left: Evaluate, right: Evaluate) -> Evaluate:
+    def value(row: Row, values: Sequence[object]) -> object:
+        first = left(row, values)
+        second = right(row, values)
+        return None if first is None or second is None else compute(first, second)
+
+    return value
+
+
+def _bounded(compute: Callable[..., object], left: Evaluate, right: Evaluate, bound: int) -> Evaluate:
+    """``compute`` where the result is from -``bound`` to below ``bound``; beyond is an error of Spark's."""
+
+    def value(row: Row, values: Sequence[object]) -> object:
+        first = left(row, values)
+        second = right(row, values)
+        if first is None or second is None:
+            return None
+        result = compute(first, second)
+        if not -bound < result < bound:  # type: ignore[operator]
+            raise NotByRows
+        return result
+
+    return value
+
+
+def _cast(cast: Cast, operand: Evaluate) -> Evaluate | None:
+    """Casts that lose nothing."""
+    source, wanted = cast.operand.type, cast.type
+    if source == wanted:
+        return operand
+    if is_integral(source) and is_integral(wanted) and _BITS[source] <= _BITS[wanted]:
+        return operand
+    if is_integral(source) and wanted == DOUBLE:
+        return lambda row, values: None if (value := operand(row, values)) is None else float(value)  # type: ignore[arg-type]
+    if is_decimal(wanted) and (is_integral(source) or is_decimal(source)):
+        return _to_decimal(source, wanted, operand)
+    return None
+
+
+def _to_decimal(source: pa.DataType, wanted: pa.DataType, operand: Evaluate) -> Evaluate | None:
+    if is_decimal(source) and source.scale > wanted.scale:
+        return None
+    unit, bound = Decimal((0, (1,), -wanted.scale)), 10 ** (wanted.precision - wanted.scale)
+
+    def value(row: Row, values: Sequence[object]) -> object:
+        given = operand(row, values)
+        if given is None:
+            return None
+        assert isinstance(given, int | Decimal)
+        if not -bound < given < bound:
+            raise NotByRows
+        return EXACT.quantize(Decimal(given), unit)
+
+    return value

@@ -1,0 +1,379 @@
+"""The operators of row programs. Each reads as its textbook; rows are tuples, tables are lists."""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from itertools import product
+
+from sqlfront_engine.row_programs.aggregates import Compute
+from sqlfront_engine.row_programs.program import (
+    MOST_ROWS,
+    Evaluate,
+    NotByRows,
+    Row,
+    RowOperator,
+    Run,
+    checked,
+)
+
+#: A row made of another one.
+Project = Callable[[Row, Sequence[object]], Row]
+
+
+class KeyPart:
+    """One column of a key: its candidates (places of constants), and whether a null asks for null instead of
+    for nothing."""
+
+    __slots__ = ("asks_for_null", "candidates")
+
+    def __init__(self, candidates: Sequence[int], *, asks_for_null: bool = False) -> None:
+        self.candidates = tuple(candidates)
+        self.asks_for_null = asks_for_null
+
+    def values(self, constants: Sequence[object]) -> list[object]:
+        """The candidates of this run, each once."""
+        found = [constants[place] for place in self.candidates]
+        if not self.asks_for_null:
+            found = [value for value in found if value is not None]
+        return found if len(found) == 1 else list(dict.fromkeys(found))
+
+
+#: The keys of a run, each once.
+Keys = Callable[[Run], Sequence[Row]]
+
+
+class KeyParts:
+    """Keys that are all combinations of their columns' candidates."""
+
+    __slots__ = ("_parts", "_single")
+
+    def __init__(self, parts: Sequence[KeyPart]) -> None:
+        self._parts = tuple(parts)
+        # The commonest case: one candidate for each column.
+        self._single = all(len(part.candidates) == 1 for part in parts)
+
+    def __call__(self, run: Run) -> Sequence[Row]:
+        if not self._single:
+            return list(product(*[part.values(run.constants) for part in self._parts]))
+        key = tuple([run.constants[part.candidates[0]] for part in self._parts])
+        if None in key:
+            for value, part in zip(key, self._parts, strict=True):
+                if value is None and not part.asks_for_null:
+                    return ()
+        return (key,)
+
+
+class Find:
+    """Rows of a table by key."""
+
+    def __init__(self, source: int, table: str, keys: Keys, columns: Sequence[str]) -> None:
+        self._source = source
+        self._table = table
+        self._keys = keys
+        self._columns = tuple(columns)
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        keys = self._keys(run)
+        if not keys:
+            return []
+        found = run.finds[self._source](keys)
+        if len(found) == 1:
+            return checked(found[0])
+        return checked([row for rows in found for row in rows])
+
+    def describe(self) -> str:
+        return f"Find: {self._table} by {', '.join(self._columns)}"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return ()
+
+
+class Table:
+    """All rows of a small table."""
+
+    def __init__(self, place: int, table: str) -> None:
+        self._place = place
+        self._table = table
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        return run.tables[self._place]
+
+    def describe(self) -> str:
+        return f"Table: {self._table}"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return ()
+
+
+class Listed:
+    """Rows of constants."""
+
+    def __init__(self, rows: Sequence[Sequence[int]]) -> None:
+        self._rows = tuple(map(tuple, rows))
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        constants = run.constants
+        return [tuple([constants[place] for place in row]) for row in self._rows]
+
+    def describe(self) -> str:
+        return f"Values: {len(self._rows)} {'row' if len(self._rows) == 1 else 'rows'}"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return ()
+
+
+class Rows:
+    """The rows for which the condition is true (None: all), made into others (None: as they are)."""
+
+    def __init__(
+        self, source: RowOperator, condition: Evaluate | None, project: Project | None, text: str
+    ) -> None:
+        self._source = source
+        self._condition = condition
+        self._project = project
+        self._text = text
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        rows, constants = self._source.rows(run), run.constants
+        condition, project = self._condition, self._project
+        if condition is not None:
+            rows = [row for row in rows if condition(row, constants)]
+        if project is not None:
+            rows = [project(row, constants) for row in rows]
+        return rows
+
+    def describe(self) -> str:
+        return self._text
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return (self._source,)
+
+
+class Matching(Enum):
+    """What a join gives for a left row."""
+
+    INNER = "inner"
+    """A row for each match."""
+    LEFT = "left"
+    """A row for each match; without one, a row with nulls."""
+    SEMI = "semi"
+    """The row, if it has a match."""
+    ANTI = "anti"
+    """The row, if it has none."""
+
+
+class Join:
+    """Left rows with their partners, which ``partners`` gives for a list of keys.
+
+    ``keys`` make a left row's key; a null in it finds nothing unless it is ``null_safe`` there. ``condition``
+    is over the joined row. ``width`` is that of a right row.
+    """
+
+    def __init__(
+        self,
+        left: RowOperator,
+        partners: "Partners",
+        keys: Sequence[Evaluate],
+        null_safe: Sequence[bool],
+        matching: Matching,
+        condition: Evaluate | None,
+        width: int,
+    ) -> None:
+        self._left = left
+        self._partners = partners
+        self._keys = tuple(keys)
+        self._strict = tuple(place for place, safe in enumerate(null_safe) if not safe)
+        self._matching = matching
+        self._condition = condition
+        self._nothing = (None,) * width
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        left, constants = self._left.rows(run), run.constants
+        if not left:
+            return []
+        keys = [self._key(row, constants) for row in left]
+        wanted = [key for key in dict.fromkeys(keys) if key is not None]
+        found = dict(zip(wanted, self._partners.find(wanted, run), strict=True)) if wanted else {}
+        condition, matching = self._condition, self._matching
+        joined: list[Row] = []
+        for row, key in zip(left, keys, strict=True):
+            matches: Sequence[Row] = () if key is None else found[key]
+            if condition is not None and matches:
+                matches = [other for other in matches if condition(row + other, constants)]
+            if matching is Matching.INNER:
+                joined += [row + other for other in matches]
+            elif matching is Matching.LEFT:
+                joined += [row + other for other in matches] if matches else [row + self._nothing]
+            elif bool(matches) is (matching is Matching.SEMI):
+                joined.append(row)
+            if len(joined) > MOST_ROWS:
+                raise NotByRows
+        return joined
+
+    def _key(self, row: Row, constants: Sequence[object]) -> Row | None:
+        key = tuple([part(row, constants) for part in self._keys])
+        for place in self._strict:
+            if key[place] is None:
+                return None
+        return key
+
+    def describe(self) -> str:
+        return f"Join: {self._matching.value}, {self._partners.describe()}"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return (self._left, *self._partners.inputs())
+
+
+class Partners:
+    """The right side of a join: rows by key."""
+
+    def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
+        """For each key its rows."""
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """How they are found."""
+        raise NotImplementedError
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        """The steps whose rows they are."""
+        return ()
+
+
+class PartnersByKey(Partners):
+    """Rows of a table by its key, which is never read whole."""
+
+    def __init__(self, source: int, table: str, condition: Evaluate | None, project: Project | None) -> None:
+        self._source = source
+        self._table = table
+        self._condition = condition
+        self._project = project
+
+    def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
+        found = run.finds[self._source](keys)
+        condition, project, constants = self._condition, self._project, run.constants
+        if condition is not None:
+            found = [[row for row in rows if condition(row, constants)] for rows in found]
+        if project is not None:
+            found = [[project(row, constants) for row in rows] for rows in found]
+        return found
+
+    def describe(self) -> str:
+        return f"partners of {self._table} by key"
+
+
+class PartnersInTable(Partners):
+    """All rows of another step, looked up in a dictionary."""
+
+    def __init__(self, right: RowOperator, keys: Sequence[Evaluate]) -> None:
+        self._right = right
+        self._keys = tuple(keys)
+
+    def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
+        rows, constants, parts = self._right.rows(run), run.constants, self._keys
+        table: dict[Row, list[Row]] = {}
+        for row in rows:
+            table.setdefault(tuple([part(row, constants) for part in parts]), []).append(row)
+        return [table.get(key, ()) for key in keys]
+
+    def describe(self) -> str:
+        return "by a dictionary"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return (self._right,)
+
+
+class Group:
+    """One row per distinct key, or one in all without keys."""
+
+    def __init__(self, source: RowOperator, keys: Sequence[Evaluate], computes: Sequence[Compute]) -> None:
+        self._source = source
+        self._keys = tuple(keys)
+        self._computes = tuple(computes)
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        rows, constants, parts = self._source.rows(run), run.constants, self._keys
+        if not parts:
+            return [tuple([compute(rows, constants) for compute in self._computes])]
+        groups: dict[Row, list[Row]] = {}
+        for row in rows:
+            groups.setdefault(tuple([part(row, constants) for part in parts]), []).append(row)
+        return [
+            key + tuple([compute(group, constants) for compute in self._computes])
+            for key, group in groups.items()
+        ]
+
+    def describe(self) -> str:
+        return f"Group: {len(self._keys)} keys, {len(self._computes)} aggregates"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return (self._source,)
+
+
+class SortOrder:
+    """One key of an ordering."""
+
+    __slots__ = ("descending", "nulls_first", "ordinal")
+
+    def __init__(self, ordinal: int, *, descending: bool, nulls_first: bool) -> None:
+        self.ordinal = ordinal
+        self.descending = descending
+        self.nulls_first = nulls_first
+
+
+class Sort:
+    """The rows in order, and of these a part (``limit`` None: all after ``offset``)."""
+
+    def __init__(
+        self, source: RowOperator, order: Sequence[SortOrder], limit: int | None, offset: int
+    ) -> None:
+        self._source = source
+        self._order = tuple(reversed(order))
+        self._limit = limit
+        self._offset = offset
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        rows = list(self._source.rows(run))
+        for order in self._order:  # the least significant first: each sort keeps what those before did
+            _sort(rows, order)
+        if self._limit is None and not self._offset:
+            return rows
+        return rows[self._offset : None if self._limit is None else self._offset + self._limit]
+
+    def describe(self) -> str:
+        what = "Sort" if self._order else "Limit"
+        return what if self._limit is None else f"{what}: {self._limit} rows"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return (self._source,)
+
+
+def _sort(rows: list[Row], order: SortOrder) -> None:
+    ordinal = order.ordinal
+    nulls = [row for row in rows if row[ordinal] is None]
+    known = [row for row in rows if row[ordinal] is not None] if nulls else rows
+    known.sort(key=lambda row: row[ordinal], reverse=order.descending)  # type: ignore[arg-type,return-value]
+    if nulls:
+        rows[:] = nulls + known if order.nulls_first else known + nulls
+
+
+class Append:
+    """The rows of several steps."""
+
+    def __init__(self, sources: Sequence[RowOperator]) -> None:
+        self._sources = tuple(sources)
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        return checked([row for source in self._sources for row in source.rows(run)])
+
+    def describe(self) -> str:
+        return "Union"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return self._sources
+
+
+def program_text(program: RowOperator, depth: int = 0) -> str:
+    """The program as a tree, for EXPLAIN."""
+    lines = ["  " * depth + program.describe()]
+    lines += [program_text(source, depth + 1) for source in program.inputs()]
+    return "\n".join(lines)

@@ -1,0 +1,244 @@
+"""Plans that are used again: by the text without its literals, and by whatever else a plan depends on.
+
+A plan is found by the skeleton of its text (:mod:`sqlfront_planner.literal_lifting`), the session's settings,
+the types of the arguments and of the literals that the binder made parameters of, and the values of all other
+literals and of the arguments that decided something. It is used if the names in it still stand for the same
+relations and, where it reads pinned versions of tables, these are still the current ones; else it is
+forgotten.
+"""
+
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from typing import Final, Generic, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import Snapshot, Table
+from sqlfront_engine import types
+from sqlfront_planner.binder import Arguments, Binding
+from sqlfront_planner.catalog import Catalog, Lookups
+from sqlfront_planner.literal_lifting import plain_literal, spans, split
+
+#: The part of a full cache that goes at once, least recently used first.
+_EVICTED: Final = 8
+
+PlanT = TypeVar("PlanT")
+
+Skeleton = tuple[str, ...]
+
+
+class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
+    """A plan and what it depends on. ``snapshots``: the versions that it reads, none if it takes the current
+    ones in each run."""
+
+    plan: PlanT
+    text: str
+    lookups: Lookups
+    snapshots: tuple[tuple[Table, Snapshot], ...]
+    catalog_version: int
+    hits: int = 0
+    last_used: int = 0
+    made: float = msgspec.field(default_factory=time.time)
+
+    def is_current(self, catalog: Catalog) -> bool:
+        """Whether planning anew would read the same."""
+        version = catalog.version
+        if version != self.catalog_version:
+            if not catalog.agrees(self.lookups):
+                return False
+            self.catalog_version = version
+        return all(table.snapshot() is snapshot for table, snapshot in self.snapshots)
+
+
+class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
+    """What texts of one skeleton have in common. ``lifted``: the literals (by number) that are parameters,
+    True for one behind a minus; ``fixed``: all others; ``pinned``: arguments whose value decides."""
+
+    literals: int
+    lifted: tuple[tuple[int, bool], ...]
+    fixed: tuple[int, ...]
+    pinned: tuple[int, ...]
+    plans: dict[object, CachedPlan[PlanT]] = msgspec.field(default_factory=dict)
+
+
+class PlanCache(Generic[PlanT]):
+    """The plans of one session; safe to use from several threads. ``size`` 0: nothing is kept."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        # Guards what is added and removed; a reader may find what is being removed, and uses it then.
+        self._lock = threading.Lock()
+        self._shapes: dict[Skeleton, _Shape[PlanT]] = {}
+        self._count = 0
+        self._clock = itertools.count(1)
+
+    def find(
+        self, text: str, arguments: Arguments, settings: object, catalog: Catalog
+    ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
+        """The plan for a text, and the values for its parameters; None if there is none that is current."""
+        skeleton, literals = split(text)
+        shape = self._shapes.get(skeleton)
+        if shape is None:
+            return None
+        values: list[object] = [None] * shape.literals
+        kinds = []
+        for number, negative in shape.lifted:
+            literal = literals[number]
+            known = plain_literal(f"-{literal}" if negative else literal)
+            if known is None:
+                return None
+            values[number] = known[0]
+            kinds.append(_code(known[1]))
+        key = _key(shape, arguments, settings, literals, tuple(kinds))
+        cached = shape.plans.get(key)
+        if cached is None:
+            return None
+        if not cached.is_current(catalog):
+            self._remove(skeleton, shape, key)
+            return None
+        cached.hits += 1
+        cached.last_used = next(self._clock)
+        return cached, (*arguments.values, *values) if values else arguments.values
+
+    def add(
+        self,
+        text: str,
+        arguments: Arguments,
+        settings: object,
+        binding: Binding,
+        plan: PlanT,
+        *,
+        pins: bool,
+        catalog_version: int,
+    ) -> CachedPlan[PlanT] | None:
+        """Keep a plan, made of ``binding`` for these arguments; None if it isn't fit for it. ``pins``: it
+        reads the versions that it was bound to; ``catalog_version``: of the catalog that it was bound with,
+        or an earlier one."""
+        if not binding.repeatable or self._size <= 0:
+            return None
+        given = arguments.given
+        skeleton, literals = split(text)
+        lifted = {
+            place - given: negative
+            for place, negative in binding.lifted.items()
+            if place not in binding.pinned
+        }
+        pinned = {place for place in binding.pinned if place < given}
+        cached = CachedPlan(
+            plan,
+            text,
+            binding.lookups,
+            binding.snapshots if pins else (),
+            catalog_version,
+            last_used=next(self._clock),
+        )
+        with self._lock:
+            shape = self._shaped(skeleton, len(literals), lifted, pinned)
+            kinds = tuple(_code(binding.arguments.types[given + number]) for number, _ in shape.lifted)
+            key = _key(shape, arguments, settings, literals, kinds)
+            self._count += key not in shape.plans
+            shape.plans[key] = cached
+            if self._count > self._size:
+                self._evict()
+        return cached
+
+    def _shaped(
+        self, skeleton: Skeleton, count: int, lifted: dict[int, bool], pinned: set[int]
+    ) -> _Shape[PlanT]:
+        """The shape of a skeleton, in which nothing is free that this plan fixes."""
+        known = self._shapes.get(skeleton)
+        if known is not None:
+            before = dict(known.lifted)
+            lifted = {number: negative for number, negative in lifted.items() if number in before}
+            pinned = pinned | set(known.pinned)
+            if lifted == before and pinned == set(known.pinned):
+                return known
+            self._count -= len(known.plans)
+        fixed = tuple(number for number in range(count) if number not in lifted)
+        shape = _Shape[PlanT](count, tuple(sorted(lifted.items())), fixed, tuple(sorted(pinned)))
+        self._shapes[skeleton] = shape
+        return shape
+
+    def sweep(self, catalog: Catalog) -> None:
+        """Forget the plans that read what has changed: they hold on to it."""
+        for skeleton, shape in tuple(self._shapes.items()):
+            for key, cached in tuple(shape.plans.items()):
+                if not cached.is_current(catalog):
+                    self._remove(skeleton, shape, key)
+
+    def entries(self) -> Iterator[CachedPlan[PlanT]]:
+        """What is kept, least recently used first."""
+        found = [cached for shape in tuple(self._shapes.values()) for cached in tuple(shape.plans.values())]
+        return iter(sorted(found, key=lambda cached: cached.last_used))
+
+    def __len__(self) -> int:
+        return self._count
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._shapes, self._count = {}, 0
+
+    def _remove(self, skeleton: Skeleton, shape: _Shape[PlanT], key: object) -> None:
+        with self._lock:
+            if shape.plans.pop(key, None) is None or self._shapes.get(skeleton) is not shape:
+                return
+            self._count -= 1
+            if not shape.plans:
+                del self._shapes[skeleton]
+
+    def _evict(self) -> None:
+        """With the lock held: make room."""
+        plans = [
+            (cached.last_used, skeleton, shape, key)
+            for skeleton, shape in self._shapes.items()
+            for key, cached in shape.plans.items()
+        ]
+        plans.sort(key=lambda plan: plan[0])
+        for _, skeleton, shape, key in plans[: max(1, self._size // _EVICTED)]:
+            del shape.plans[key]
+            self._count -= 1
+            if not shape.plans:
+                del self._shapes[skeleton]
+
+
+def with_literals(text: str, arguments: Arguments) -> Arguments:
+    """The arguments with room for the text's literals, for a binder that may make parameters of them."""
+    return arguments.with_room_for(spans(text))
+
+
+def _key(
+    shape: _Shape[PlanT],
+    arguments: Arguments,
+    settings: object,
+    literals: list[str],
+    kinds: tuple[object, ...],
+) -> object:
+    """What a plan of a shape depends on besides."""
+    fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
+    if not arguments.values:
+        return settings, fixed, kinds
+    pinned = tuple([repr(arguments.values[place]) for place in shape.pinned]) if shape.pinned else ()
+    given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
+    return settings, fixed, kinds, arguments.names, given, pinned
+
+
+#: Types by identity, since hashing one costs more than a lookup may.
+_CODES: Final[dict[int, int]] = {
+    id(kind): number
+    for number, kind in enumerate((types.INT, types.BIGINT, types.STRING, types.DOUBLE, types.BOOLEAN), 1)
+}
+
+
+def _code(kind: pa.DataType) -> object:
+    """Something hashable that equal types have in common, and no others."""
+    return _CODES.get(id(kind)) or _CODES_BY_TEXT.get(text := str(kind), text)
+
+
+_CODES_BY_TEXT: Final[dict[str, int]] = {
+    str(kind): _CODES[id(kind)]
+    for kind in (types.INT, types.BIGINT, types.STRING, types.DOUBLE, types.BOOLEAN)
+}

@@ -1,0 +1,446 @@
+"""One case per logical node: its operator in a row program, or none."""
+
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import RowAccess, row_access
+from sqlfront_engine.expressions import Column, Expr, Literal, columns_used, conjunction
+from sqlfront_engine.row_programs import operators
+from sqlfront_engine.row_programs.aggregates import computed
+from sqlfront_engine.row_programs.expressions import Constants, compiled, is_comparable
+from sqlfront_engine.row_programs.operators import Matching, Project
+from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row, RowOperator, Run
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import TIMESTAMP, is_fractional, is_interval
+from sqlfront_planner import logical
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Scan,
+    SetKind,
+    SetOperation,
+)
+from sqlfront_planner.logical import Project as ProjectPlan
+from sqlfront_planner.pruning.analysis import key_condition
+from sqlfront_planner.pruning.constraints import OneOf
+from sqlfront_planner.pruning.key_condition import KeyCondition
+from sqlfront_planner.rewriting import is_deterministic, remap
+from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable, Source
+
+#: More keys than that are not looked up one by one.
+MOST_KEYS: Final = 100
+_MATCHING: Final = {
+    JoinKind.INNER: Matching.INNER,
+    JoinKind.LEFT: Matching.LEFT,
+    JoinKind.SEMI: Matching.SEMI,
+    JoinKind.ANTI: Matching.ANTI,
+}
+
+
+def row_plan(plan: LogicalPlan, schema: pa.Schema, settings: Settings) -> RowPlan | None:
+    """The row plan of an optimized query with results of that schema, None if it needs a job."""
+    if not all(_has_python_values(field.type) for field in schema):
+        return None
+    lowering = _Lowering(settings)
+    program = lowering.lower(plan)
+    if program is None:
+        return None
+    lane, reason = _lane(lowering)
+    constants = tuple(lowering.constants.expressions)
+    sources, tables = tuple(lowering.sources), tuple(lowering.tables)
+    timestamps = tuple(place for place, kind in enumerate(schema.types) if kind == TIMESTAMP)
+    return RowPlan(program, constants, sources, tables, schema, lane, reason, timestamps)
+
+
+def _has_python_values(kind: pa.DataType) -> bool:
+    return not (
+        pa.types.is_nested(kind) or pa.types.is_null(kind) or is_interval(kind) or pa.types.is_duration(kind)
+    )
+
+
+def _lane(lowering: "_Lowering") -> tuple[Lane, str]:
+    names = [source.table_name for source in lowering.found]
+    if lowering.is_lookup:
+        return Lane.DIRECT, f"{names[0]} by key, no job" if names else "no table"
+    count = len(lowering.sources) + len(lowering.tables)
+    return Lane.LIGHT, f"a few rows of {count} table{'' if count == 1 else 's'}, on the caller's thread"
+
+
+class _Found(msgspec.Struct):
+    table_name: str
+
+
+class _Lowering:
+    """Lowers a plan bottom-up; None anywhere: the plan needs a job."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.constants = Constants()
+        self.sources: list[Source] = []
+        self.tables: list[SmallTable] = []
+        self.found: list[_Found] = []
+        #: Whether it is nothing but rows by key (or constants), filtered and projected.
+        self.is_lookup = True
+
+    # ---- expressions
+
+    def expression(self, expression: Expr) -> Evaluate | None:
+        """The expression as a function of the row."""
+        return compiled(expression, self.constants, is_deterministic)
+
+    def expressions(self, expressions: Sequence[Expr]) -> list[Evaluate] | None:
+        """The same for several."""
+        found = [self.expression(expression) for expression in expressions]
+        known = [evaluate for evaluate in found if evaluate is not None]
+        return known if len(known) == len(found) else None
+
+    def project(self, expressions: Sequence[Expr], width: int) -> Project | None:
+        """A row made of expressions over one of ``width`` columns; :data:`unchanged` if that is the same."""
+        ordinals = [item.ordinal for item in expressions if isinstance(item, Column)]
+        if len(ordinals) == len(expressions):
+            return columns_of(ordinals, width)
+        parts = self.expressions(expressions)
+        if parts is None:
+            return None
+        return lambda row, constants: tuple([part(row, constants) for part in parts])
+
+    # ---- nodes
+
+    def lower(self, plan: LogicalPlan) -> RowOperator | None:
+        """The operator whose rows are the plan's."""
+        match plan:
+            case Scan():
+                return self.scan(plan)
+            case Filter():
+                return self.filtered(plan)
+            case ProjectPlan():
+                return self.projected(plan)
+            case logical.Values():
+                return self.values(plan)
+            case logical.Join():
+                self.is_lookup = False
+                return self.join(plan)
+            case Aggregate():
+                self.is_lookup = False
+                return self.aggregate(plan)
+            case logical.Sort():
+                self.is_lookup = False
+                return self.sort(plan)
+            case Limit():
+                source = self.lower(plan.input)
+                return None if source is None else operators.Sort(source, (), plan.count, plan.offset)
+            case SetOperation(kind=SetKind.UNION_ALL):
+                self.is_lookup = False
+                branches = [self.lower(branch) for branch in plan.branches]
+                known = [branch for branch in branches if branch is not None]
+                return operators.Append(known) if len(known) == len(branches) else None
+            case _:
+                return None
+
+    def filtered(self, plan: Filter) -> RowOperator | None:
+        if isinstance(plan.input, Scan):
+            scan = plan.input
+            condition = remap(plan.condition, scan.columns)
+            return self.scan(msgspec.structs.replace(scan, filters=(*scan.filters, condition)))
+        source, condition_of = self.lower(plan.input), self.expression(plan.condition)
+        if source is None or condition_of is None:
+            return None
+        return operators.Rows(source, condition_of, None, "Filter")
+
+    def projected(self, plan: ProjectPlan) -> RowOperator | None:
+        source = self.lower(plan.input)
+        if source is None:
+            return None
+        project = self.project(plan.expressions, plan.input.width)
+        if project is None:
+            return None
+        if project is unchanged:
+            return source
+        return operators.Rows(source, None, project, f"Project: {', '.join(plan.names)}")
+
+    def values(self, plan: logical.Values) -> RowOperator | None:
+        if len(plan.rows) > SMALL_ROWS or not all(
+            is_deterministic(item) for row in plan.rows for item in row
+        ):
+            return None
+        return operators.Listed([[self.constants.place(item) for item in row] for row in plan.rows])
+
+    # ---- scans
+
+    def scan(self, scan: Scan) -> RowOperator | None:
+        """Rows by key, or all of a small table."""
+        access = row_access(scan.snapshot)
+        if access is None or not all(
+            _has_python_values(scan.table.schema.field(ordinal).type) for ordinal in scan.columns
+        ):
+            return None
+        condition = self.key_of(scan, access)
+        exact = () if condition is None else condition.exact
+        rest = tuple(part for part in scan.filters if not any(part is done for done in exact))
+        columns, test, project = self.reads(scan, rest)
+        if columns is None:
+            return None
+        source: RowOperator
+        if condition is not None:
+            names = [scan.table.schema.field(ordinal).name for ordinal in condition.columns]
+            place = self.source(scan, condition.columns, columns)
+            source = operators.Find(place, scan.name, self.keys(condition), names)
+        elif access.small_rows(columns, SMALL_ROWS) is not None:
+            self.is_lookup = False
+            self.tables.append(SmallTable(scan.table, columns))
+            self.found.append(_Found(scan.name))
+            source = operators.Table(len(self.tables) - 1, scan.name)
+        else:
+            return None
+        if test is not None or project is not None:
+            source = operators.Rows(source, test, project, "Filter" if test is not None else "Project")
+        return source if scan.limit is None else operators.Sort(source, (), scan.limit, 0)
+
+    def source(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
+        """The place of a way to rows."""
+        self.sources.append(Source(scan.table, by, columns))
+        self.found.append(_Found(scan.name))
+        return len(self.sources) - 1
+
+    def reads(
+        self, scan: Scan, rest: tuple[Expr, ...]
+    ) -> tuple[tuple[int, ...] | None, Evaluate | None, Project | None]:
+        """Which columns are to be read for the scan's own and a condition over the table, the condition over
+        a row of these, and what makes the scan's row of it."""
+        extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
+        columns = (*scan.columns, *extra)
+        if not all(_has_python_values(scan.table.schema.field(ordinal).type) for ordinal in extra):
+            return None, None, None
+        where = {column: place for place, column in enumerate(columns)}
+        condition = conjunction(tuple(remap(part, where) for part in rest))
+        test = None if condition is None else self.expression(condition)
+        if condition is not None and test is None:
+            return None, None, None
+        width = len(scan.columns)
+        return columns, test, (lambda row, _: row[:width]) if extra else None
+
+    def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
+        """What the scan's conditions say of a key by which its rows can be found."""
+        for by in keys_of(scan):
+            types = [scan.table.schema.field(ordinal).type for ordinal in by]
+            if any(map(is_fractional, types)):
+                continue
+            condition = key_condition(by, types, scan.filters, self.settings, MOST_KEYS)
+            if (
+                condition is not None
+                and condition.most is not None
+                and condition.most <= MOST_KEYS
+                and access.row_path(by, scan.columns) is not None
+            ):
+                return condition
+        return None
+
+    def keys(self, condition: KeyCondition) -> operators.Keys:
+        """How a run gets the keys of a condition."""
+        parts = self.key_parts(condition)
+        if parts is not None:
+            return operators.KeyParts(parts)
+        from_literals = condition.keys
+
+        def keys(run: Run) -> Sequence[Row]:
+            found = from_literals(run.literal)
+            if found is None:
+                raise NotByRows
+            return found
+
+        return keys
+
+    def key_parts(self, condition: KeyCondition) -> list[operators.KeyPart] | None:
+        """The commonest case: each column is one of some constants."""
+        if len(condition.boxes) != 1 or condition.boxes[0].when:
+            return None
+        parts = []
+        for constraints in condition.boxes[0].columns:
+            match constraints:
+                case (OneOf(candidates=candidates, or_null=False),) if not any(
+                    candidate.through for candidate in candidates
+                ):
+                    safe = {candidate.null_safe for candidate in candidates}
+                    if len(safe) != 1:
+                        return None
+                    places = [self.constants.place(candidate.expression) for candidate in candidates]
+                    parts.append(operators.KeyPart(places, asks_for_null=safe.pop()))
+                case _:
+                    return None
+        return parts
+
+    # ---- joins
+
+    def join(self, plan: logical.Join) -> RowOperator | None:
+        matching = _MATCHING.get(plan.kind)
+        if matching is None or not plan.keys:
+            return None
+        kinds = [key.left.type for key in plan.keys]
+        if any(key.left.type != key.right.type for key in plan.keys) or not all(map(is_comparable, kinds)):
+            return None
+        condition = None if plan.condition is None else self.expression(plan.condition)
+        if plan.condition is not None and condition is None:
+            return None
+        before = self.state()
+        found = self.looked_up(plan, matching, condition)
+        if found is None and plan.kind is JoinKind.INNER:
+            self.restore(before)
+            found = self.swapped(plan)
+        if found is None:
+            self.restore(before)
+            found = self.both_sides(plan, matching, condition)
+        return found
+
+    def state(self) -> tuple[int, int, int, int]:
+        """How much there is so far, for :meth:`restore`."""
+        return len(self.constants.expressions), len(self.sources), len(self.tables), len(self.found)
+
+    def restore(self, state: tuple[int, int, int, int]) -> None:
+        """Take back what was added in vain."""
+        parts: tuple[list[object], ...] = (
+            self.constants.expressions,
+            self.sources,
+            self.tables,
+            self.found,
+        )  # type: ignore[assignment]
+        for items, count in zip(parts, state, strict=True):
+            del items[count:]
+
+    def looked_up(
+        self, plan: logical.Join, matching: Matching, condition: Evaluate | None
+    ) -> RowOperator | None:
+        """Each left row's partners by their key, where the right side is a table."""
+        partners = self.partners(plan.right, [key.right for key in plan.keys])
+        if partners is None:
+            return None
+        found, order = partners
+        left = self.lower(plan.left)
+        keys = self.expressions([plan.keys[place].left for place in order])
+        if left is None or keys is None:
+            return None
+        safe = [plan.keys[place].null_safe for place in order]
+        return operators.Join(left, found, keys, safe, matching, condition, plan.right.width)
+
+    def swapped(self, plan: logical.Join) -> RowOperator | None:
+        """An inner join the other way round, and its columns back in order."""
+        keys = tuple(logical.JoinKey(key.right, key.left, key.null_safe) for key in plan.keys)
+        left, right = plan.left.width, plan.right.width
+        condition = None
+        if plan.condition is not None:
+            order = {place: place + right if place < left else place - left for place in range(left + right)}
+            condition = self.expression(remap(plan.condition, order))
+            if condition is None:
+                return None
+        other = logical.Join(plan.right, plan.left, plan.kind, None, keys)
+        found = self.looked_up(other, Matching.INNER, condition)
+        if found is None:
+            return None
+        return operators.Rows(found, None, lambda row, _: row[right:] + row[:right], "Project")
+
+    def both_sides(
+        self, plan: logical.Join, matching: Matching, condition: Evaluate | None
+    ) -> RowOperator | None:
+        """Both sides are a few rows."""
+        left, right = self.lower(plan.left), self.lower(plan.right)
+        left_keys = self.expressions([key.left for key in plan.keys])
+        right_keys = self.expressions([key.right for key in plan.keys])
+        if left is None or right is None or left_keys is None or right_keys is None:
+            return None
+        partners = operators.PartnersInTable(right, right_keys)
+        safe = [key.null_safe for key in plan.keys]
+        return operators.Join(left, partners, left_keys, safe, matching, condition, plan.right.width)
+
+    def partners(
+        self, plan: LogicalPlan, keys: Sequence[Expr]
+    ) -> tuple[operators.Partners, tuple[int, ...]] | None:
+        """The rows of a table by their join key, and which of the key's parts make it, in order; None if it
+        isn't a table's own key, or the table has conditions that find fewer rows."""
+        expressions: Sequence[Expr] | None = None
+        if isinstance(plan, ProjectPlan):
+            expressions, plan = plan.expressions, plan.input
+            keys = [expressions[key.ordinal] if isinstance(key, Column) else key for key in keys]
+        if not isinstance(plan, Scan) or plan.limit is not None:
+            return None
+        access = row_access(plan.snapshot)
+        if access is None or not all(isinstance(key, Column) for key in keys):
+            return None
+        if self.key_of(plan, access) is not None:
+            return None
+        ordinals = [plan.columns[key.ordinal] for key in keys if isinstance(key, Column)]
+        for by in keys_of(plan):
+            if sorted(by) != sorted(ordinals) or access.row_path(by, plan.columns) is None:
+                continue
+            columns, test, cut = self.reads(plan, plan.filters)
+            if columns is None:
+                return None
+            if expressions is not None:
+                cut = self.project(expressions, len(columns))
+                if cut is None:
+                    return None
+                cut = None if cut is unchanged else cut
+            place = self.source(plan, by, columns)
+            return operators.PartnersByKey(place, plan.name, test, cut), tuple(map(ordinals.index, by))
+        return None
+
+    # ---- the rest
+
+    def aggregate(self, plan: Aggregate) -> RowOperator | None:
+        source, keys = self.lower(plan.input), self.expressions(plan.keys)
+        if source is None or keys is None or not all(is_comparable(key.type) for key in plan.keys):
+            return None
+        computes = []
+        for call in plan.calls:
+            arguments = self.expressions(call.arguments)
+            condition = None if call.filter is None else self.expression(call.filter)
+            if arguments is None or len(arguments) > 1 or (call.filter is not None and condition is None):
+                return None
+            argument = arguments[0] if arguments else None
+            if call.function == "count" and call.arguments and isinstance(call.arguments[0], Literal):
+                argument = None if call.arguments[0].value is not None and not call.distinct else argument
+            compute = computed(call, argument, condition)
+            if compute is None:
+                return None
+            computes.append(compute)
+        return operators.Group(source, keys, computes)
+
+    def sort(self, plan: logical.Sort) -> RowOperator | None:
+        source, row = self.lower(plan.input), plan.input.row()
+        if source is None or not all(is_comparable(row[key.ordinal].type) for key in plan.keys):
+            return None
+        order = [
+            operators.SortOrder(key.ordinal, descending=key.descending, nulls_first=key.nulls_first)
+            for key in plan.keys
+        ]
+        return operators.Sort(source, order, plan.limit, plan.offset)
+
+
+def keys_of(scan: Scan) -> list[tuple[int, ...]]:
+    """The columns by which rows of a table can be found: its clustering key, then its indexes."""
+    partitioning = scan.table.partitioning
+    return [] if partitioning is None else [partitioning.columns]
+
+
+def unchanged(row: Row, _: Sequence[object]) -> Row:
+    """The row itself."""
+    return row
+
+
+def columns_of(ordinals: Sequence[int], width: int) -> Project:
+    """A row of some columns of another one."""
+    if list(ordinals) == list(range(width)):
+        return unchanged
+    if len(ordinals) == 1:
+        (only,) = ordinals
+        return lambda row, _: (row[only],)
+    if not ordinals:
+        return lambda row, _: ()
+    pick = itemgetter(*ordinals)
+    return lambda row, _: pick(row)

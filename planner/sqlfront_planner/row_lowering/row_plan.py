@@ -1,0 +1,122 @@
+"""The plan of a query that runs as a row program."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import RowAccess, Table, row_access
+from sqlfront_engine.errors import DataError
+from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.row_programs.operators import program_text
+from sqlfront_engine.row_programs.program import Find, NotByRows, Row, RowOperator, Run
+from sqlfront_engine.settings import Settings
+from sqlfront_planner.lanes import Lane
+
+if TYPE_CHECKING:
+    from sqlfront_planner import run_values
+    from sqlfront_planner.pruning import constraints
+else:
+    run_values = lazy_module("sqlfront_planner.run_values")
+    constraints = lazy_module("sqlfront_planner.pruning.constraints")
+
+#: Tables of up to that many rows are read whole.
+SMALL_ROWS: Final = 500
+
+
+class Source(msgspec.Struct, frozen=True, eq=False):
+    """A table whose ``columns`` are found by those of ``by`` (ordinals)."""
+
+    table: Table
+    by: tuple[int, ...]
+    columns: tuple[int, ...]
+
+
+class SmallTable(msgspec.Struct, frozen=True, eq=False):
+    """A table of which all rows are read."""
+
+    table: Table
+    columns: tuple[int, ...]
+
+
+class RowPlan(msgspec.Struct, frozen=True, eq=False):
+    """A program and what it needs in each run. Valid as long as the names in the query stand for the same
+    relations: a run reads the current version of each table. ``timestamps``: the columns of type TIMESTAMP.
+    """
+
+    program: RowOperator
+    constants: tuple[Expr, ...]
+    sources: tuple[Source, ...]
+    tables: tuple[SmallTable, ...]
+    schema: pa.Schema
+    lane: Lane
+    reason: str
+    timestamps: tuple[int, ...]
+
+    def rows(self, arguments: Sequence[object], settings: Settings) -> Sequence[Row]:
+        """The result of a run. Raises NotByRows if the query has to run as a job."""
+        literal = _literals(arguments, settings)
+        snapshots: dict[int, RowAccess] = {}
+        finds: list[Find] = []
+        for source in self.sources:
+            path = _access(source.table, snapshots).row_path(source.by, source.columns)
+            if path is None:
+                raise NotByRows
+            finds.append(path.find)
+        tables = []
+        for small in self.tables:
+            rows = _access(small.table, snapshots).small_rows(small.columns, SMALL_ROWS)
+            if rows is None:
+                raise NotByRows
+            tables.append(rows)
+        constants = [_value(expression, arguments, literal, settings) for expression in self.constants]
+        try:
+            return self.program.rows(Run(constants, finds, tables, literal))
+        except (OverflowError, ValueError):  # a date or timestamp that Python doesn't have
+            raise NotByRows from None
+
+    def explained(self) -> str:
+        """What EXPLAIN prints: lane and reason, then the program as a tree."""
+        return f"lane: {self.lane.value} ({self.reason})\n{program_text(self.program)}"
+
+
+def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:
+    """The version of a table that this run reads."""
+    access = snapshots.get(id(table))
+    if access is None:
+        access = row_access(table.snapshot())
+        if access is None:
+            raise NotByRows
+        snapshots[id(table)] = access
+    return access
+
+
+def _literals(arguments: Sequence[object], settings: Settings) -> Callable[[Expr], Expr]:
+    values: list[run_values.RunValues] = []
+
+    def literal(item: Expr) -> Expr:
+        if isinstance(item, Parameter):
+            return Literal(item.type, arguments[item.index])
+        if isinstance(item, RunValue):
+            if not values:
+                values.append(run_values.RunValues(settings))
+            return values[0].literal(item)
+        return item
+
+    return literal
+
+
+def _value(
+    expression: Expr, arguments: Sequence[object], literal: Callable[[Expr], Expr], settings: Settings
+) -> object:
+    """The value of a constant in this run."""
+    if type(expression) is Parameter:
+        return arguments[expression.index]
+    if type(expression) is Literal:
+        return expression.value
+    try:
+        return constraints.constant(expression, literal, settings)
+    except (constraints.Unknown, DataError):  # the job says what is wrong with it
+        raise NotByRows from None

@@ -1,0 +1,21 @@
+"""Values as numbers, for estimates of ranges."""
+
+from datetime import date, datetime
+from decimal import Decimal
+
+
+def number_of(value: object) -> float | None:
+    """A value's place on its type's number line, or None for what has none.
+
+    >>> number_of(date(1970, 1, 2)), number_of("a")
+    (719164.0, None)
+    """
+    match value:
+        case bool() | int() | float() | Decimal():
+            return float(value)
+        case datetime():
+            return value.timestamp()
+        case date():
+            return float(value.toordinal())
+        case _:
+            return None
