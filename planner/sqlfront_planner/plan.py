@@ -41,7 +41,7 @@ class Template(msgspec.Struct, frozen=True):
     runs on all members, else on the one that plans it.
 
     ``scans`` and ``fields`` (vertex, its processor, names of its fields) are those that hold parameters or
-    values of the run.
+    values of the run; ``reads`` are all scans.
     """
 
     dag: DAG
@@ -49,6 +49,7 @@ class Template(msgspec.Struct, frozen=True):
     scans: tuple[ScanVertex, ...] = ()
     fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
     distributed: bool = False
+    reads: tuple[ScanVertex, ...] = ()
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
@@ -84,6 +85,13 @@ class Template(msgspec.Struct, frozen=True):
             processors[scan.vertex] = planned.source
             resources.update(planned.resources)
         return self.dag.with_processors(processors), resources
+
+    @staticmethod
+    def literals(
+        arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
+    ) -> Callable[[Expr], Expr]:
+        """What gives the literal of each parameter and value of a run."""
+        return _literals(arguments, values or run_values.RunValues(Settings()))
 
 
 class SharedPlan(msgspec.Struct, frozen=True):
@@ -145,7 +153,7 @@ def template_of(lowered: Lowered) -> Template:
         )
         if names and vertex.name not in sources:
             fields.append((vertex.name, processor, names))
-    return Template(lowered.dag, lowered.resources, scans, tuple(fields), lowered.distributed)
+    return Template(lowered.dag, lowered.resources, scans, tuple(fields), lowered.distributed, lowered.scans)
 
 
 def _literals(arguments: Sequence[object], values: "run_values.RunValues") -> Callable[[Expr], Expr]:

@@ -58,7 +58,7 @@ class Cluster:
     def submit(self, dag: DAG, config: JobConfig) -> LightJob:
         """Run a DAG on all members; one that only looks up keys, on the owners of these."""
         if config.required_partitions is None:
-            config = replace(config, required_partitions=_required_partitions(dag))
+            config = replace(config, required_partitions=required_partitions(dag))
         return self.coordinator.submit(dag, config)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
@@ -100,7 +100,7 @@ def open_cluster(config: Config) -> Cluster | None:
     return embedded.EmbeddedMembers(config) if config.members > 1 else None
 
 
-def _required_partitions(dag: DAG) -> frozenset[int] | None:
+def required_partitions(dag: DAG) -> frozenset[int] | None:
     """The partitions that a DAG reads, if all that it reads on the members are keys of their tables; else
     None."""
     found: set[int] = set()

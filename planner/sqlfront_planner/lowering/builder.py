@@ -42,7 +42,8 @@ class Fragment(msgspec.Struct, frozen=True):
 
 class ScanVertex(msgspec.Struct, frozen=True):
     """A source of the DAG: what to ask of which version of the table, to make the source anew with arguments
-    bound; ``placed``: how the plan takes its rows to be placed; ``keys``: by which keys they are found."""
+    bound; ``placed``: how the plan takes its rows to be placed; ``keys``: by which keys they are found.
+    ``columns`` and ``partitioning`` are the table's."""
 
     vertex: str
     table: str
@@ -50,6 +51,8 @@ class ScanVertex(msgspec.Struct, frozen=True):
     request: "ScanRequest"
     placed: "Partitioning | None" = None
     keys: KeyCondition | None = None
+    columns: tuple[str, ...] = ()
+    partitioning: "Partitioning | None" = None
 
 
 class Store(msgspec.Struct, frozen=True):

@@ -46,7 +46,18 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     parallel = _is_parallel(builder, scan, planned)
     vertex = builder.source(f"scan {scan.name}", planned.source, parallel=parallel)
     builder.resources.update(planned.resources)
-    builder.scans.append(ScanVertex(vertex.name, scan.name, scan.snapshot, request, planned.placed, keys))
+    builder.scans.append(
+        ScanVertex(
+            vertex.name,
+            scan.name,
+            scan.snapshot,
+            request,
+            planned.placed,
+            keys,
+            tuple(scan.table.schema.names),
+            scan.table.partitioning,
+        )
+    )
     where = {column: place for place, column in enumerate(columns)}
     condition = conjunction(tuple(remap(part, where) for part in residual))
     placed = planned.placed

@@ -1,0 +1,61 @@
+"""What the scans of a plan read of their tables in one run: for EXPLAIN and for statistics."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from sqlfront_connectors.base import Key
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_planner.lowering.builder import ScanVertex
+
+if TYPE_CHECKING:
+    from sqlfront_engine import partitions
+    from sqlfront_planner import run_values
+    from sqlfront_planner.plan import Template
+else:
+    partitions = lazy_module("sqlfront_engine.partitions")
+    run_values = lazy_module("sqlfront_planner.run_values")
+
+
+class ScanPruning(msgspec.Struct, frozen=True):
+    """What one scan reads. ``columns`` are the names of those by which it finds its rows (none: it reads all
+    of the table that it can't skip otherwise), ``keys`` their values in this run; None = all, since they are
+    too many or not to be told.
+
+    ``partitions``: those of the table that can hold the keys, None = all of the ``of_partitions`` that the
+    table has (0 = it is not partitioned).
+    """
+
+    vertex: str
+    table: str
+    columns: tuple[str, ...] = ()
+    keys: tuple[Key, ...] | None = None
+    partitions: tuple[int, ...] | None = None
+    of_partitions: int = 0
+
+
+def scan_prunings(
+    template: "Template", arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
+) -> tuple[ScanPruning, ...]:
+    """What each scan of a plan reads in a run with these arguments (see :meth:`~.plan.Template.bind`)."""
+    literal = template.literals(arguments, values)
+    found = []
+    for scan in template.reads:
+        keys = None if scan.keys is None else scan.keys.keys(literal)
+        names = () if scan.keys is None else tuple(scan.columns[place] for place in scan.keys.columns)
+        placed = scan.partitioning
+        required = None if placed is None or keys is None else _partitions(scan, keys)
+        found.append(
+            ScanPruning(scan.vertex, scan.table, names, keys, required, 0 if placed is None else placed.count)
+        )
+    return tuple(found)
+
+
+def _partitions(scan: ScanVertex, keys: Sequence[Key]) -> tuple[int, ...] | None:
+    assert scan.partitioning is not None
+    assert scan.keys is not None
+    if scan.keys.columns != scan.partitioning.columns:
+        return None
+    hash_key = partitions.key_hasher(scan.keys.types)
+    return tuple(sorted({hash_key(key) % scan.partitioning.count for key in keys}))
