@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront.cursor import Cursor
+from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters
 from sqlfront.session import Session
 from sqlfront_engine import errors
@@ -56,6 +57,11 @@ class Connection:
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> Cursor:
         """Run a statement once per set of parameters on a new cursor."""
         return self.cursor().executemany(operation, seq_of_parameters)
+
+    def prepare(self, operation: str) -> PreparedStatement:
+        """A statement to be run many times with other parameters: its text is looked at once. A cursor takes
+        it in place of a text."""
+        return self.session.prepare(operation)
 
     def register(self, name: str, frame: "ArrowStream") -> None:
         """Make Arrow data (a pyarrow table or reader, a pandas, polars or DuckDB frame) a temporary view

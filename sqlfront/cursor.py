@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqlfront.db_types import ColumnDescription, describe
+from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
@@ -61,15 +62,23 @@ class Cursor:
         return None if self._result is None else self._result.stats
 
     def execute(
-        self, operation: str, parameters: Parameters | None = None, *, timeout: float | None = None
+        self,
+        operation: str | PreparedStatement,
+        parameters: Parameters | None = None,
+        *,
+        timeout: float | None = None,
     ) -> "Cursor":
         """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. ``timeout`` in seconds is an
         OperationalError."""
         self._check_open()
         self._finish()
         session = self._connection.session
-        self._query = query = session.begin(operation)
-        self._result = session.execute(operation, parameters, timeout=timeout, query=query)
+        if isinstance(operation, str):
+            self._query = query = session.begin(operation)
+            self._result = session.execute(operation, parameters, timeout=timeout, query=query)
+        else:
+            self._query = query = session.begin(operation.text)
+            self._result = operation.execute(parameters, timeout=timeout, query=query)
         self._rows = self._result.tuples(naive=False)
         return self
 

@@ -21,7 +21,9 @@ from msgspec.structs import replace
 from sqlfront.config import Config, Launcher
 from sqlfront.frames import replace_frames
 from sqlfront.options import Options
-from sqlfront.result import Parameters, Result, RowsResult, Statistics
+from sqlfront.prepared import PreparedStatement
+from sqlfront.queries import Queries
+from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
@@ -30,16 +32,13 @@ from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.query_run import QueryRun
-from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.binder import Arguments, BindSettings, bind_query
+from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
-from sqlfront_planner.plan_cache import PlanCache, with_literals
-from sqlfront_planner.planning import Target, plan_logical, plan_query, plan_small
-from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.planning import Target, plan_query
 from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import Query, Statement, is_query, parse
+from sqlfront_planner.statement import Query, is_query
 
 if TYPE_CHECKING:
     from sqlfront import cluster as clusters
@@ -85,8 +84,8 @@ class Session:
         self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
-        #: The plans of queries, for when they come again.
-        self.plans: PlanCache[RowPlan | QueryPlan] = PlanCache(self.config.plan_cache)
+        #: Who plans queries and runs them.
+        self.queries = Queries(self)
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
@@ -159,7 +158,7 @@ class Session:
     def execute(
         self,
         text: str,
-        parameters: Parameters | None = None,
+        parameters: Parameters | Arguments | None = None,
         *,
         timeout: float | None = None,
         query: QueryRun | None = None,
@@ -178,74 +177,34 @@ class Session:
             arguments = Arguments.of(parameters, self.settings.time_zone)
             for _ in range(_ATTEMPTS - 1):
                 try:
-                    return self._execute(text, arguments, timeout, query or self.begin(text))
+                    return self._execute(text, arguments, timeout, query)
                 except OperationalError as error:
                     if self.cluster is None or error.sqlstate != "40001" or not is_query(text):
                         raise
-                self.plans.clear()
+                self.queries.plans.clear()
                 self.cluster.await_change(_CHANGE)
-            return self._execute(text, arguments, timeout, query or self.begin(text))
+            return self._execute(text, arguments, timeout, query)
         except Error as error:
             error.locate(text)
             raise
 
-    def _execute(self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun) -> Result:
-        """Run one statement, a query by the plan that was made for it before, if there is one."""
-        catalog, key = self.catalog, self._plan_key
-        version = catalog.version
-        found = self.plans.find(text, arguments, key, catalog)
-        if found is not None:
-            plan, values = found[0].plan, found[1]
-        else:
-            statement = parse(text)
-            if not isinstance(statement, Query):
-                return self._command(statement, arguments, timeout, query)
-            binding = bind_query(statement, catalog, self.bind_settings, with_literals(text, arguments))
-            plan, values = plan_small(binding, self.settings, self.target), binding.arguments.values
-            pins = isinstance(plan, QueryPlan)
-            self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
-        if isinstance(plan, RowPlan):
-            try:
-                return self._run_rows(plan, values)
-            except NotByRows:
-                plan, values = self._as_job(text, arguments, version)
-        return self.run(plan, values, timeout=timeout, query=query)
-
-    def _run_rows(self, plan: RowPlan, values: Sequence[object]) -> Result:
-        """Run a row program, here and now. Raises NotByRows."""
-        began = time.perf_counter()
-        settings = self.settings
-        rows = plan.rows(values, settings)
-        statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
-        return RowsResult(plan.schema, rows, statistics, settings, plan)
-
-    def _as_job(self, text: str, arguments: Arguments, version: int) -> tuple[QueryPlan, tuple[object, ...]]:
-        """The plan of a query as a job, which takes the place of a row program that is not for it."""
-        statement = parse(text)
-        assert isinstance(statement, Query)
-        binding = bind_query(statement, self.catalog, self.bind_settings, with_literals(text, arguments))
-        plan = plan_logical(binding.plan, self.settings, self.target)
-        key = self._plan_key
-        self.plans.add(text, arguments, key, binding, plan, pins=True, catalog_version=version)
-        return plan, binding.arguments.values
-
-    def _command(
-        self, statement: Statement, arguments: Arguments, timeout: float | None, query: QueryRun
+    def _execute(
+        self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
     ) -> Result:
-        """Run a statement that is no query; plans of what it changes are not used again."""
+        """Run one statement, once."""
+        answer = self.queries.execute(text, arguments, timeout, query)
+        if isinstance(answer, Result):
+            return answer
         from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
 
         try:
-            return commands.run(self, statement, arguments, timeout, query)
+            return commands.run(self, answer, arguments, timeout, query or self.begin(text))
         finally:
-            self.plans.sweep(self.catalog)
+            self.queries.plans.sweep(self.catalog)  # they hold on to what has changed
 
-    @property
-    def _plan_key(self) -> object:
-        """What a plan depends on beside its text and the relations in it."""
-        if self.cluster is None:
-            return self.options.key
-        return self.options.key, self.cluster.member_list.dealt
+    def prepare(self, text: str) -> PreparedStatement:
+        """The statement, to be run many times."""
+        return PreparedStatement(self, text)
 
     def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
         """The plan of a query for this session's engine."""

@@ -32,12 +32,13 @@ Skeleton = tuple[str, ...]
 
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
     """A plan and what it depends on. ``snapshots``: the versions that it reads, none if it takes the current
-    ones in each run."""
+    ones in each run; ``pinned``: the arguments (by position) whose values it was made for."""
 
     plan: PlanT
     text: str
     lookups: Lookups
     snapshots: tuple[tuple[Table, Snapshot], ...]
+    pinned: tuple[int, ...]
     catalog_version: int
     hits: int = 0
     last_used: int = 0
@@ -78,7 +79,8 @@ class PlanCache(Generic[PlanT]):
     def find(
         self, text: str, arguments: Arguments, settings: object, catalog: Catalog
     ) -> tuple[CachedPlan[PlanT], tuple[object, ...]] | None:
-        """The plan for a text, and the values for its parameters; None if there is none that is current."""
+        """The plan for a text, and the values of its literals that are parameters, which come behind the
+        arguments' values; None if there is none that is current."""
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
@@ -101,7 +103,7 @@ class PlanCache(Generic[PlanT]):
             return None
         cached.hits += 1
         cached.last_used = next(self._clock)
-        return cached, (*arguments.values, *values) if values else arguments.values
+        return cached, tuple(values)
 
     def add(
         self,
@@ -132,6 +134,7 @@ class PlanCache(Generic[PlanT]):
             text,
             binding.lookups,
             binding.snapshots if pins else (),
+            tuple(sorted(pinned)),
             catalog_version,
             last_used=next(self._clock),
         )
@@ -221,9 +224,15 @@ def _key(
     fixed = tuple([literals[number] for number in shape.fixed]) if shape.fixed else ()
     if not arguments.values:
         return settings, fixed, kinds
-    pinned = tuple([repr(arguments.values[place]) for place in shape.pinned]) if shape.pinned else ()
+    return settings, fixed, kinds, arguments_key(arguments, shape.pinned)
+
+
+def arguments_key(arguments: Arguments, pinned: tuple[int, ...]) -> object:
+    """What a plan depends on of the arguments that the user gave: their names and types, and the values of
+    those in ``pinned``."""
+    values = tuple([repr(arguments.values[place]) for place in pinned]) if pinned else ()
     given = tuple([_code(arguments.types[place]) for place in range(arguments.given)])
-    return settings, fixed, kinds, arguments.names, given, pinned
+    return arguments.names, given, values
 
 
 #: Types by identity, since hashing one costs more than a lookup may.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Parameter
 from sqlfront_planner.binder import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.query import QueryBinder
@@ -37,8 +38,9 @@ __all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 class Binding(msgspec.Struct, frozen=True):
     """A bound query: the plan; ``arguments``, those it was bound with, literals of the text that became
     parameters included; ``pinned``, the arguments (by position) whose value it depends on and not only their
-    type; ``lifted``, those that are literals of the text (True: behind a minus); ``relations``, the names of
-    the tables and views that were read, and ``temporary``, of those among them that are temporary.
+    type; ``lifted``, those that are literals of the text (True: behind a minus), and ``titles``, those that
+    name columns of the result; ``relations``, the names of the tables and views that were read, and
+    ``temporary``, of those among them that are temporary.
 
     ``lookups`` is what the catalog was asked and said, ``snapshots`` are the versions that the plan reads;
     ``repeatable`` is false if it reads what no catalog knows (``format.`path```)."""
@@ -47,6 +49,7 @@ class Binding(msgspec.Struct, frozen=True):
     arguments: Arguments
     pinned: frozenset[int]
     lifted: Mapping[int, bool]
+    titles: Mapping[int, Parameter]
     relations: tuple[str, ...]
     temporary: tuple[str, ...]
     lookups: Lookups
@@ -89,6 +92,7 @@ def bind_query(
         context.arguments,
         frozenset(context.pinned),
         context.lifted,
+        context.titles,
         tuple(dict.fromkeys(context.relations)),
         tuple(context.temporary),
         pinned.lookups,

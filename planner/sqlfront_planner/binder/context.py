@@ -221,6 +221,7 @@ class StatementContext(msgspec.Struct):
     pinned: set[int] = msgspec.field(default_factory=set)
     literals: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
     lifted: dict[int, bool] = msgspec.field(default_factory=dict)
+    titles: dict[int, Parameter] = msgspec.field(default_factory=dict)
     relations: list[str] = msgspec.field(default_factory=list)
     temporary: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
@@ -275,9 +276,12 @@ class StatementContext(msgspec.Struct):
             return Literal(types.VOID, self.pin(place))
         return Parameter(data_type, place, number_of(self.arguments.values[place]))
 
-    def lift(self, node: exp.Expr, literal: Literal, *, negative: bool = False) -> Expr:
+    def lift(
+        self, node: exp.Expr, literal: Literal, *, negative: bool = False, column: int | None = None
+    ) -> Expr:
         """The parameter in place of a literal of the text, which has a minus before it if it is ``negative``;
-        the literal itself if it isn't one that may differ from run to run."""
+        the literal itself if it isn't one that may differ from run to run. It names the result's
+        ``column``, if there is one."""
         meta = node._meta
         place = self.literals.get((meta["start"], meta["end"] + 1)) if meta and "start" in meta else None
         if place is None:
@@ -285,7 +289,10 @@ class StatementContext(msgspec.Struct):
         if place not in self.lifted:
             self.lifted[place] = negative
             self.arguments = self.arguments.with_literal(place, literal)
-        return Parameter(literal.type, place, number_of(literal.value))
+        parameter = Parameter(literal.type, place, number_of(literal.value))
+        if column is not None:
+            self.titles[column] = parameter
+        return parameter
 
     def settle(self, expression: Expr) -> Expr:
         """The literal again, if it was lifted: what depends on its value is worth a plan of its own."""

@@ -23,7 +23,29 @@ else:
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
     """A number or a string."""
     literal = Literal(STRING, node.this) if node.is_string else number(node.this, node)
-    return binder.context.lift(node, literal) if is_compared(node) else literal
+    return lifted(binder, node, literal)
+
+
+def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
+    """The literal (``node`` is it, or the minus before it), or the parameter that it may be."""
+    number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
+    if is_compared(node):
+        return binder.context.lift(number_or_string, literal, negative=negative)
+    column = selected_column(node)
+    if column is not None:
+        return binder.context.lift(number_or_string, literal, negative=negative, column=column)
+    return literal
+
+
+def selected_column(node: exp.Expr) -> int | None:
+    """Which column of the result a literal is and names, if ``SELECT 1, 'a'`` is the whole query."""
+    select = node.parent
+    if not isinstance(select, exp.Select) or select.parent is not None:
+        return None
+    others = [part for name, part in select.args.items() if part and name != "expressions"]
+    if others or not all(isinstance(item, exp.Literal | exp.Neg) for item in select.expressions):
+        return None
+    return next(place for place, item in enumerate(select.expressions) if item is node)
 
 
 def is_compared(node: exp.Expr) -> bool:

@@ -134,10 +134,11 @@ def _literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     if node.is_string:
         return str(node.this)
     literal = number(node.this, node)
-    return _value_text(literal)
+    return value_text(literal)
 
 
-def _value_text(literal: Literal) -> str:
+def value_text(literal: Literal) -> str:
+    """The name of a column that is a literal."""
     if isinstance(literal.value, Decimal):
         return str(literal.value)
     if types.is_string(literal.type) and literal.value is not None:
@@ -151,13 +152,13 @@ def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     if isinstance(bound, Cast):
         text = evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
         return f"{types.sql_name(bound.type)} '{text}'"
-    return _value_text(bound) if isinstance(bound, Literal) else node.sql("spark")
+    return value_text(bound) if isinstance(bound, Literal) else node.sql("spark")
 
 
 def _negative(node: exp.Expr, binder: "ExpressionBinder") -> str:
     assert isinstance(node, exp.Neg)
     literal = negative_literal(node)
-    return f"(- {name_of(node.this, binder)})" if literal is None else _value_text(literal)
+    return f"(- {name_of(node.this, binder)})" if literal is None else value_text(literal)
 
 
 def _column(node: exp.Expr, binder: "ExpressionBinder") -> str:

@@ -32,7 +32,7 @@ from sqlfront_engine.types import (
 from sqlfront_planner.binder.constants import negative_literal
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
-from sqlfront_planner.binder.literals import is_compared
+from sqlfront_planner.binder.literals import lifted
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
 from sqlfront_planner.types import DATETIMES, as_decimal, decimal_of_value, implicit_cast, least_common_type
 
@@ -163,7 +163,7 @@ def bind_negative(binder: ExpressionBinder, node: exp.Neg) -> Expr:
     """``-x``; before a number it is part of the literal."""
     literal = negative_literal(node)
     if literal is not None:
-        return binder.context.lift(node.this, literal, negative=True) if is_compared(node) else literal
+        return lifted(binder, node, literal)
     operand = binder.bind(node.this)
     return _signed(binder, "negative", operand, node)
 

@@ -1,14 +1,15 @@
 """One case per logical node: its operator in a row program, or none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess, row_access
-from sqlfront_engine.expressions import Column, Expr, Literal, columns_used, conjunction
+from sqlfront_engine.expressions import Column, Expr, Literal, Parameter, columns_used, conjunction
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
 from sqlfront_engine.row_programs.expressions import Constants, compiled, is_comparable
@@ -45,8 +46,14 @@ _MATCHING: Final = {
 }
 
 
-def row_plan(plan: LogicalPlan, schema: pa.Schema, settings: Settings) -> RowPlan | None:
-    """The row plan of an optimized query with results of that schema, None if it needs a job."""
+def row_plan(
+    plan: LogicalPlan,
+    schema: pa.Schema,
+    settings: Settings,
+    titles: Mapping[int, Parameter] = MappingProxyType({}),
+) -> RowPlan | None:
+    """The row plan of an optimized query with results of that schema, None if it needs a job. ``titles``: the
+    parameters that name its columns."""
     if not all(_has_python_values(field.type) for field in schema):
         return None
     lowering = _Lowering(settings)
@@ -57,7 +64,7 @@ def row_plan(plan: LogicalPlan, schema: pa.Schema, settings: Settings) -> RowPla
     constants = tuple(lowering.constants.expressions)
     sources, tables = tuple(lowering.sources), tuple(lowering.tables)
     timestamps = tuple(place for place, kind in enumerate(schema.types) if kind == TIMESTAMP)
-    return RowPlan(program, constants, sources, tables, schema, lane, reason, timestamps)
+    return RowPlan(program, constants, sources, tables, schema, lane, reason, timestamps, titles)
 
 
 def _has_python_values(kind: pa.DataType) -> bool:

@@ -1,6 +1,7 @@
 """The plan of a query that runs as a row program."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,8 +18,10 @@ from sqlfront_planner.lanes import Lane
 
 if TYPE_CHECKING:
     from sqlfront_planner import run_values
+    from sqlfront_planner.binder import names
     from sqlfront_planner.pruning import constraints
 else:
+    names = lazy_module("sqlfront_planner.binder.names")
     run_values = lazy_module("sqlfront_planner.run_values")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
@@ -44,7 +47,7 @@ class SmallTable(msgspec.Struct, frozen=True, eq=False):
 class RowPlan(msgspec.Struct, frozen=True, eq=False):
     """A program and what it needs in each run. Valid as long as the names in the query stand for the same
     relations: a run reads the current version of each table. ``timestamps``: the columns of type TIMESTAMP.
-    """
+    ``titles``: the parameters that name columns."""
 
     program: RowOperator
     constants: tuple[Expr, ...]
@@ -54,6 +57,17 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
     lane: Lane
     reason: str
     timestamps: tuple[int, ...]
+    titles: Mapping[int, Parameter] = MappingProxyType({})
+
+    def schema_of(self, arguments: Sequence[object]) -> pa.Schema:
+        """The schema of a run's result: names may be values."""
+        if not self.titles:
+            return self.schema
+        fields = list(self.schema)
+        for column, title in self.titles.items():
+            literal = Literal(title.type, arguments[title.index])
+            fields[column] = pa.field(names.value_text(literal), title.type)
+        return pa.schema(fields)
 
     def rows(self, arguments: Sequence[object], settings: Settings) -> Sequence[Row]:
         """The result of a run. Raises NotByRows if the query has to run as a job."""

@@ -1,0 +1,74 @@
+"""Statements that run many times with other arguments."""
+
+from typing import TYPE_CHECKING
+
+from sqlfront.queries import Plan
+from sqlfront.result import Parameters, Result
+from sqlfront_engine.errors import Error, OperationalError
+from sqlfront_engine.query_run import QueryRun
+from sqlfront_planner.binder import Arguments
+from sqlfront_planner.plan_cache import CachedPlan, arguments_key
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+
+class PreparedStatement:
+    """A statement whose text is not looked at again: it holds its plan for as long as that is right, whatever
+    becomes of the session's other plans. ``?`` takes a sequence, ``:name`` a mapping.
+
+    Made by :meth:`sqlfront.Connection.prepare`; may be shared between threads.
+
+    >>> import sqlfront
+    >>> add = sqlfront.connect().prepare("SELECT ? + 1 AS n")
+    >>> add.execute([1]).collect(), add.execute([41]).collect()
+    ([Row(n=2)], [Row(n=42)])
+    """
+
+    def __init__(self, session: "Session", text: str) -> None:
+        self._session = session
+        #: The statement.
+        self.text = text
+        # Invariant: replaced as a whole; the key is that of settings and arguments the plan is for.
+        self._held: tuple[CachedPlan[Plan], object, tuple[object, ...]] | None = None
+
+    def execute(
+        self,
+        parameters: Parameters | None = None,
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+    ) -> Result:
+        """Run it. ``timeout``, ``query`` and errors: see :meth:`sqlfront.session.Session.execute`."""
+        session, held = self._session, self._held
+        if held is None or session.closed or session.bases:
+            return self._execute(parameters, timeout, query)
+        queries = session.queries
+        try:
+            arguments = Arguments.of(parameters, session.settings.time_zone)
+            cached, key, literals = held
+            now = queries.key, arguments_key(arguments, cached.pinned)
+            if key == now and cached.is_current(session.catalog):
+                return queries.run_again(self.text, cached, literals, arguments, timeout, query)
+        except OperationalError as error:
+            if error.sqlstate != "40001":
+                error.locate(self.text)
+                raise
+        except Error as error:
+            error.locate(self.text)
+            raise
+        return self._execute(parameters, timeout, query)
+
+    def _execute(
+        self, parameters: Parameters | None, timeout: float | None, query: QueryRun | None
+    ) -> Result:
+        """Run it as if it were new, and hold the plan that was made or found."""
+        session, queries = self._session, self._session.queries
+        arguments = Arguments.of(parameters, session.settings.time_zone)
+        result = session.execute(self.text, arguments, timeout=timeout, query=query)
+        key = queries.key
+        found = queries.plans.find(self.text, arguments, key, session.catalog)
+        if found is not None:
+            cached, literals = found
+            self._held = cached, (key, arguments_key(arguments, cached.pinned)), literals
+        return result

@@ -1,0 +1,110 @@
+"""A session's queries: planned when they are new, and run by the same plan when they come again."""
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from sqlfront.result import Result, RowsResult, Statistics
+from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.row_programs.program import NotByRows
+from sqlfront_planner.binder import Arguments, bind_query
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan_cache import CachedPlan, PlanCache, with_literals
+from sqlfront_planner.planning import plan_logical, plan_small
+from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.statement import Query, Statement, parse
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+
+#: A program over a few rows, or a job.
+Plan: TypeAlias = RowPlan | QueryPlan
+
+
+class Queries:
+    """Finds, makes and keeps the plans of a session's queries, and runs them. Safe to use from several
+    threads."""
+
+    def __init__(self, session: "Session") -> None:
+        self._session = session
+        #: The plans that are kept.
+        self.plans: PlanCache[Plan] = PlanCache(session.config.plan_cache)
+
+    @property
+    def key(self) -> object:
+        """What a plan depends on beside its text, the arguments and the relations in it."""
+        session = self._session
+        if session.cluster is None:
+            return session.options.key
+        return session.options.key, session.cluster.member_list.dealt
+
+    def execute(
+        self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
+    ) -> Result | Statement:
+        """Run a query; a statement that is none is given back, parsed."""
+        found = self.plans.find(text, arguments, self.key, self._session.catalog)
+        if found is not None:
+            return self.run_again(text, *found, arguments, timeout, query)
+        statement = parse(text)
+        if not isinstance(statement, Query):
+            return statement
+        plan, values = self._plan(statement, arguments, by_rows=True)
+        return self._run(text, plan, values, arguments, timeout, query)
+
+    def run_again(
+        self,
+        text: str,
+        cached: CachedPlan[Plan],
+        literals: tuple[object, ...],
+        arguments: Arguments,
+        timeout: float | None,
+        query: QueryRun | None,
+    ) -> Result:
+        """Run a query by a plan that is current; ``literals`` are the values that its text has for it."""
+        values = (*arguments.values, *literals) if literals else arguments.values
+        return self._run(text, cached.plan, values, arguments, timeout, query)
+
+    def _plan(
+        self, statement: Query, arguments: Arguments, *, by_rows: bool
+    ) -> tuple[Plan, tuple[object, ...]]:
+        """A new plan, which is kept, and the values for its parameters."""
+        session, key = self._session, self.key
+        catalog, text = session.catalog, statement.sql
+        version = catalog.version
+        binding = bind_query(statement, catalog, session.bind_settings, with_literals(text, arguments))
+        plan = (
+            plan_small(binding, session.settings, session.target)
+            if by_rows
+            else plan_logical(binding.plan, session.settings, session.target)
+        )
+        pins = isinstance(plan, QueryPlan)
+        self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
+        return plan, binding.arguments.values
+
+    def _run(
+        self,
+        text: str,
+        plan: Plan,
+        values: Sequence[object],
+        arguments: Arguments,
+        timeout: float | None,
+        query: QueryRun | None,
+    ) -> Result:
+        session = self._session
+        if isinstance(plan, RowPlan):
+            try:
+                return self._run_rows(plan, values)
+            except NotByRows:  # a job then, now and when it comes again
+                statement = parse(text)
+                assert isinstance(statement, Query)
+                plan, values = self._plan(statement, arguments, by_rows=False)
+        assert isinstance(plan, QueryPlan)
+        return session.run(plan, values, timeout=timeout, query=query or session.begin(text))
+
+    def _run_rows(self, plan: RowPlan, values: Sequence[object]) -> Result:
+        """Run a row program, here and now. Raises NotByRows."""
+        began = time.perf_counter()
+        settings = self._session.settings
+        rows = plan.rows(values, settings)
+        statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
+        return RowsResult(plan.schema_of(values), rows, statistics, settings, plan)
