@@ -213,7 +213,7 @@ def on_simulation(members: int, count: int) -> Iterator[str]:
             plan = session.plan(query, arguments)
             cluster.reset()
             for _ in range(count):
-                rows = sum(batch.num_rows for batch in session.submit(plan, arguments).batches())
+                rows = sum(batch.num_rows for batch in session.submit(plan, arguments.values).batches())
                 assert rows == (1 if name == "lookup" else 4)
             asked = f"{name}{'' if pruned else ', not pruned'}"
             messages, size, cpu = (each / count for each in cluster.sent())
@@ -222,7 +222,9 @@ def on_simulation(members: int, count: int) -> Iterator[str]:
 
 def _small_tables(session: Session) -> None:
     """A thousand orders of a hundred customers, with four lines each."""
-    orders = [(key, key * 13 % 100, key * 1.5, date(2020, 1, 1)) for key in range(1000)]
+    orders: list[tuple[object, ...]] = [
+        (key, key * 13 % 100, key * 1.5, date(2020, 1, 1)) for key in range(1000)
+    ]
     tables: dict[str, tuple[str, list[tuple[object, ...]]]] = {
         "orders": ("o_orderkey BIGINT, o_custkey BIGINT, o_totalprice DOUBLE, o_orderdate DATE", orders),
         "lineitem": (

@@ -32,7 +32,8 @@ Skeleton = tuple[str, ...]
 
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
     """A plan and what it depends on. ``snapshots``: the versions that it reads, none if it takes the current
-    ones in each run; ``pinned``: the arguments (by position) whose values it was made for."""
+    ones in each run; ``pinned``: the arguments (by position) whose values it was made for; ``literals``:
+    the values of its text's literals that are parameters."""
 
     plan: PlanT
     text: str
@@ -40,6 +41,7 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
     snapshots: tuple[tuple[Table, Snapshot], ...]
     pinned: tuple[int, ...]
     catalog_version: int
+    literals: tuple[object, ...] = ()
     hits: int = 0
     last_used: int = 0
     made: float = msgspec.field(default_factory=time.time)
@@ -85,14 +87,13 @@ class PlanCache(Generic[PlanT]):
         shape = self._shapes.get(skeleton)
         if shape is None:
             return None
-        values: list[object] = [None] * shape.literals
-        kinds = []
+        values, kinds = [], []
         for number, negative in shape.lifted:
             literal = literals[number]
             known = plain_literal(f"-{literal}" if negative else literal)
             if known is None:
                 return None
-            values[number] = known[0]
+            values.append(known[0])
             kinds.append(_code(known[1]))
         key = _key(shape, arguments, settings, literals, tuple(kinds))
         cached = shape.plans.get(key)
@@ -103,7 +104,11 @@ class PlanCache(Generic[PlanT]):
             return None
         cached.hits += 1
         cached.last_used = next(self._clock)
-        return cached, tuple(values)
+        # A plan may have parameters for more literals than are free in its shape: these are in its key.
+        filled = list(cached.literals)
+        for (number, _), value in zip(shape.lifted, values, strict=True):
+            filled[number] = value
+        return cached, tuple(filled)
 
     def add(
         self,
@@ -136,6 +141,7 @@ class PlanCache(Generic[PlanT]):
             binding.snapshots if pins else (),
             tuple(sorted(pinned)),
             catalog_version,
+            binding.arguments.values[given:],
             last_used=next(self._clock),
         )
         with self._lock:

@@ -1,0 +1,1 @@
+"""Cached plans give the answers of plans made anew."""

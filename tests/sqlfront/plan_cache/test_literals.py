@@ -1,0 +1,66 @@
+"""Literals in a text that comes again: whatever they look like, the cached plan gives the answer of a new
+one."""
+
+from collections.abc import Iterator
+
+import pytest
+
+import sqlfront
+from sqlfront import Connection
+from sqlfront.config import Config
+from sqlfront_engine.errors import Error
+
+#: Names, types and rows; or what an error says.
+Answer = tuple[object, ...]
+
+TABLES = (
+    """CREATE TABLE t (k BIGINT, i INT, y TINYINT, d DECIMAL(10, 2), f DOUBLE, st STRING, dt DATE,
+       ts TIMESTAMP, b BOOLEAN) USING memory CLUSTERED BY (k) INTO 7 BUCKETS""",
+    """INSERT INTO t VALUES
+       (1, 1, 1Y, 1.00, 1D, '1', DATE '2020-01-01', TIMESTAMP '2020-01-01 00:00:00', true),
+       (2, 2, 2Y, 1.50, 1.5D, '01', DATE '2020-01-02', TIMESTAMP '2020-01-01 00:00:00.5', false),
+       (-1, -1, -1Y, -1.00, -1D, '-1', DATE '1999-12-31', TIMESTAMP '1999-12-31 23:59:59', null),
+       (10, 300, 10Y, 300.00, DOUBLE('NaN'), 'it\\'s', DATE '2021-01-01', TIMESTAMP '2021-06-01 12:00:00',
+        true),
+       (3000000000, 5, 5Y, 5.55, 1e10, 'a\\\\b', DATE '2020-02-29', TIMESTAMP '2020-02-29 01:02:03', true),
+       (null, null, null, null, null, null, null, null, null)""",
+    "CREATE TABLE u (x STRING, n INT) USING memory CLUSTERED BY (x) INTO 5 BUCKETS",
+    "INSERT INTO u VALUES ('a', 1), ('b', 2), ('1', 3), ('01', 4), ('2020-01-01', 5), ('', 6)",
+)
+
+
+def connection(plan_cache: int) -> Connection:
+    connection = sqlfront.connect(config=Config(plan_cache=plan_cache))
+    for statement in TABLES:
+        connection.execute(statement)
+    return connection
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[Connection, Connection]]:
+    """With cached plans, and without."""
+    with connection(1000) as cached, connection(0) as anew:
+        yield cached, anew
+
+
+def answer(connection: Connection, text: str) -> Answer:
+    try:
+        cursor = connection.execute(text)
+        columns = [(name, str(kind)) for name, kind, *_ in cursor.description or ()]
+        return (*columns, *sorted(map(repr, cursor.fetchall())))
+    except Error as error:
+        return type(error).__name__, error.condition, str(error)
+
+
+@pytest.mark.parametrize("first", ["1.0", "1e0", "1D", "9223372036854775808", "'1'"])
+def test_a_literal_that_can_be_no_parameter_keeps_no_other_from_being_one(
+    both: tuple[Connection, Connection], first: str
+) -> None:
+    cached, anew = both
+    cached.session.plans.clear()
+    answer(cached, f"SELECT k FROM t WHERE NOT y = {first}")
+
+    for _ in range(3):
+        assert answer(cached, "SELECT k FROM t WHERE NOT y = 0") == answer(
+            anew, "SELECT k FROM t WHERE NOT y = 0"
+        )
