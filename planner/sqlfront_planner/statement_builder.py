@@ -10,17 +10,20 @@ from sqlfront_engine.errors import spark_error
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.statements import (
     CacheTable,
+    CreateIndex,
     CreateTable,
     CreateView,
     DescribeQuery,
     DescribeTable,
     Drop,
+    DropIndex,
     Insert,
     KillQuery,
     Query,
     RefreshTable,
     RelationKind,
     SetOption,
+    ShowIndexes,
     ShowTables,
     UncacheTable,
     UseDatabase,
@@ -232,6 +235,17 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         given.pop("comment", None)
         query = next(part for part in parts if isinstance(part, Query))
         return CreateView(query=query, **given)  # type: ignore[arg-type]
+
+    def create_index(self, parts: Parts) -> CreateIndex:
+        index = next(part for part in parts if isinstance(part, str))
+        return CreateIndex(index, **_named(parts))  # type: ignore[arg-type]
+
+    def drop_index(self, parts: Parts) -> DropIndex:
+        index = next(part for part in parts if isinstance(part, str))
+        return DropIndex(index, **_named(parts))  # type: ignore[arg-type]
+
+    def show_indexes(self, parts: Parts) -> ShowIndexes:
+        return ShowIndexes(**_named(parts))  # type: ignore[arg-type]
 
     def cache_table(self, parts: Parts) -> CacheTable:
         given = self._once(parts)

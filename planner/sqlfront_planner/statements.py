@@ -130,6 +130,30 @@ class Drop(msgspec.Struct, frozen=True):
     if_exists: bool = False
 
 
+class CreateIndex(msgspec.Struct, frozen=True):
+    """``CREATE INDEX [IF NOT EXISTS] index ON [TABLE] name [USING format] (columns)``."""
+
+    index: str
+    name: str
+    columns: tuple[str, ...]
+    format: str | None = None
+    if_not_exists: bool = False
+
+
+class DropIndex(msgspec.Struct, frozen=True):
+    """``DROP INDEX [IF EXISTS] index ON [TABLE] name``."""
+
+    index: str
+    name: str
+    if_exists: bool = False
+
+
+class ShowIndexes(msgspec.Struct, frozen=True):
+    """``SHOW INDEXES ON | FROM | IN [TABLE] name``."""
+
+    name: str
+
+
 class Insert(msgspec.Struct, frozen=True):
     """``INSERT INTO | OVERWRITE [TABLE] name [(columns)] query``."""
 
@@ -210,6 +234,9 @@ Statement = (
     | CacheTable
     | UncacheTable
     | Drop
+    | CreateIndex
+    | DropIndex
+    | ShowIndexes
     | Insert
     | Delete
     | Update

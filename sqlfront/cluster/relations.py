@@ -15,6 +15,7 @@ from sqlfront.cache import CachedTable
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.version import FileVersion
+from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.share_statistics import decode_statistics, encode_statistics
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_engine import codec
@@ -43,6 +44,7 @@ class TableDocument(msgspec.Struct, frozen=True):
     known: bytes
     dealt: int
     owners: tuple[str, ...]
+    indexes: tuple[IndexDefinition, ...] = ()
 
 
 def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
@@ -60,6 +62,7 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
             encode_statistics(version.known, table.schema),
             version.dealt,
             version.owners,
+            version.indexes,
         )
     )
 
@@ -77,6 +80,7 @@ def version_of(document: TableDocument) -> TableVersion:
         decode_statistics(document.known),
         document.dealt,
         document.owners,
+        document.indexes,
     )
 
 

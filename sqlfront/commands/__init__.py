@@ -1,31 +1,35 @@
 """Statements that are not queries: what they do to the session, and what rows they give.
 
-``run`` holds what they share, ``tables``, ``modification`` and ``caching`` those that change tables, views
-and copies of these, ``inspection`` those that show something, ``killing`` ends other sessions' queries.
+``run`` holds what they share, ``tables``, ``modification``, ``indexes`` and ``caching`` those that change
+tables, views and copies of these, ``inspection`` those that show something, ``killing`` ends other sessions'
+queries.
 """
 
 import time
 from typing import TYPE_CHECKING, assert_never
 
-from sqlfront.commands import caching, inspection, killing, modification, tables
+from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
 from sqlfront.commands.run import Made, Run
 from sqlfront.result import Result, Statistics
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import (
     CacheTable,
+    CreateIndex,
     CreateTable,
     CreateView,
     Delete,
     DescribeQuery,
     DescribeTable,
     Drop,
+    DropIndex,
     Explain,
     Insert,
     KillQuery,
     Query,
     RefreshTable,
     SetOption,
+    ShowIndexes,
     ShowTables,
     Statement,
     UncacheTable,
@@ -68,6 +72,12 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
             return caching.uncache(run, statement)
         case Drop():
             return tables.drop(run, statement)
+        case CreateIndex():
+            return indexes.create_index(run, statement)
+        case DropIndex():
+            return indexes.drop_index(run, statement)
+        case ShowIndexes():
+            return indexes.show_indexes(run, statement)
         case Insert():
             return tables.insert(run, statement)
         case Delete():

@@ -62,6 +62,9 @@ def cache(run: Run, statement: CacheTable) -> Made:
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
     )
     copy = run.memory_table(definition)
+    assert isinstance(copy, MemoryTable | SpreadTable)
+    if isinstance(origin, TableEntry) and isinstance(origin.table, MemoryTable | SpreadTable):
+        copy.set_indexes(origin.table.snapshot().indexes)
     if isinstance(copy, SpreadTable):
         copy.reloaded = True
     entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)

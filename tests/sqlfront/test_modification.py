@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
 import pytest
@@ -30,8 +30,8 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
         yield connection
 
 
-def ask(connection: sqlfront.Connection, sql: str) -> Rows:
-    return connection.execute(sql).fetchall()
+def ask(connection: sqlfront.Connection, sql: str, arguments: Sequence[object] = ()) -> Rows:
+    return connection.execute(sql, arguments).fetchall()
 
 
 def keys(connection: sqlfront.Connection) -> list[object]:

@@ -35,6 +35,32 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
     return locate
 
 
+def locator(
+    segments: Sequence[Segment],
+    schema: pa.Schema,
+    partitioning: Partitioning | None,
+    by: tuple[int, ...],
+) -> Locate:
+    """How rows are found by the columns ``by``: those of the partitioning, or of an index of all segments.
+    See :func:`key_locator`."""
+    if partitioning is not None and by == partitioning.columns:
+        return key_locator(segments, schema, partitioning)
+    hash_key = key_hasher([schema.field(ordinal).type for ordinal in by])
+    indexes = [segment.index(by) for segment in segments]
+
+    def locate(key: Key) -> list[tuple[int, Sequence[int]]]:
+        hashed = hash_key(key)
+        found: list[tuple[int, Sequence[int]]] = []
+        for number, index in enumerate(indexes):
+            assert index is not None, "every segment has the table's indexes"
+            rows = segments[number].live(index.find(hashed, key))
+            if rows:
+                found.append((number, rows))
+        return found
+
+    return locate
+
+
 def _search(segment: Segment, columns: tuple[int, ...]) -> "_Search":
     return segment.memo.get(("search", columns), lambda: _Search(segment, columns))
 

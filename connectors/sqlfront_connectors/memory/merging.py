@@ -6,7 +6,7 @@ table grows fourfold, a table has a segment for each fourfold of its size at mos
 costs as little in a large table as in a small one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -19,6 +19,8 @@ from sqlfront_engine.arrays import from_numpy
 _SHARE: Final = 4
 #: ... or when it has no more rows than this together with those behind it.
 _FEW_ROWS: Final = 256
+#: An index of so many rows is made in no time.
+_FEW_INDEXED: Final = 4096
 
 
 def merged(
@@ -26,13 +28,27 @@ def merged(
     schema: pa.Schema,
     partitioning: Partitioning | None,
     added: Sequence[pa.RecordBatch] = (),
+    indexes: Sequence[tuple[int, ...]] = (),
 ) -> tuple[Segment, ...]:
     """The rows of the segments, and those of the batches behind them, in as few segments as it pays to have.
-    ``schema`` is the logical one; the batches may have any form."""
+    ``schema`` is the logical one; the batches may have any form. ``indexes`` are the columns by which rows
+    are to be found in all segments."""
     present = [segment for segment in segments if segment.rows]
     first = _first_rewritten(present, sum(batch.num_rows for batch in added))
     batches = [live_batch(segment) for segment in present[first:]]
-    return (*present[:first], *build_segments([*batches, *added], schema, partitioning))
+    segments = (*present[:first], *build_segments([*batches, *added], schema, partitioning))
+    return indexed(segments, indexes) if indexes or any(each.indexes for each in segments) else segments
+
+
+def indexed(segments: Iterable[Segment], indexes: Sequence[tuple[int, ...]]) -> tuple[Segment, ...]:
+    """The segments with these indexes and no others; those of large ones are made now, others when they are
+    needed."""
+    made = tuple(segment.indexed(indexes) for segment in segments)
+    for segment in made:
+        if segment.batch.num_rows > _FEW_INDEXED:
+            for index in segment.indexes:
+                index.prepare()
+    return made
 
 
 def live_batch(segment: Segment) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning, RowValues
-from sqlfront_connectors.memory.locate import Locate, key_locator
+from sqlfront_connectors.memory.locate import Locate, locator
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.columns.reading import Reader, value_reader
 
@@ -18,8 +18,14 @@ class SegmentRows:
     """
 
     def __init__(
-        self, segments: tuple[Segment, ...], schema: pa.Schema, partitioning: Partitioning | None
+        self,
+        segments: tuple[Segment, ...],
+        schema: pa.Schema,
+        partitioning: Partitioning | None,
+        keys: tuple[tuple[int, ...], ...],
     ) -> None:
+        """``keys``: the columns of the partitioning and of indexes."""
+        self._keys = keys
         self._segments = segments
         self._schema = schema
         self._partitioning = partitioning
@@ -29,7 +35,8 @@ class SegmentRows:
         self._all: dict[tuple[int, ...], Sequence[RowValues]] = {}
 
     def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> "SegmentPath | None":
-        """The way to ``columns`` by the values of ``by``, None if ``by`` isn't the clustering key."""
+        """The way to ``columns`` by the values of ``by``, None if ``by`` is neither the clustering
+        key nor that of an index."""
         known = by, columns
         if known not in self._paths:
             locate = self._locate(by)
@@ -50,9 +57,7 @@ class SegmentRows:
         return found
 
     def _locate(self, by: tuple[int, ...]) -> Locate | None:
-        if self._partitioning is None or by != self._partitioning.columns:
-            return None
-        return key_locator(self._segments, self._schema, self._partitioning)
+        return locator(self._segments, self._schema, self._partitioning, by) if by in self._keys else None
 
     def _row_readers(self, columns: tuple[int, ...]) -> list[list[Reader]]:
         with self._lock:

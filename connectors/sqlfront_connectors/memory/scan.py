@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning, ScanRequest
-from sqlfront_connectors.memory.locate import key_locator
+from sqlfront_connectors.memory.locate import locator
 from sqlfront_connectors.memory.numbering import numbered
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.arrays import from_numpy
@@ -17,10 +17,11 @@ from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, S
 class MemoryScan(Processor, frozen=True):
     """Reads the segments found as ``context.resources[resource]``.
 
-    ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each clustering
-    column) only the rows of these keys are emitted, by one instance, with ``partitions`` only those
-    partitions. Parallel instances take every n-th batch. ``numbered``: behind the table's columns there are
-    the rows' numbers (:mod:`~sqlfront_connectors.memory.numbering`).
+    ``columns`` are ordinals of the table. With ``keys`` (a literal of the column's type for each of the
+    columns ``by``, which are those of the partitioning or of an index) only the rows of these keys are
+    emitted, by one instance, with ``partitions`` only those partitions. Parallel instances take every n-th
+    batch. ``numbered``: behind the table's columns there are the rows' numbers
+    (:mod:`~sqlfront_connectors.memory.numbering`).
     """
 
     resource: str
@@ -31,6 +32,7 @@ class MemoryScan(Processor, frozen=True):
     partitions: tuple[int, ...] | None = None
     limit: int | None = None
     numbered: bool = False
+    by: tuple[int, ...] = ()
 
     def run(self, context: ProcessorContext) -> Steps:
         segments = context.resources[self.resource]
@@ -72,11 +74,11 @@ class MemoryScan(Processor, frozen=True):
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
         """The wanted columns of the rows with one of the keys."""
         assert self.keys is not None
-        assert self.partitioning is not None
         if not self.keys or not segments:
             return
         keys = [tuple([literal.value for literal in key]) for key in self.keys]
-        for segment, rows in _located(segments, keys, Partitioning(*self.partitioning)):
+        placed = None if self.partitioning is None else Partitioning(*self.partitioning)
+        for segment, rows in _located(segments, keys, placed, self.by):
             wanted = segment.batch.select(list(self.columns))
             if len(rows) == 1 and isinstance(run := rows[0], range):
                 for first in range(run.start, run.stop, BATCH_ROWS):
@@ -106,11 +108,11 @@ def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal
 
 
 def _located(
-    segments: Sequence[Segment], keys: Sequence[Key], partitioning: Partitioning
+    segments: Sequence[Segment], keys: Sequence[Key], partitioning: Partitioning | None, by: tuple[int, ...]
 ) -> Iterator[tuple[Segment, list[Sequence[int]]]]:
     """The segments that have rows with one of the keys, and for each key that has some there their
     numbers."""
-    locate = key_locator(segments, segments[0].batch.schema, partitioning)
+    locate = locator(segments, segments[0].batch.schema, partitioning, by)
     found: dict[int, list[Sequence[int]]] = {}
     for key in keys:
         for number, rows in locate(key):

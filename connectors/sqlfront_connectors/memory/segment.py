@@ -9,7 +9,7 @@ numbers, and another version of it shares all the rest.
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar, cast
 
 import msgspec
@@ -19,6 +19,7 @@ import pyarrow as pa
 from msgspec import structs
 
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.index import SegmentIndex, indexes_of
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, without_validity
 from sqlfront_engine.partitions import key_hasher, partition_ids
@@ -67,14 +68,15 @@ class Segment(msgspec.Struct, frozen=True):
     """One record batch in physical form; ``offsets[p] : offsets[p + 1]`` are the rows of partition ``p``
     (int64 of length count + 1), None for a table without partitioning.
 
-    ``deleted``: the rows of the batch that are not the table's any more, None = there are none. ``memo`` is
-    about the batch with all its rows.
+    ``deleted``: the rows of the batch that are not the table's any more, None = there are none. ``memo`` and
+    ``indexes`` are about the batch with all its rows.
     """
 
     batch: pa.RecordBatch
     offsets: npt.NDArray[np.int64] | None = None
     deleted: RowNumbers | None = None
     memo: Memo = msgspec.field(default_factory=Memo)
+    indexes: tuple[SegmentIndex, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -109,6 +111,15 @@ class Segment(msgspec.Struct, frozen=True):
             return self
         gone = rows if self.deleted is None else _united(self.deleted, rows)
         return structs.replace(self, deleted=gone)
+
+    def indexed(self, wanted: Iterable[tuple[int, ...]]) -> "Segment":
+        """The segment with indexes by these columns and no others."""
+        indexes = indexes_of(self.batch, wanted, self.indexes)
+        return self if indexes == self.indexes else structs.replace(self, indexes=indexes)
+
+    def index(self, columns: tuple[int, ...]) -> SegmentIndex | None:
+        """The index by these columns."""
+        return next((index for index in self.indexes if index.columns == columns), None)
 
     def live(self, rows: Sequence[int]) -> Sequence[int]:
         """Those of a few rows that are not deleted."""

@@ -52,6 +52,8 @@ class ShareScan(MemoryScan, frozen=True):
         """The job's partitions that can hold the keys' rows; None = all."""
         if self.keys is None or (self.keys and self.holders is not None):
             return None
+        if self.keys and (self.partitioning is None or self.by != self.partitioning[0]):
+            return None
         if not self.keys:
             return frozenset()
         hash_key = key_hasher([literal.type for literal in self.keys[0]])
@@ -80,7 +82,8 @@ class StoreShare(Processor, frozen=True):
 
     ``partitioning`` is that of :class:`~sqlfront_connectors.base.Partitioning`. Emits the row of
     :func:`~sqlfront_connectors.memory.share_statistics.report` about the share. To be run with one
-    instance on each member. ``dealt``: see :class:`ShareScan`.
+    instance on each member. ``dealt``: see :class:`ShareScan`. ``indexes``: the columns of each of the
+    version's indexes.
     """
 
     cooperative: ClassVar[bool] = False
@@ -91,6 +94,7 @@ class StoreShare(Processor, frozen=True):
     schema: pa.Schema
     partitioning: tuple[tuple[int, ...], int] | None = None
     dealt: int = 0
+    indexes: tuple[tuple[int, ...], ...] = ()
 
     def run(self, context: ProcessorContext) -> Steps:
         store = store_of(context)
@@ -104,7 +108,7 @@ class StoreShare(Processor, frozen=True):
             batches.append(batch)
         left, added = self.changed(present, batches)
         partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
-        segments = merged(left, self.schema, partitioning, added)
+        segments = merged(left, self.schema, partitioning, added, self.indexes)
         store.stage(self.key, Share(segments, context.partitions))
         yield report(segments, self.schema, sum(batch.num_rows for batch in added))
 

@@ -30,6 +30,7 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
+from sqlfront_connectors.memory.index import IndexDefinition, key_columns
 from sqlfront_connectors.memory.scan import key_literals
 from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import (
@@ -84,13 +85,15 @@ class Members(Protocol):
 
 class TableVersion(msgspec.Struct, frozen=True):
     """One version of a table's rows. ``key``: under which its shares are found, None = it has no rows and no
-    shares. ``dealt`` and ``owners``: of the member list with which the shares were made."""
+    shares. ``dealt`` and ``owners``: of the member list with which the shares were made. ``indexes``: those
+    that every share has."""
 
     number: int
     key: str | None
     known: ShareStatistics
     dealt: int = 0
     owners: tuple[str, ...] = ()
+    indexes: tuple[IndexDefinition, ...] = ()
 
 
 class SpreadSnapshot:
@@ -117,8 +120,13 @@ class SpreadSnapshot:
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The clustering columns."""
-        return () if self._partitioning is None else (self._partitioning.columns,)
+        """The clustering columns, and those of indexes."""
+        return key_columns(self._partitioning, self.held.indexes)
+
+    @property
+    def indexes(self) -> tuple[IndexDefinition, ...]:
+        """The table's secondary indexes."""
+        return self.held.indexes
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: rows are found by keys."""
@@ -144,6 +152,7 @@ class SpreadSnapshot:
             key_literals(request, self._schema),
             request.partitions,
             request.limit,
+            by=request.by,
             dealt=members.dealt,
             holders=None if in_place else tuple(dict.fromkeys(held.owners)),
         )
@@ -240,9 +249,19 @@ class SpreadTable:
                 if not self._turns:
                     self.members.end_turn(self)
 
-    def next_version(self, how: "How") -> "NextVersion":
-        """The writer's turn, as a context manager: from its entry to its exit nobody else writes."""
-        return NextVersion(self, how)
+    def next_version(self, how: "How", indexes: tuple[IndexDefinition, ...] | None = None) -> "NextVersion":
+        """The writer's turn, as a context manager: from its entry to its exit nobody else writes.
+        ``indexes``: those of the new version, None = those of the present one."""
+        return NextVersion(self, how, indexes)
+
+    def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
+        """Publish a version of the same rows with these indexes and no others, which all members have made
+        before."""
+        with self.turn():
+            if not self.in_place:
+                place_anew(self)
+            with self.next_version(How.APPEND, indexes) as version:
+                version.publish(self.members.run(_storing(self, version), {_ROWS: HeldBatches(())}))
 
     def begin_insert(self, *, overwrite: bool = False) -> "SpreadWrite":
         """An insert that is published by its commit."""
@@ -272,7 +291,11 @@ class NextVersion:
     """A version in the making. ``processor`` makes the members' shares of it, from rows partitioned by
     ``keys``; :meth:`publish` makes it the table's current one. Left without that, it never was."""
 
-    def __init__(self, table: SpreadTable, how: How) -> None:
+    def __init__(
+        self, table: SpreadTable, how: How, indexes: tuple[IndexDefinition, ...] | None = None
+    ) -> None:
+        """``indexes``: those of the new version, None = those of the present one."""
+        self._indexes = indexes
         self._table = table
         self._how = how
         self._published = False
@@ -314,7 +337,12 @@ class NextVersion:
         shares, written = read_reports(reports)
         known = merged(shares, len(table.schema), table.partitioning)
         version = TableVersion(
-            self._base.number + 1, self.processor.key, known, self._members.dealt, self._members.owners
+            self._base.number + 1,
+            self.processor.key,
+            known,
+            self._members.dealt,
+            self._members.owners,
+            self._made_indexes,
         )
         table.members.publish(table, version)
         self._published = True
@@ -332,7 +360,12 @@ class NextVersion:
             table.schema,
             None if placed is None else (placed.columns, placed.count),
             self._members.dealt,
+            tuple(index.columns for index in self._made_indexes),
         )
+
+    @property
+    def _made_indexes(self) -> tuple[IndexDefinition, ...]:
+        return self._base.indexes if self._indexes is None else self._indexes
 
     def __exit__(self, *_: object) -> None:
         self._turn.__exit__(None, None, None)

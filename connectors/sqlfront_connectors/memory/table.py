@@ -19,6 +19,7 @@ from sqlfront_connectors.base import (
     TableStatistics,
     WritableTable,
 )
+from sqlfront_connectors.memory.index import IndexDefinition, key_columns
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.scan import MemoryScan, key_literals
@@ -44,6 +45,7 @@ class MemorySnapshot:
         segments: tuple[Segment, ...],
         identity: str,
         version: int,
+        indexes: tuple[IndexDefinition, ...] = (),
     ) -> None:
         self._name = name
         self._schema = schema
@@ -51,7 +53,10 @@ class MemorySnapshot:
         self.segments = segments
         self._resource = f"{identity}@{version}"
         self._version = version
-        self._rows = SegmentRows(segments, schema, partitioning)
+        #: The table's secondary indexes.
+        self.indexes = indexes
+        self._keys = key_columns(partitioning, indexes)
+        self._rows = SegmentRows(segments, schema, partitioning, self._keys)
         self._statistics = TableStatistics(
             rows=sum(segment.rows for segment in segments),
             size=sum(segment.size for segment in segments),
@@ -71,8 +76,8 @@ class MemorySnapshot:
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:
-        """The clustering columns."""
-        return () if self._partitioning is None else (self._partitioning.columns,)
+        """The clustering columns, and those of indexes."""
+        return self._keys
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: rows are found by keys."""
@@ -89,11 +94,12 @@ class MemorySnapshot:
             key_literals(request, self._schema),
             request.partitions,
             request.limit,
+            by=request.by,
         )
         return ScanPlan(source, {self._resource: self.segments})
 
     def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
-        """The way to rows by the clustering key."""
+        """The way to rows by the clustering key or an index."""
         return self._rows.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
@@ -153,7 +159,7 @@ class MemoryTable:
             added, batches = build_segments(batches, self._schema, self._partitioning), []
         with self._writer:
             present = (() if overwrite else self._current.segments) + added
-            self._current = self._next(merged(present, self._schema, self._partitioning, batches))
+            self._current = self._next(present, batches)
         return rows
 
     def replace_rows(
@@ -174,11 +180,33 @@ class MemoryTable:
                 segment.without(deleted[number]) if number in deleted else segment
                 for number, segment in enumerate(version.segments)
             ]
-            self._current = self._next(merged(left, self._schema, self._partitioning, batches))
+            self._current = self._next(left, batches)
 
-    def _next(self, segments: tuple[Segment, ...]) -> MemorySnapshot:
+    def set_indexes(self, indexes: tuple[IndexDefinition, ...]) -> None:
+        """Publish a version of the same rows with these indexes and no others, made before anybody sees it.
+        For the one whose turn it is."""
+        with self._writer:
+            self._current = self._next(self._current.segments, (), indexes)
+
+    def _next(
+        self,
+        segments: Sequence[Segment],
+        added: Sequence[pa.RecordBatch],
+        indexes: tuple[IndexDefinition, ...] | None = None,
+    ) -> MemorySnapshot:
         version = self._current.version + 1
-        return MemorySnapshot(self.name, self._schema, self._partitioning, segments, self._identity, version)
+        indexes = self._current.indexes if indexes is None else indexes
+        columns = [index.columns for index in indexes]
+        together = merged(segments, self._schema, self._partitioning, added, columns)
+        return MemorySnapshot(
+            self.name,
+            self._schema,
+            self._partitioning,
+            together,
+            self._identity,
+            version,
+            indexes,
+        )
 
 
 class MemoryWrite:

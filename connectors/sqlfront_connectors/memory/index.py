@@ -1,0 +1,155 @@
+"""Secondary indexes: the rows of a segment by the values of some columns.
+
+An index is one sorted array, eight bytes a row: the hash of the columns' values in the upper half of each
+number, the row in the lower one. What has the hash of a key is compared with the key. The hash is that of the
+partitions, so that null is a value like any other, all NaNs are one, and -0.0 is 0.0, as ``<=>`` has it.
+"""
+
+import threading
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import from_numpy, numpy_view, scalar, valid_mask
+from sqlfront_engine.columns.reading import Reader, storage_reader, to_storage
+from sqlfront_engine.partitions import hash_columns
+from sqlfront_engine.types import is_fractional
+
+#: The lower half of an entry.
+_ROW: Final = (1 << 32) - 1
+#: Up to so many rows are compared one by one.
+_FEW_ROWS: Final = 64
+
+
+class IndexDefinition(msgspec.Struct, frozen=True):
+    """An index of a table: its name, and the ordinals of its columns."""
+
+    name: str
+    columns: tuple[int, ...]
+
+
+def key_columns(
+    partitioning: Partitioning | None, indexes: Iterable[IndexDefinition]
+) -> tuple[tuple[int, ...], ...]:
+    """By which columns rows can be found: those of the partitioning, and of each index."""
+    placed = () if partitioning is None else (partitioning.columns,)
+    return tuple(dict.fromkeys((*placed, *(index.columns for index in indexes))))
+
+
+class SegmentIndex:
+    """The rows of one batch by some of its columns; made when it is first asked for. Safe to use from several
+    threads."""
+
+    __slots__ = ("_batch", "_compared", "_entries", "_lock", "_sorted", "columns")
+
+    def __init__(self, batch: pa.RecordBatch, columns: tuple[int, ...]) -> None:
+        self.columns = columns
+        self._batch = batch
+        self._lock = threading.Lock()
+        self._sorted: npt.NDArray[np.int64] | None = None
+        self._entries: memoryview = memoryview(b"").cast("b")
+        self._compared: tuple[_Compared, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return 0 if self._sorted is None else self._sorted.nbytes
+
+    def prepare(self) -> None:
+        """Make it now."""
+        with self._lock:
+            if self._sorted is not None:
+                return
+            columns = [self._batch.column(ordinal) for ordinal in self.columns]
+            count = self._batch.num_rows
+            entries = hash_columns(columns, count).astype(np.int64)
+            entries <<= 32
+            entries |= np.arange(count, dtype=np.int64)
+            entries.sort()
+            self._compared = tuple(map(_Compared, columns))
+            self._entries = entries.data
+            self._sorted = entries
+
+    def find(self, hashed: int, key: Sequence[object]) -> Sequence[int]:
+        """The rows, in ascending order, that have the key, whose hash (Spark's, signed) is ``hashed``;
+        deleted ones included. The values are of the columns' types; None asks for null."""
+        if self._sorted is None:
+            self.prepare()
+        entries, low = self._entries, hashed << 32
+        first = bisect_left(entries, low)
+        last = first
+        count, high = len(entries), low + _ROW
+        for last in range(first, min(first + _FEW_ROWS, count)):
+            if entries[last] > high:
+                break
+        else:
+            last = bisect_left(entries, high + 1, first)
+        if first == last:
+            return ()
+        if last - first < _FEW_ROWS:
+            rows: Sequence[int] = [entry & _ROW for entry in entries[first:last]]
+            for compared, value in zip(self._compared, key, strict=True):
+                rows = compared.among_few(rows, value)
+            return rows
+        assert self._sorted is not None
+        many = self._sorted[first:last] & _ROW
+        for compared, value in zip(self._compared, key, strict=True):
+            many = compared.among_many(many, value)
+        return many.data
+
+
+class _Compared:
+    """A column whose values are compared with those of keys."""
+
+    __slots__ = ("_array", "_convert", "_fractional", "_read")
+
+    def __init__(self, array: pa.Array) -> None:
+        self._array = array
+        self._convert: Callable[[object], object] | None = to_storage(array.type)
+        self._read: Reader = storage_reader(array)
+        self._fractional = is_fractional(array.type)
+
+    def among_few(self, rows: Sequence[int], value: object) -> Sequence[int]:
+        """Those of the rows that have the value."""
+        wanted, read = self._stored(value), self._read
+        if wanted is None:
+            return [row for row in rows if read(row) is None]
+        if wanted != wanted:  # NaN
+            return [row for row in rows if (found := read(row)) is not None and found != found]
+        return [row for row in rows if read(row) == wanted]
+
+    def among_many(self, rows: npt.NDArray[np.int64], value: object) -> npt.NDArray[np.int64]:
+        """The same by kernels."""
+        taken = self._array.take(from_numpy(rows, pa.int64()))
+        wanted = self._stored(value)
+        if wanted is None:
+            return rows[numpy_view(pc.is_null(taken)).astype(np.bool_)]
+        if pa.types.is_dictionary(taken.type):
+            taken = taken.cast(pa.string())
+        if pa.types.is_decimal64(taken.type) or pa.types.is_temporal(taken.type):
+            taken = taken.view(pa.int64() if taken.type.bit_width == 64 else pa.int32())
+        if self._fractional and wanted != wanted:
+            same = pc.is_nan(taken)
+        else:
+            same = pc.equal(taken, scalar(wanted, taken.type))
+        valid = valid_mask(same)
+        found = numpy_view(same).astype(np.bool_)
+        return rows[found if valid is None else found & valid]
+
+    def _stored(self, value: object) -> object:
+        return value if value is None or self._convert is None else self._convert(value)
+
+
+def indexes_of(
+    batch: pa.RecordBatch, wanted: Iterable[tuple[int, ...]], present: Iterable[SegmentIndex] = ()
+) -> tuple[SegmentIndex, ...]:
+    """The indexes of a batch by these columns; those that are there are kept."""
+    known = {index.columns: index for index in present}
+    return tuple(known.get(columns) or SegmentIndex(batch, columns) for columns in dict.fromkeys(wanted))

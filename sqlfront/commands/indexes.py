@@ -1,0 +1,131 @@
+"""CREATE INDEX, DROP INDEX, SHOW INDEXES: secondary indexes of memory tables.
+
+An index belongs to its table, goes with it, and follows every change of its rows. That of a cached table or
+view is one of the copy, and of the table behind it if that is a memory table, too.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront.cache import CachedTable
+from sqlfront.commands.run import NOTHING, Made, Run
+from sqlfront.python_values import rows_batch
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.memory import MemoryTable
+from sqlfront_connectors.memory.index import IndexDefinition
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_engine.types import STRING, ddl, is_interval
+from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
+
+#: What ``USING`` may say.
+FORMAT: Final = "hash"
+_INDEXES: Final = pa.schema([("index", STRING), ("columns", STRING), ("type", STRING)])
+
+Indexes = tuple[IndexDefinition, ...]
+
+
+def create_index(run: Run, statement: CreateIndex) -> Made:
+    """CREATE INDEX: made for all rows before anybody sees it."""
+    entry = run.entry(statement.name)
+    tables = _tables(entry, "CREATE INDEX")
+    if statement.format not in (None, FORMAT):
+        raise NotSupportedError(f"an index of type {statement.format} is not supported; there is {FORMAT}")
+    definition = IndexDefinition(statement.index, _ordinals(tables[0].schema, statement.columns, entry.name))
+
+    for table in tables:
+        with table.turn():
+            present = table.snapshot().indexes
+            if _named(present, statement.index) is None:
+                table.set_indexes((*present, definition))
+            elif table is tables[0] and not statement.if_not_exists:
+                raise spark_error(
+                    "INDEX_ALREADY_EXISTS",
+                    f"Cannot create the index `{statement.index}` on table `{entry.name}` because it already "
+                    "exists.",
+                )
+    return NOTHING
+
+
+def drop_index(run: Run, statement: DropIndex) -> Made:
+    """DROP INDEX: what it held is freed when the queries have ended that use it."""
+    entry = run.entry(statement.name)
+    tables = _tables(entry, "DROP INDEX")
+    for table in tables:
+        with table.turn():
+            present = table.snapshot().indexes
+            found = _named(present, statement.index)
+            if found is not None:
+                table.set_indexes(tuple(index for index in present if index is not found))
+            elif table is tables[0] and not statement.if_exists:
+                known = ", ".join(f"`{index.name}`" for index in present)
+                raise spark_error(
+                    "INDEX_NOT_FOUND",
+                    f"Cannot find the index `{statement.index}` on table `{entry.name}`. "
+                    + (f"Its indexes are {known}." if known else "It has none."),
+                )
+    return NOTHING
+
+
+def show_indexes(run: Run, statement: ShowIndexes) -> Made:
+    """SHOW INDEXES: names, columns and types."""
+    table, *_ = _tables(run.entry(statement.name), "SHOW INDEXES")
+    names = table.schema.names
+    rows = [
+        (index.name, ", ".join(names[ordinal] for ordinal in index.columns), FORMAT)
+        for index in table.snapshot().indexes
+    ]
+    return _INDEXES, [rows_batch(_INDEXES, sorted(rows))], None
+
+
+def _named(indexes: Indexes, name: str) -> IndexDefinition | None:
+    return next((index for index in indexes if index.name.lower() == name.lower()), None)
+
+
+def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[int, ...]:
+    """The columns of an index."""
+    names = [name.lower() for name in schema.names]
+    found: list[int] = []
+    for column in columns:
+        if column.lower() not in names:
+            known = ", ".join(f"`{name}`" for name in schema.names)
+            raise spark_error(
+                "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+                f"A column, variable, or function parameter with name `{column}` cannot be resolved. "
+                f"Did you mean one of the following? [{known}].",
+            )
+        ordinal = names.index(column.lower())
+        if ordinal in found:
+            raise ProgrammingError(
+                f"The column `{column}` already exists. Choose another name or rename the existing column.",
+                condition="COLUMN_ALREADY_EXISTS",
+                sqlstate="42711",
+            )
+        kind = schema.field(ordinal).type
+        if pa.types.is_nested(kind) or is_interval(kind):
+            raise NotSupportedError(f"an index on `{table}`.`{column}` of type {ddl(kind)} is not supported")
+        found.append(ordinal)
+    return tuple(found)
+
+
+def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
+    """The tables whose index that of the entry is, first the one that queries read."""
+    table = entry.table if isinstance(entry, TableEntry) else None
+    candidates: list[Table | None] = [table]
+    if isinstance(table, CachedTable):
+        candidates = [table.copy, table.origin.table if isinstance(table.origin, TableEntry) else None]
+    found = tuple(each for each in candidates if isinstance(each, MemoryTable | SpreadTable))
+    if not found:
+        raise _refused(entry, what)
+    return found
+
+
+def _refused(entry: Entry, what: str) -> Error:
+    return NotSupportedError(
+        f"The feature is not supported: Table `{entry.name}` does not support {what}. Memory tables do, and "
+        "cached ones.",
+        condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        sqlstate="0A000",
+    )
