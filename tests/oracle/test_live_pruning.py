@@ -68,6 +68,6 @@ def test_keys_find_the_rows_that_spark_finds(spark: SparkOracle, tmp_path: Path)
     differences = [
         f"{case}: sqlfront {found[case]}, Spark {wanted}"
         for case, wanted in zip(cases, expected.rows[0], strict=True)
-        if str(list((found[case] or ())[0])) != wanted
+        if str((found[case] or ("",))[0]) != wanted
     ]
     assert not differences, "\n".join(differences)

@@ -1,14 +1,16 @@
 """A few rows of a memory table as Python values, found by key or all of a small table's."""
 
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning, RowValues
 from sqlfront_connectors.memory.locate import Locate, locator
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.columns.reading import Reader, value_reader
+from sqlfront_engine.columns.reading import row_reader
+
+#: The values of some columns of a row, by its number.
+ReadRow = Callable[[int], RowValues]
 
 
 class SegmentRows:
@@ -29,8 +31,6 @@ class SegmentRows:
         self._segments = segments
         self._schema = schema
         self._partitioning = partitioning
-        self._lock = threading.Lock()
-        self._readers: dict[tuple[int, int], Reader] = {}
         self._paths: dict[tuple[tuple[int, ...], tuple[int, ...]], SegmentPath | None] = {}
         self._all: dict[tuple[int, ...], Sequence[RowValues]] = {}
 
@@ -50,8 +50,8 @@ class SegmentRows:
         if found is None:
             readers = self._row_readers(columns)
             found = self._all[columns] = [
-                tuple([read(row) for read in segment_readers])
-                for segment, segment_readers in zip(self._segments, readers, strict=True)
+                read(row)
+                for segment, read in zip(self._segments, readers, strict=True)
                 for row in segment.live(range(segment.batch.num_rows))
             ]
         return found
@@ -59,39 +59,28 @@ class SegmentRows:
     def _locate(self, by: tuple[int, ...]) -> Locate | None:
         return locator(self._segments, self._schema, self._partitioning, by) if by in self._keys else None
 
-    def _row_readers(self, columns: tuple[int, ...]) -> list[list[Reader]]:
-        with self._lock:
-            return [
-                [self._reader(number, ordinal) for ordinal in columns]
-                for number in range(len(self._segments))
-            ]
-
-    def _reader(self, number: int, ordinal: int) -> Reader:
-        known = number, ordinal
-        reader = self._readers.get(known)
-        if reader is None:
-            reader = self._readers[known] = _reader_of(self._segments[number], ordinal)
-        return reader
+    def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
+        return [_row_reader(segment, columns) for segment in self._segments]
 
 
-def _reader_of(segment: Segment, ordinal: int) -> Reader:
-    return segment.memo.get(("reader", ordinal), lambda: value_reader(segment.batch.column(ordinal)))
+def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:
+    def make() -> ReadRow:
+        return row_reader([segment.batch.column(ordinal) for ordinal in columns])
+
+    return segment.memo.get(("rows", columns), make)
 
 
 class SegmentPath:
-    """See :class:`~sqlfront_connectors.base.RowPath`; ``readers`` are those of the wanted columns by
-    segment."""
+    """See :class:`~sqlfront_connectors.base.RowPath`; ``readers`` read the wanted columns of a
+    segment's row."""
 
     __slots__ = ("_locate", "_readers")
 
-    def __init__(self, locate: Locate, readers: list[list[Reader]]) -> None:
+    def __init__(self, locate: Locate, readers: list[ReadRow]) -> None:
         self._locate = locate
         self._readers = readers
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
         """For each key its rows."""
         locate, readers = self._locate, self._readers
-        return [
-            [tuple([read(row) for read in readers[number]]) for number, rows in locate(key) for row in rows]
-            for key in keys
-        ]
+        return [[readers[number](row) for number, rows in locate(key) for row in rows] for key in keys]

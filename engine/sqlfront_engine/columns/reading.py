@@ -4,13 +4,14 @@ A call costs 50 to 300 ns and no kernel; ``array[i].as_py()`` costs a microsecon
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from typing import Final
+from typing import Final, cast
 
 import pyarrow as pa
 
 from sqlfront_engine.arrays import numpy_view, to_python
+from sqlfront_engine.columns.tuples import tuple_function
 from sqlfront_engine.types import is_decimal
 
 #: The value of a row, None = null.
@@ -19,6 +20,8 @@ Reader = Callable[[int], object]
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+#: Whatever the thread's own decimal context says.
+_EXACT: Final = Context(prec=40)
 #: Dictionaries of up to that many values are turned into Python strings at once.
 _SMALL_DICTIONARY: Final = 4096
 
@@ -38,6 +41,43 @@ def value_reader(array: pa.Array) -> Reader:
     if array.null_count:
         return lambda row: None if (value := stored(row)) is None else convert(value)
     return lambda row: convert(stored(row))
+
+
+def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]]:
+    """The values of a row of these arrays, each as :func:`value_reader` gives it.
+
+    >>> row_reader([pa.array([1, 2]), pa.array(["a", None])])(1)
+    (2, None)
+    """
+    parts: list[str] = []
+    values: dict[str, object] = {}
+    for place, array in enumerate(arrays):
+        code, names = _written_out(array, f"_{place}")
+        parts.append(code)
+        values |= names
+    return cast(Callable[[int], tuple[object, ...]], tuple_function("row", parts, values))
+
+
+def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
+    """An expression for the value of a row, for :func:`tuple_function`, and the names in it."""
+    data_type = array.type
+    if array.null_count or not (_has_storage(data_type) or pa.types.is_string(data_type)):
+        return f"{name}(row)", {name: value_reader(array)}
+    if pa.types.is_string(data_type):
+        parts = _byte_parts(array)
+        if parts is None:
+            return f"{name}(row)", {name: value_reader(array)}
+        text = f"str({name}[{name}o[row] : {name}o[row + 1]], 'utf-8')"
+        return text, {name: parts[1], f"{name}o": parts[0], "str": str}
+    stored: dict[str, object] = {name: numpy_view(array).data}
+    if pa.types.is_date32(data_type):
+        return f"date({name}[row] + {_EPOCH_DAY})", {**stored, "date": datetime.date.fromordinal}
+    if pa.types.is_decimal64(data_type):
+        names = {"scaleb": _EXACT.scaleb, "Decimal": Decimal}
+        return f"scaleb(Decimal({name}[row]), {-data_type.scale})", stored | names
+    if pa.types.is_integer(data_type) or pa.types.is_floating(data_type):
+        return f"{name}[row]", stored
+    return f"{name}(row)", {name: value_reader(array)}
 
 
 def storage_reader(array: pa.Array) -> Reader:
@@ -69,7 +109,7 @@ def to_storage(data_type: pa.DataType) -> Callable[[object], object] | None:
         return lambda value: value // _MICROSECOND  # type: ignore[operator]
     if pa.types.is_decimal64(data_type):
         scale = data_type.scale
-        exact = Context(prec=40).scaleb
+        exact = _EXACT.scaleb
         return lambda value: int(exact(value, scale))  # type: ignore[arg-type]
     return None
 
@@ -89,7 +129,7 @@ def _from_storage(data_type: pa.DataType) -> Callable[..., object] | None:
         return lambda micros: delta(0, 0, micros)
     if pa.types.is_decimal64(data_type):
         scale = -data_type.scale
-        exact = Context(prec=40).scaleb  # whatever the thread's own context says
+        exact = _EXACT.scaleb
         return lambda number: exact(Decimal(number), scale)
     return None
 
@@ -130,13 +170,22 @@ def _boolean_reader(array: pa.Array) -> Reader:
     return value
 
 
-def _bytes_reader(array: pa.Array, *, text: bool) -> Reader:
+def _byte_parts(array: pa.Array) -> tuple[memoryview, memoryview] | None:
+    """Where the values of a string or binary array begin and end in its data, and that; None if it has
+    none."""
     _, starts, content = array.buffers()
     first = array.offset
     if starts is None or len(array) == 0:
-        return lambda row: "" if text else b""
+        return None
     offsets = memoryview(starts)[4 * first : 4 * (first + len(array) + 1)].cast("i")
-    data = memoryview(content if content is not None else b"")
+    return offsets, memoryview(content if content is not None else b"")
+
+
+def _bytes_reader(array: pa.Array, *, text: bool) -> Reader:
+    parts = _byte_parts(array)
+    if parts is None:
+        return lambda row: "" if text else b""
+    offsets, data = parts
     if text:
         return lambda row: str(data[offsets[row] : offsets[row + 1]], "utf-8")
     return lambda row: bytes(data[offsets[row] : offsets[row + 1]])

@@ -14,9 +14,7 @@ from sqlfront_engine.row_programs.program import (
     Run,
     checked,
 )
-
-#: A row made of another one.
-Project = Callable[[Row, Sequence[object]], Row]
+from sqlfront_engine.row_programs.row_makers import MakeRow
 
 
 class KeyPart:
@@ -125,7 +123,7 @@ class Rows:
     """The rows for which the condition is true (None: all), made into others (None: as they are)."""
 
     def __init__(
-        self, source: RowOperator, condition: Evaluate | None, project: Project | None, text: str
+        self, source: RowOperator, condition: Evaluate | None, project: MakeRow | None, text: str
     ) -> None:
         self._source = source
         self._condition = condition
@@ -164,7 +162,7 @@ class Matching(Enum):
 class Join:
     """Left rows with their partners, which ``partners`` gives for a list of keys.
 
-    ``keys`` make a left row's key; a null in it finds nothing unless it is ``null_safe`` there. ``condition``
+    ``key`` makes a left row's key; a null in it finds nothing unless it is ``null_safe`` there. ``condition``
     is over the joined row. ``width`` is that of a right row.
     """
 
@@ -172,7 +170,7 @@ class Join:
         self,
         left: RowOperator,
         partners: "Partners",
-        keys: Sequence[Evaluate],
+        key: MakeRow,
         null_safe: Sequence[bool],
         matching: Matching,
         condition: Evaluate | None,
@@ -180,7 +178,7 @@ class Join:
     ) -> None:
         self._left = left
         self._partners = partners
-        self._keys = tuple(keys)
+        self._key = key
         self._strict = tuple(place for place, safe in enumerate(null_safe) if not safe)
         self._matching = matching
         self._condition = condition
@@ -190,13 +188,14 @@ class Join:
         left, constants = self._left.rows(run), run.constants
         if not left:
             return []
-        keys = [self._key(row, constants) for row in left]
-        wanted = [key for key in dict.fromkeys(keys) if key is not None]
+        make = self._key
+        keys = [make(row, constants) for row in left]
+        wanted = [key for key in dict.fromkeys(keys) if None not in key or self._may_match(key)]
         found = dict(zip(wanted, self._partners.find(wanted, run), strict=True)) if wanted else {}
         condition, matching = self._condition, self._matching
         joined: list[Row] = []
         for row, key in zip(left, keys, strict=True):
-            matches: Sequence[Row] = () if key is None else found[key]
+            matches = found.get(key, ())
             if condition is not None and matches:
                 matches = [other for other in matches if condition(row + other, constants)]
             if matching is Matching.INNER:
@@ -209,12 +208,9 @@ class Join:
                 raise NotByRows
         return joined
 
-    def _key(self, row: Row, constants: Sequence[object]) -> Row | None:
-        key = tuple([part(row, constants) for part in self._keys])
-        for place in self._strict:
-            if key[place] is None:
-                return None
-        return key
+    def _may_match(self, key: Row) -> bool:
+        """Whether a key with nulls can find anything."""
+        return all(key[place] is not None for place in self._strict)
 
     def describe(self) -> str:
         return f"Join: {self._matching.value}, {self._partners.describe()}"
@@ -242,7 +238,7 @@ class Partners:
 class PartnersByKey(Partners):
     """Rows of a table by its key, which is never read whole."""
 
-    def __init__(self, source: int, table: str, condition: Evaluate | None, project: Project | None) -> None:
+    def __init__(self, source: int, table: str, condition: Evaluate | None, project: MakeRow | None) -> None:
         self._source = source
         self._table = table
         self._condition = condition
@@ -264,15 +260,12 @@ class PartnersByKey(Partners):
 class PartnersInTable(Partners):
     """All rows of another step, looked up in a dictionary."""
 
-    def __init__(self, right: RowOperator, keys: Sequence[Evaluate]) -> None:
+    def __init__(self, right: RowOperator, key: MakeRow) -> None:
         self._right = right
-        self._keys = tuple(keys)
+        self._key = key
 
     def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
-        rows, constants, parts = self._right.rows(run), run.constants, self._keys
-        table: dict[Row, list[Row]] = {}
-        for row in rows:
-            table.setdefault(tuple([part(row, constants) for part in parts]), []).append(row)
+        table = grouped(self._right.rows(run), self._key, run.constants)
         return [table.get(key, ()) for key in keys]
 
     def describe(self) -> str:
@@ -285,28 +278,41 @@ class PartnersInTable(Partners):
 class Group:
     """One row per distinct key, or one in all without keys."""
 
-    def __init__(self, source: RowOperator, keys: Sequence[Evaluate], computes: Sequence[Compute]) -> None:
+    def __init__(self, source: RowOperator, key: MakeRow | None, computes: Sequence[Compute]) -> None:
         self._source = source
-        self._keys = tuple(keys)
+        self._key = key
         self._computes = tuple(computes)
 
     def rows(self, run: Run) -> Sequence[Row]:
-        rows, constants, parts = self._source.rows(run), run.constants, self._keys
-        if not parts:
+        rows, constants = self._source.rows(run), run.constants
+        if self._key is None:
             return [tuple([compute(rows, constants) for compute in self._computes])]
-        groups: dict[Row, list[Row]] = {}
-        for row in rows:
-            groups.setdefault(tuple([part(row, constants) for part in parts]), []).append(row)
+        groups = grouped(rows, self._key, constants)
+        if not self._computes:
+            return list(groups)
         return [
             key + tuple([compute(group, constants) for compute in self._computes])
             for key, group in groups.items()
         ]
 
     def describe(self) -> str:
-        return f"Group: {len(self._keys)} keys, {len(self._computes)} aggregates"
+        return f"Group: {len(self._computes)} aggregates{'' if self._key is None else ' by key'}"
 
     def inputs(self) -> tuple[RowOperator, ...]:
         return (self._source,)
+
+
+def grouped(rows: Sequence[Row], key: MakeRow, constants: Sequence[object]) -> dict[Row, list[Row]]:
+    """The rows by their key."""
+    groups: dict[Row, list[Row]] = {}
+    for row in rows:
+        value = key(row, constants)
+        group = groups.get(value)
+        if group is None:
+            groups[value] = [row]
+        else:
+            group.append(row)
+    return groups
 
 
 class SortOrder:

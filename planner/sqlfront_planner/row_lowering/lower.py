@@ -1,7 +1,6 @@
 """One case per logical node: its operator in a row program, or none."""
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from types import MappingProxyType
 from typing import Final
 
@@ -13,8 +12,9 @@ from sqlfront_engine.expressions import Column, Expr, Literal, Parameter, column
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
 from sqlfront_engine.row_programs.expressions import Constants, compiled, is_comparable
-from sqlfront_engine.row_programs.operators import Matching, Project
+from sqlfront_engine.row_programs.operators import Matching
 from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row, RowOperator, Run
+from sqlfront_engine.row_programs.row_makers import MakeRow, row_maker
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import TIMESTAMP, is_fractional, is_interval
 from sqlfront_planner import logical
@@ -109,15 +109,19 @@ class _Lowering:
         known = [evaluate for evaluate in found if evaluate is not None]
         return known if len(known) == len(found) else None
 
-    def project(self, expressions: Sequence[Expr], width: int) -> Project | None:
-        """A row made of expressions over one of ``width`` columns; :data:`unchanged` if that is the same."""
+    def row(self, expressions: Sequence[Expr]) -> MakeRow | None:
+        """A row made of expressions over another one."""
+        evaluates = self.expressions(expressions)
+        return None if evaluates is None else row_maker(expressions, evaluates)
+
+    def project(self, expressions: Sequence[Expr], width: int) -> MakeRow | None:
+        """The same; :func:`unchanged` if that is the whole row of ``width`` columns."""
         ordinals = [item.ordinal for item in expressions if isinstance(item, Column)]
-        if len(ordinals) == len(expressions):
-            return columns_of(ordinals, width)
-        parts = self.expressions(expressions)
-        if parts is None:
-            return None
-        return lambda row, constants: tuple([part(row, constants) for part in parts])
+        return (
+            unchanged
+            if len(expressions) == len(ordinals) and ordinals == list(range(width))
+            else self.row(expressions)
+        )
 
     # ---- nodes
 
@@ -219,7 +223,7 @@ class _Lowering:
 
     def reads(
         self, scan: Scan, rest: tuple[Expr, ...]
-    ) -> tuple[tuple[int, ...] | None, Evaluate | None, Project | None]:
+    ) -> tuple[tuple[int, ...] | None, Evaluate | None, MakeRow | None]:
         """Which columns are to be read for the scan's own and a condition over the table, the condition over
         a row of these, and what makes the scan's row of it."""
         extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
@@ -330,11 +334,11 @@ class _Lowering:
             return None
         found, order = partners
         left = self.lower(plan.left)
-        keys = self.expressions([plan.keys[place].left for place in order])
-        if left is None or keys is None:
+        key = self.row([plan.keys[place].left for place in order])
+        if left is None or key is None:
             return None
         safe = [plan.keys[place].null_safe for place in order]
-        return operators.Join(left, found, keys, safe, matching, condition, plan.right.width)
+        return operators.Join(left, found, key, safe, matching, condition, plan.right.width)
 
     def swapped(self, plan: logical.Join) -> RowOperator | None:
         """An inner join the other way round, and its columns back in order."""
@@ -357,13 +361,13 @@ class _Lowering:
     ) -> RowOperator | None:
         """Both sides are a few rows."""
         left, right = self.lower(plan.left), self.lower(plan.right)
-        left_keys = self.expressions([key.left for key in plan.keys])
-        right_keys = self.expressions([key.right for key in plan.keys])
-        if left is None or right is None or left_keys is None or right_keys is None:
+        left_key = self.row([key.left for key in plan.keys])
+        right_key = self.row([key.right for key in plan.keys])
+        if left is None or right is None or left_key is None or right_key is None:
             return None
-        partners = operators.PartnersInTable(right, right_keys)
+        partners = operators.PartnersInTable(right, right_key)
         safe = [key.null_safe for key in plan.keys]
-        return operators.Join(left, partners, left_keys, safe, matching, condition, plan.right.width)
+        return operators.Join(left, partners, left_key, safe, matching, condition, plan.right.width)
 
     def partners(
         self, plan: LogicalPlan, keys: Sequence[Expr]
@@ -400,8 +404,8 @@ class _Lowering:
     # ---- the rest
 
     def aggregate(self, plan: Aggregate) -> RowOperator | None:
-        source, keys = self.lower(plan.input), self.expressions(plan.keys)
-        if source is None or keys is None or not all(is_comparable(key.type) for key in plan.keys):
+        source, key = self.lower(plan.input), self.row(plan.keys)
+        if source is None or key is None or not all(is_comparable(key.type) for key in plan.keys):
             return None
         computes = []
         for call in plan.calls:
@@ -416,7 +420,7 @@ class _Lowering:
             if compute is None:
                 return None
             computes.append(compute)
-        return operators.Group(source, keys, computes)
+        return operators.Group(source, key if plan.keys else None, computes)
 
     def sort(self, plan: logical.Sort) -> RowOperator | None:
         source, row = self.lower(plan.input), plan.input.row()
@@ -438,16 +442,3 @@ def keys_of(scan: Scan) -> list[tuple[int, ...]]:
 def unchanged(row: Row, _: Sequence[object]) -> Row:
     """The row itself."""
     return row
-
-
-def columns_of(ordinals: Sequence[int], width: int) -> Project:
-    """A row of some columns of another one."""
-    if list(ordinals) == list(range(width)):
-        return unchanged
-    if len(ordinals) == 1:
-        (only,) = ordinals
-        return lambda row, _: (row[only],)
-    if not ordinals:
-        return lambda row, _: ()
-    pick = itemgetter(*ordinals)
-    return lambda row, _: pick(row)

@@ -65,7 +65,7 @@ def run(connection: sqlfront.Connection, sql: str, arguments: Sequence[object] =
     given = Arguments.of(list(arguments), session.settings.time_zone)
     plan = session.plan(parse_query(sql), given)
     before = _submitted(connection)
-    job = session.submit(plan, given)
+    job = session.submit(plan, given.values)
     rows = Counter(repr(row) for batch in job.batches() for row in _rows(batch))
     after = _submitted(connection)
     ran = frozenset(index for index, (old, new) in enumerate(zip(before, after, strict=True)) if new > old)
