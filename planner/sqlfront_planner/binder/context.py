@@ -31,6 +31,8 @@ else:
 
 _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
+#: Types of parameters whose values name columns in the same way in all sessions.
+_NAMING: Final = frozenset({types.BOOLEAN, types.INT, types.BIGINT, types.DOUBLE, types.STRING})
 
 
 class BindSettings(msgspec.Struct, frozen=True):
@@ -275,6 +277,19 @@ class StatementContext(msgspec.Struct):
         if data_type == types.VOID:
             return Literal(types.VOID, self.pin(place))
         return Parameter(data_type, place, number_of(self.arguments.values[place]))
+
+    def title(self, name: str, column: int) -> Expr:
+        """The expression of a parameter that is all of a column of the result, and names it."""
+        parameter = self.parameter(name)
+        if isinstance(parameter, Parameter) and parameter.type in _NAMING:
+            self.titles[column] = parameter
+        return parameter
+
+    def titled(self, expression: Expr) -> Expr:
+        """The literal that a parameter stands for, to name a column: which it may do anew in each run."""
+        if isinstance(expression, Parameter) and expression in self.titles.values():
+            return Literal(expression.type, self.arguments.values[expression.index])
+        return self.known_value(expression)
 
     def lift(
         self, node: exp.Expr, literal: Literal, *, negative: bool = False, column: int | None = None

@@ -19,6 +19,10 @@ else:
     intervals = lazy_module("sqlfront_planner.binder.intervals")
 
 
+#: What ``SELECT 1, -2, 'a', ?`` consists of.
+_SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
+
+
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
     """A number or a string."""
@@ -43,7 +47,7 @@ def selected_column(node: exp.Expr) -> int | None:
     if not isinstance(select, exp.Select) or select.parent is not None:
         return None
     others = [part for name, part in select.args.items() if part and name != "expressions"]
-    if others or not all(isinstance(item, exp.Literal | exp.Neg) for item in select.expressions):
+    if others or not all(isinstance(item, _SELECTED) for item in select.expressions):
         return None
     return next(place for place, item in enumerate(select.expressions) if item is node)
 
@@ -97,7 +101,9 @@ def bind_hex(binder: ExpressionBinder, node: exp.HexString) -> Expr:
 @handles(exp.Placeholder)
 def bind_placeholder(binder: ExpressionBinder, node: exp.Placeholder) -> Expr:
     """``?`` and ``:name``."""
-    return binder.context.parameter(str(node.this))
+    context, name = binder.context, str(node.this)
+    column = selected_column(node)
+    return context.parameter(name) if column is None else context.title(name, column)
 
 
 @handles(exp.Interval, arguments="this unit fraction_in_string")

@@ -148,7 +148,7 @@ def value_text(literal: Literal) -> str:
 
 def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     """The text of a literal that needs its value: typed ones and parameters."""
-    bound = binder.context.known_value(binder.bind(node))
+    bound = binder.context.titled(binder.bind(node))
     if isinstance(bound, Cast):
         text = evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
         return f"{types.sql_name(bound.type)} '{text}'"

@@ -57,7 +57,7 @@ def test_a_literal_that_can_be_no_parameter_keeps_no_other_from_being_one(
     both: tuple[Connection, Connection], first: str
 ) -> None:
     cached, anew = both
-    cached.session.plans.clear()
+    cached.session.queries.plans.clear()
     answer(cached, f"SELECT k FROM t WHERE NOT y = {first}")
 
     for _ in range(3):
