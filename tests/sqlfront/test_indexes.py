@@ -184,3 +184,12 @@ def test_other_sessions_of_a_cluster_know_the_indexes(tmp_path: Path) -> None:
         assert "one key" in scan(one, "s = 'new'")
         assert ask(one, "SELECT count(*) FROM t WHERE s = 'new'") == [(10,)]
         assert ask(one, "SELECT count(*) FROM t WHERE s = 's3'") == [(0,)]
+
+
+def test_a_few_rows_by_an_index_need_no_job() -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE t USING memory AS SELECT id AS k, id % 100 AS c FROM range(5000)")
+        connection.execute("CREATE INDEX i ON t (c)")
+
+        assert scan(connection, "c = 7").startswith("lane: direct")
+        assert ask(connection, "SELECT count(*) FROM t WHERE c = 7") == [(50,)]

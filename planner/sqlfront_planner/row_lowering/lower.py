@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import RowAccess, row_access
+from sqlfront_connectors.base import KeyAccess, RowAccess, row_access
 from sqlfront_engine.expressions import Column, Expr, Literal, Parameter, columns_used, conjunction
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
@@ -433,10 +433,9 @@ class _Lowering:
         return operators.Sort(source, order, plan.limit, plan.offset)
 
 
-def keys_of(scan: Scan) -> list[tuple[int, ...]]:
+def keys_of(scan: Scan) -> tuple[tuple[int, ...], ...]:
     """The columns by which rows of a table can be found: its clustering key, then its indexes."""
-    partitioning = scan.table.partitioning
-    return [] if partitioning is None else [partitioning.columns]
+    return scan.snapshot.keys if isinstance(scan.snapshot, KeyAccess) else ()
 
 
 def unchanged(row: Row, _: Sequence[object]) -> Row:
