@@ -79,7 +79,8 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs J
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 
-soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members
+soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
+	$(BIN)/pytest -q -m soak tests
 	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
 	$(BIN)/python -m tests.sqlfront.table_chaos --seeds 10000 $(ARGS)
 

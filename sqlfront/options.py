@@ -69,8 +69,9 @@ class Options:
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
         self._settings = Settings(time_zone=config.time_zone)
-        #: All values, as a part of the keys of what depends on them.
-        self.key = self._make_key()
+        #: All values, as a part of the keys of what depends on them; None while one changes. Whoever finds
+        #: the same object after its work as before it knows that none has changed meanwhile.
+        self.key: tuple[str, ...] | None = self._make_key()
 
     def _make_key(self) -> tuple[str, ...]:
         return tuple(value for _, value in sorted(self._values.items()))
@@ -107,6 +108,7 @@ class Options:
         except NotSupportedError as error:
             raise NotSupportedError(f"SET {known}: {error.message}") from None
         with self._lock:
+            self.key = None
             self._values[known] = normal
             self._settings = Settings(time_zone=self._values[_TIME_ZONE])
             self.key = self._make_key()

@@ -67,8 +67,10 @@ class Queries:
     def _plan(
         self, statement: Query, arguments: Arguments, *, by_rows: bool
     ) -> tuple[Plan, tuple[object, ...]]:
-        """A new plan, which is kept, and the values for its parameters."""
-        session, key = self._session, self.key
+        """A new plan, which is kept unless a setting has changed meanwhile, and the values for its
+        parameters."""
+        session = self._session
+        settled, key = session.options.key, self.key
         catalog, text = session.catalog, statement.sql
         version = catalog.version
         binding = bind_query(statement, catalog, session.bind_settings, with_literals(text, arguments))
@@ -78,7 +80,8 @@ class Queries:
             else plan_logical(binding.plan, session.settings, session.target)
         )
         pins = isinstance(plan, QueryPlan)
-        self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
+        if settled is not None and settled is session.options.key:
+            self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
         return plan, binding.arguments.values
 
     def _run(

@@ -4,36 +4,80 @@ one."""
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-import sqlfront
 from sqlfront import Connection
-from sqlfront.config import Config
-from sqlfront_engine.errors import Error
+from tests.sqlfront.plan_cache.sessions import answer, connection
 
-#: Names, types and rows; or what an error says.
-Answer = tuple[object, ...]
-
-TABLES = (
-    """CREATE TABLE t (k BIGINT, i INT, y TINYINT, d DECIMAL(10, 2), f DOUBLE, st STRING, dt DATE,
-       ts TIMESTAMP, b BOOLEAN) USING memory CLUSTERED BY (k) INTO 7 BUCKETS""",
-    """INSERT INTO t VALUES
-       (1, 1, 1Y, 1.00, 1D, '1', DATE '2020-01-01', TIMESTAMP '2020-01-01 00:00:00', true),
-       (2, 2, 2Y, 1.50, 1.5D, '01', DATE '2020-01-02', TIMESTAMP '2020-01-01 00:00:00.5', false),
-       (-1, -1, -1Y, -1.00, -1D, '-1', DATE '1999-12-31', TIMESTAMP '1999-12-31 23:59:59', null),
-       (10, 300, 10Y, 300.00, DOUBLE('NaN'), 'it\\'s', DATE '2021-01-01', TIMESTAMP '2021-06-01 12:00:00',
-        true),
-       (3000000000, 5, 5Y, 5.55, 1e10, 'a\\\\b', DATE '2020-02-29', TIMESTAMP '2020-02-29 01:02:03', true),
-       (null, null, null, null, null, null, null, null, null)""",
-    "CREATE TABLE u (x STRING, n INT) USING memory CLUSTERED BY (x) INTO 5 BUCKETS",
-    "INSERT INTO u VALUES ('a', 1), ('b', 2), ('1', 3), ('01', 4), ('2020-01-01', 5), ('', 6)",
-)
-
-
-def connection(plan_cache: int) -> Connection:
-    connection = sqlfront.connect(config=Config(plan_cache=plan_cache))
-    for statement in TABLES:
-        connection.execute(statement)
-    return connection
+#: Alike to look at, of other types or values; and what is no literal, or none that can be a parameter.
+LITERALS = (
+    # numbers
+    *("1", "1.0", "1L", "1e0", "1BD", "-1", "01", "1.50", "1.5", "1.5D", "1F", "1S", "1Y", "1.", "1d", "1bd"),
+    *("- 1", "-(1)", "+1", "- -1", ".5", "-.5", "1e-5", "1.e1", "1E+0", "1.50BD", "1.5e0", "1.5e0BD"),
+    *("0", "-0", "0.0", "-0.0", "0.0D", "-0.0D", "0000000001", "5.55", "5.550", "5.555", "2", "10", "300"),
+    *("1e400", "128", "2147483647", "2147483648", "-2147483648", "-2147483649", "3000000000", "12345678901"),
+    *("9223372036854775807", "9223372036854775808", "-9223372036854775808", "9" * 38, "9" * 39),
+    # strings
+    *("'1'", "'1.0'", "'01'", "' 1 '", "'-1'", "'a'", "''", "'it''s'", "'it\\'s'", '"it\'s"', '"1"'),
+    *("'2020-01-01'", "r'1'", "R'a\\b'", "'a\\\\b'", "'1' '2'", "'' '1'", "'\\u0031'", "'NaN'", "'%1%'"),
+    *("'_'", "'tRue'"),
+    # other literals, and expressions
+    *("DATE '2020-01-01'", "date'2020-01-02'", "TIMESTAMP '2020-01-01 00:00:00'", "X'31'", "x'3031'"),
+    *("timestamp'2020-01-01 00:00:00.5'", "timestamp_ntz'2020-01-01 00:00:00'", "null", "true", "false"),
+    *("INTERVAL 1 DAY", "INTERVAL '1' DAY", "INTERVAL '1-2' YEAR TO MONTH", "CAST('1' AS INT)", "1 + 0"),
+    *("DOUBLE('NaN')", "abs(-1)", "current_date"),
+    # comments
+    *("1 /* 2 */", "/* '1 */ 1", "1 -- 3'\n", "'1'/**/"),
+)  # fmt: skip
+COLUMNS = ("k", "i", "y", "d", "f", "st", "dt", "ts", "b")
+#: ``{}`` is a literal, ``?c`` a column, ``?n`` a digit.
+TEMPLATES = (
+    "SELECT * FROM t WHERE ?c = {}",
+    "SELECT k, {} FROM t WHERE ?c = {}",
+    "SELECT k FROM t WHERE {} = ?c",
+    "SELECT k, ?c FROM t WHERE ?c < {}",
+    "SELECT k FROM t WHERE ?c IN ({}, {}, {})",
+    "SELECT k FROM t WHERE ?c BETWEEN {} AND {}",
+    "SELECT k FROM t WHERE ?c <=> {}",
+    "SELECT k FROM t WHERE ?c = {} AND ?c = {}",
+    "SELECT k FROM t WHERE ?c = {} OR ?c = {}",
+    "SELECT k FROM t WHERE NOT ?c = {}",
+    "SELECT k FROM t WHERE ?c - {} = {}",
+    "SELECT k FROM t WHERE ?c = -{}",
+    "SELECT k FROM t WHERE (?c, k) = ({}, {})",
+    "SELECT k FROM t WHERE coalesce(?c, {}) = {}",
+    "SELECT k FROM t WHERE ?c = {} AND 1 = 0",
+    "SELECT {}",
+    "SELECT {} AS a, {} AS b",
+    "SELECT ?c + {} FROM t WHERE k = {}",
+    "SELECT count(*), ?c FROM t WHERE ?c >= {} GROUP BY ?c HAVING count(*) > {}",
+    "SELECT k FROM t WHERE ?c = {} ORDER BY k LIMIT ?n",
+    "SELECT k, st FROM t ORDER BY ?n",
+    "SELECT t.k, n FROM t JOIN u ON t.st = u.x WHERE t.k = {}",
+    "SELECT t.k, n FROM t LEFT JOIN u ON t.st = u.x AND u.n = {} WHERE t.?c = {}",
+    "SELECT k FROM t WHERE st LIKE {}",
+    "SELECT k FROM t WHERE k IN (SELECT k FROM t WHERE ?c = {})",
+    "SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE n = {} AND x = st)",
+    "WITH w AS (SELECT * FROM t WHERE ?c = {}) SELECT k FROM w WHERE ?c = {}",
+    "SELECT CASE WHEN ?c = {} THEN {} ELSE {} END FROM t",
+    "SELECT * FROM (VALUES ({}), ({})) v(a) WHERE a = {}",
+    "SELECT * FROM u WHERE x IN ({}, {})",
+    "SELECT sum(n) FROM u WHERE n > {}",
+    "SELECT round(?c, ?n) FROM t WHERE k = {}",
+    "SELECT k FROM t WHERE k = {} UNION ALL SELECT n FROM u WHERE n = {}",
+    # what only looks like a literal
+    "SELECT `?c` FROM t WHERE `?c` = {}",
+    "SELECT k AS `a?n` FROM t WHERE k = ?n",
+    "SELECT k a?n FROM t WHERE k = ?n",
+    "SELECT /*+ BROADCAST(t) */ k FROM t WHERE ?c = {}",
+    "SELECT k FROM t -- {}\n WHERE ?c = {}",
+    "SELECT k FROM t WHERE dt = DATE '2020-01-0?n'",
+    "SELECT k FROM t WHERE st = '1' '?n'",
+    'SELECT k FROM t WHERE st = "?n"',
+    "SELECT k FROM t WHERE k=-?n",
+    "SELECT k FROM t WHERE k= - ?n",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +87,40 @@ def both() -> Iterator[tuple[Connection, Connection]]:
         yield cached, anew
 
 
-def answer(connection: Connection, text: str) -> Answer:
-    try:
-        cursor = connection.execute(text)
-        columns = [(name, str(kind)) for name, kind, *_ in cursor.description or ()]
-        return (*columns, *sorted(map(repr, cursor.fetchall())))
-    except Error as error:
-        return type(error).__name__, error.condition, str(error)
+@st.composite
+def texts(draw: st.DrawFn) -> list[str]:
+    """Texts that differ in a few literals only, some of them several times."""
+    template = draw(st.sampled_from(TEMPLATES)).replace("?c", draw(st.sampled_from(COLUMNS)))
+    few = st.sampled_from(draw(st.lists(st.sampled_from(LITERALS), min_size=1, max_size=4, unique=True)))
+    found = []
+    for _ in range(draw(st.integers(2, 5))):
+        text = template
+        while "{}" in text:
+            text = text.replace("{}", draw(few), 1)
+        while "?n" in text:
+            text = text.replace("?n", str(draw(st.integers(0, 9))), 1)
+        found += [text] * draw(st.integers(1, 2))
+    return draw(st.permutations(found))
+
+
+@settings(max_examples=100)
+@given(asked=texts())
+def test_a_cached_plan_gives_the_answer_of_a_new_one(
+    both: tuple[Connection, Connection], asked: list[str]
+) -> None:
+    cached, anew = both
+    cached.session.queries.plans.clear()
+    for text in asked:
+        assert answer(cached, text) == answer(anew, text), text
+
+
+@pytest.mark.parametrize("literal", LITERALS)
+def test_after_any_literal_any_other_is_what_it_is(both: tuple[Connection, Connection], literal: str) -> None:
+    cached, anew = both
+    cached.session.queries.plans.clear()
+    asked = [f"SELECT k FROM t WHERE k = {each}" for each in (literal, "1", "'1'", "1.0", literal)]
+
+    assert [answer(cached, text) for text in asked * 2] == [answer(anew, text) for text in asked] * 2
 
 
 @pytest.mark.parametrize("first", ["1.0", "1e0", "1D", "9223372036854775808", "'1'"])
@@ -59,8 +130,34 @@ def test_a_literal_that_can_be_no_parameter_keeps_no_other_from_being_one(
     cached, anew = both
     cached.session.queries.plans.clear()
     answer(cached, f"SELECT k FROM t WHERE NOT y = {first}")
+    text = "SELECT k FROM t WHERE NOT y = 0"
 
-    for _ in range(3):
-        assert answer(cached, "SELECT k FROM t WHERE NOT y = 0") == answer(
-            anew, "SELECT k FROM t WHERE NOT y = 0"
-        )
+    assert [answer(cached, text) for _ in range(3)] == [answer(anew, text)] * 3
+
+
+VALUES = st.sampled_from((1, 1.0, "1", True, None, -1, 2**40, 1.5, "a", b"1"))
+
+
+@settings(max_examples=80)
+@given(
+    column=st.sampled_from(COLUMNS),
+    given_values=st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=6),
+)
+def test_arguments_that_look_alike_have_plans_of_their_own(
+    both: tuple[Connection, Connection], column: str, given_values: list[tuple[object, object]]
+) -> None:
+    cached, anew = both
+    text = f"SELECT k, ? AS x, ? IS NULL FROM t WHERE {column} = ? AND k < 1000"
+    for one, other in given_values:
+        asked = (one, other, one)
+        assert answer(cached, text, asked) == answer(anew, text, asked), asked
+
+
+def test_texts_that_differ_in_literals_share_a_plan(both: tuple[Connection, Connection]) -> None:
+    plans = both[0].session.queries.plans
+    plans.clear()
+    for number in range(50):
+        answer(both[0], f"SELECT i FROM t WHERE k = {number}")
+        answer(both[0], f"SELECT i FROM t WHERE st = 'x{number}' AND i > -{number}")
+
+    assert sorted(plan.hits for plan in plans.entries()) == [49, 49]
