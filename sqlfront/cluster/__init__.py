@@ -66,6 +66,10 @@ class Cluster:
         config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
         return self.submit(dag, config).batches()
 
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`."""
+        return self.coordinator.requests.ask(service, questions)
+
     def catalog(self, path_tables: PathTables) -> Catalog:
         """The catalog of a session."""
         return Catalog(path_tables)

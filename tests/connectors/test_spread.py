@@ -77,6 +77,9 @@ class Members:
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         table.adopt(version)
 
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        return self.cluster.coordinator.requests.ask(service, questions)
+
     def dropped(self, table: SpreadTable) -> None:
         pass
 

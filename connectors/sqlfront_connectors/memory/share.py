@@ -8,6 +8,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.lookup import ShareLookups
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.numbering import home_of, numbered, numbers_of, places
 from sqlfront_connectors.memory.scan import MemoryScan
@@ -109,7 +110,8 @@ class StoreShare(Processor, frozen=True):
         left, added = self.changed(present, batches)
         partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
         segments = merged(left, self.schema, partitioning, added, self.indexes)
-        store.stage(self.key, Share(segments, context.partitions))
+        lookups = ShareLookups(segments, self.schema, partitioning, self.indexes)
+        store.stage(self.key, Share(segments, context.partitions, lookups))
         yield report(segments, self.schema, sum(batch.num_rows for batch in added))
 
     def changed(

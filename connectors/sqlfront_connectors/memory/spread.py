@@ -14,7 +14,7 @@ and placed anew by the next write; if a holder is lost, the table says which par
 import secrets
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
 from functools import partial
@@ -26,11 +26,14 @@ import pyarrow as pa
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
+    RowPath,
+    RowValues,
     ScanPlan,
     ScanRequest,
     TableStatistics,
 )
 from sqlfront_connectors.memory.index import IndexDefinition, key_columns
+from sqlfront_connectors.memory.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.scan import key_literals
 from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import (
@@ -40,6 +43,7 @@ from sqlfront_connectors.memory.share_statistics import (
     read_reports,
     table_statistics,
 )
+from sqlfront_connectors.memory.spread_rows import SpreadPath, Way
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Expr
@@ -51,6 +55,8 @@ from sqlfront_engine.processors.values import Values
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
 LOST: Final = "58030"
+#: Of how many pairs of keys and columns a version remembers the way; then it begins anew.
+_MOST_WAYS: Final = 256
 #: How many partitions an error names.
 _NAMED: Final = 10
 
@@ -75,6 +81,9 @@ class Members(Protocol):
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
         """Make it the table's current version for all sessions at once, unless somebody else has changed the
         table since this turn began: OperationalError then. Calls :meth:`SpreadTable.adopt`."""
+
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        """See :meth:`sqlfront_engine.members.requests.Requests.ask`."""
 
     def dropped(self, table: "SpreadTable") -> None:
         """Nobody is to read the table any more."""
@@ -107,6 +116,7 @@ class SpreadSnapshot:
         self._name, self._reloaded = table.name, table.reloaded
         self._schema, self._partitioning = table.schema, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
+        self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], Way] = {}
 
     @property
     def version(self) -> int:
@@ -158,6 +168,32 @@ class SpreadSnapshot:
         )
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
+
+    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        """The way to rows by the clustering key or an index, as long as they lie with their partitions'
+        owners."""
+        way = self._ways.get((by, columns))
+        if way is None:
+            way = self._way(by, columns)
+            if way is None:
+                return None
+        if way.question.dealt != self.members.member_list.dealt:
+            return None
+        return SpreadPath(self, way)
+
+    def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> Way | None:
+        held = self.held
+        if held.key is None or by not in self.keys:
+            return None
+        if len(self._ways) >= _MOST_WAYS:
+            self._ways.clear()
+        question = Lookup(held.key, self._name, held.dealt, by, columns, NO_KEYS)
+        way = self._ways[by, columns] = Way(self._schema, self._partitioning, question)
+        return way
+
+    def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
+        """None: they aren't here, unless there are none."""
+        return () if self.held.key is None else None
 
     def check_complete(self) -> None:
         """Raise OperationalError unless all members are there that hold a part of the version."""

@@ -7,22 +7,25 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_connectors.memory.lookup import ShareLookups, decode_lookup
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.errors import InternalError, OperationalError
+from sqlfront_engine.members.requests import Service
 from sqlfront_engine.processor import ProcessorContext
 
 #: Keys of versions that failed are remembered until there have been so many more.
 _MOST_REFUSED: Final = 1000
-#: The resource under which a member's processors find its store.
+#: The resource under which a member's processors find its store, and other members the service of lookups.
 STORE: Final = "memory:store"
 
 
 class Share(msgspec.Struct, frozen=True):
     """What one member has of one version of a table. ``partitions``: those that the member had when the share
-    was made, of which it holds all rows."""
+    was made, of which it holds all rows. ``lookups`` finds some of them, None = nobody may ask for them."""
 
     segments: tuple[Segment, ...]
     partitions: tuple[int, ...]
+    lookups: ShareLookups | None = None
 
     @property
     def rows(self) -> int:
@@ -35,9 +38,9 @@ class Share(msgspec.Struct, frozen=True):
         return sum(segment.size for segment in self.segments)
 
 
-class TableStore(Mapping[str, object]):
+class TableStore(Mapping[str, object], Service):
     """All shares of one member by the key of their table's version; as a mapping it is what the member's
-    processors find them in, and the store itself as :data:`STORE`.
+    processors find them in, and the store itself as :data:`STORE`. As a service it answers lookups.
 
     A share appears as a whole and never changes. Safe to use from several threads. ``member``: whose store it
     is. ``dealt``: gives the version of the member list since which no partition has changed its owner.
@@ -66,10 +69,16 @@ class TableStore(Mapping[str, object]):
     def check_dealt(self, dealt: int, table: str) -> None:
         """OperationalError with SQLSTATE 40001 if partitions have changed their owners since then."""
         if dealt != self._dealt():
-            raise OperationalError(
-                f"the partitions of `{table}` have moved since the query was planned; run it again",
-                sqlstate="40001",
-            )
+            raise partitions_moved(table)
+
+    def answer(self, content: bytes) -> bytes:
+        """The rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`."""
+        question = decode_lookup(content)
+        self.check_dealt(question.dealt, question.table)
+        share = self._shares.get(question.version)
+        if share is None or share.lookups is None:
+            raise version_gone(question.table)
+        return share.lookups.answer(question)
 
     def free(self, key: str) -> None:
         """Forget a share; those who read it keep what they hold. If it comes later (a job may fail while
@@ -101,8 +110,20 @@ def share_of(context: ProcessorContext, key: str, table: str) -> Share:
     more."""
     share = context.resources.get(key)
     if not isinstance(share, Share):
-        raise OperationalError(
-            f"the version of `{table}` that the query was planned for is gone; run the query again",
-            sqlstate="40001",
-        )
+        raise version_gone(table)
     return share
+
+
+def partitions_moved(table: str) -> OperationalError:
+    """A query was planned for other owners of partitions than there are now."""
+    return OperationalError(
+        f"the partitions of `{table}` have moved since the query was planned; run it again", sqlstate="40001"
+    )
+
+
+def version_gone(table: str) -> OperationalError:
+    """A query reads a version whose share isn't there."""
+    return OperationalError(
+        f"the version of `{table}` that the query was planned for is gone; run the query again",
+        sqlstate="40001",
+    )

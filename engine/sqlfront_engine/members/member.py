@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from sqlfront_engine import codec
 from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
+from sqlfront_engine.errors import Error, InterfaceError, InternalError
 from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD, ReceiverStatistics, SenderStatistics
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import Member as Here
@@ -35,9 +35,10 @@ from sqlfront_engine.job_statistics import JobStatus, JobSummary
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.coordination import Coordination
 from sqlfront_engine.members.listing import LISTING_TIMEOUT, JobListing, Listings
-from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.members.member_list import MemberList, topology_changed
 from sqlfront_engine.members.messages import (
     Acknowledge,
+    Answer,
     CancelQuery,
     CheckJobs,
     Completed,
@@ -46,12 +47,14 @@ from sqlfront_engine.members.messages import (
     InputClosed,
     JobList,
     ListJobs,
+    Request,
     Terminate,
     UnknownJobs,
 )
 from sqlfront_engine.members.participation import Early, Participation
 from sqlfront_engine.members.placement_codec import decode_placement, encode_placement
 from sqlfront_engine.members.placements import Placements
+from sqlfront_engine.members.requests import Requests
 from sqlfront_engine.members.wire import JobWire
 from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Transport
 from sqlfront_engine.placement import EMBEDDED, Placement, demands_of, vertex_members
@@ -71,8 +74,8 @@ logger = logging.getLogger(__name__)
 
 class MemberStatistics(msgspec.Struct, frozen=True):
     """A member now: its connections, the jobs that it takes part in and coordinates, those that sent data
-    before their init, remembered ids, the ends of the running jobs' streams, and listings of the cluster's
-    queries under way."""
+    before their init, remembered ids, the ends of the running jobs' streams, listings of the cluster's
+    queries under way, and rounds of requests that are waited for."""
 
     peers: tuple[str, ...]
     participations: int
@@ -82,16 +85,17 @@ class MemberStatistics(msgspec.Struct, frozen=True):
     senders: tuple[SenderStatistics, ...] = ()
     receivers: tuple[ReceiverStatistics, ...] = ()
     listings: int = 0
+    requests: int = 0
 
     @property
     def idle(self) -> bool:
         """Whether nothing is left of any job."""
-        return not (self.participations or self.coordinations or self.early or self.listings)
+        return not (self.participations or self.coordinations or self.early or self.listings or self.requests)
 
 
 class Member:
     """See the module's docstring. ``resources`` are this member's own objects for the processors of jobs, by
-    key, such as its share of tables."""
+    key, such as its share of tables; those that are services answer the other members' requests."""
 
     def __init__(
         self,
@@ -120,6 +124,8 @@ class Member:
         self._reserved: set[int] = set()
         self._checking = self._adapting = False
         self._listings = Listings(self, self._clock)
+        #: What this member asks others without a job, and answers to them.
+        self.requests = Requests(self, transport, resources)
         engine.number_from(secrets.randbits(JOB_ID_BITS))
         transport.start(self)
 
@@ -368,6 +374,7 @@ class Member:
         for participation in participations:
             participation.lost(peer.name)
         self._listings.lost(peer.name)
+        self.requests.lost(peer.name)
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """A message of a peer; see :mod:`sqlfront_engine.members.messages`."""
@@ -396,6 +403,10 @@ class Member:
                 self._listings.answered(peer.name, message)
             case CancelQuery():
                 self._cancel(message)
+            case Request():
+                self.requests.asked(peer, message)
+            case Answer():
+                self.requests.answered(peer.name, message, body)
             case _:
                 logger.warning("%s sent %s, which nobody takes", peer.name, type(message).__name__)
 
@@ -474,14 +485,16 @@ class Member:
             tuple(chain.from_iterable(senders for senders, _ in streams)),
             tuple(chain.from_iterable(receivers for _, receivers in streams)),
             len(self._listings),
+            len(self.requests),
         )
 
     def abandon(self, error: Error) -> None:
-        """End every job that runs or is coordinated here with the error."""
+        """End every job that runs or is coordinated here with the error, and every wait for answers."""
         with self._lock:
             executions = [each.execution for each in self._participations.values()]
         for execution in executions:
             execution.fail(error)
+        self.requests.abandon(error)
 
     def close(self) -> None:
         """Cancel what runs here, and leave: to the others the member is lost."""
@@ -536,10 +549,3 @@ def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
 def _participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
     used = {name for names in vertex_members(dag, placement).values() for name in names}
     return tuple(name for name in placement.participants if name in used)
-
-
-def topology_changed(theirs: int, ours: int) -> OperationalError:
-    """A job was planned for other members than there are now."""
-    return OperationalError(
-        f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
-    )

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 
 #: In the place of the owner of a partition that has none.
@@ -54,3 +55,10 @@ def alone(name: str, partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
 def nobody(partition_count: int = DEFAULT_PARTITIONS) -> MemberList:
     """The list of a cluster that nobody has joined yet."""
     return MemberList(0, (), (NOBODY,) * partition_count)
+
+
+def topology_changed(theirs: int, ours: int) -> OperationalError:
+    """A job or a request was planned for other members than there are now."""
+    return OperationalError(
+        f"the cluster has changed (member list {theirs} is now {ours}); run the query again", sqlstate="40001"
+    )

@@ -5,15 +5,15 @@ transport it is the member. It talks to the keeper, connects with the other memb
 to jobs; what somebody sends who was removed goes no further.
 
 * A version of the list is used once its new members are connected (or :data:`PATIENCE` is over), so that no
-  job finds a member of its list missing. A job that was planned with a version that isn't used here yet waits
-  until it is.
+  job finds a member of its list missing. A job or a request that was planned with a version that isn't used
+  here yet waits until it is.
 * Answered heartbeats are a lease, counted from when they were sent. When it is over the member stops by
   itself: the keeper, which heard them later, has not removed it before that. So a member that was paused and
   wakes up after its removal answers nothing, whatever it finds in its sockets.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import Final, TypeAlias
@@ -43,7 +43,7 @@ from sqlfront_engine.members.cluster_messages import (
 from sqlfront_engine.members.keeper import BEATS, KEEPER, REMEMBERED, Document
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import MemberInfo, MemberList, nobody
-from sqlfront_engine.members.messages import Init
+from sqlfront_engine.members.messages import Init, Request
 from sqlfront_engine.network.transport import Body, NetworkStatistics, Peer, Receiver, Transport
 from sqlfront_engine.processor import NO_RESOURCES
 
@@ -104,8 +104,8 @@ class Membership:
         self._removed: dict[str, None] = {}
         self._missing: dict[str, float] = {}
         self._dialling: set[str] = set()
-        # Init calls for a list that isn't used here yet.
-        self._early: list[tuple[Peer, Init]] = []
+        # Init calls and requests for a list that isn't used here yet.
+        self._early: list[tuple[Peer, Init | Request]] = []
         self._puts: dict[int, Callable[[PutOutcome], None]] = {}
         self._requests = 0
         self._seen = 0
@@ -124,6 +124,10 @@ class Membership:
     def connect(self, address: str) -> None:
         """See :meth:`~sqlfront_engine.network.transport.Transport.connect`."""
         self._transport.connect(address)
+
+    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+        """See :meth:`~sqlfront_engine.network.transport.Transport.attend`."""
+        return self._transport.attend(peers, done)
 
     def statistics(self) -> NetworkStatistics:
         """See :meth:`~sqlfront_engine.network.transport.Transport.statistics`."""
@@ -288,7 +292,7 @@ class Membership:
             self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
             return
-        elif isinstance(message, Init) and message.list_version > self.member.members.version:
+        elif isinstance(message, Init | Request) and message.list_version > self.member.members.version:
             with self._lock:
                 early = message.list_version > self.member.members.version
                 if early:

@@ -1,8 +1,9 @@
-"""What members say to each other about light jobs: the closed set of messages.
+"""What members say to each other about light jobs, and what they ask each other without any job: the closed
+set of messages.
 
 A light job costs one :class:`Init` and one :class:`Completed` per participant. Everything else is data and
 its flow control, or belongs to jobs that don't end normally. Record batches travel in the body of
-:class:`Data`.
+:class:`Data`. A question costs one :class:`Request` and one :class:`Answer`.
 """
 
 from typing import Final
@@ -119,6 +120,26 @@ class CancelQuery(Message, frozen=True):
     by: str = ""
 
 
+class Request(Message, frozen=True):
+    """A question to a service of the member: a resource of that name, see
+    :class:`~sqlfront_engine.members.requests.Service`. ``request`` comes back with the answer,
+    ``list_version`` is that of the asking member's list; what ``content`` means, the service knows."""
+
+    request: int
+    list_version: int
+    service: str
+    content: bytes
+
+
+class Answer(Message, frozen=True):
+    """The answer to :class:`Request`: what the service gave, in the body if it is long, or why it gave
+    nothing."""
+
+    request: int
+    content: bytes = b""
+    error: ErrorData | None = None
+
+
 #: The messages of this module.
 JOB_MESSAGES: Final = (
     Init,
@@ -132,4 +153,6 @@ JOB_MESSAGES: Final = (
     ListJobs,
     JobList,
     CancelQuery,
+    Request,
+    Answer,
 )

@@ -66,6 +66,11 @@ class Channel:
             whole = False
         return self.socket.recv_into(view, 0, socket.MSG_WAITALL if whole else _NO_FLAGS)
 
+    @property
+    def buffered(self) -> bool:
+        """Whether there may be bytes to receive that have left the socket."""
+        return False
+
     def write(self, pending: Pending, *, wait: bool) -> bool:
         """Write all that is pending; False if, without waiting, the kernel takes no more. Raises OSError if
         the connection is lost."""
@@ -217,6 +222,11 @@ class TlsChannel(Channel):
                 return 0
             if not self._feed():
                 return 0
+
+    @property
+    def buffered(self) -> bool:
+        """See :meth:`Channel.buffered`."""
+        return self._incoming.pending > 0 or self._tls.pending() > 0
 
     def _feed(self) -> bool:
         """Wait for encrypted bytes; False at the end of the connection."""

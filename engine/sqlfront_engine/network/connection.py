@@ -4,12 +4,13 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from threading import Event, RLock
+from threading import Event, Lock, RLock, get_ident
 from typing import Final
 
 import msgspec
 
 from sqlfront_engine.errors import Error
+from sqlfront_engine.network.attending import Gate
 from sqlfront_engine.network.channels import Channel
 from sqlfront_engine.network.frames import (
     UNAUTHENTICATED,
@@ -37,7 +38,8 @@ _MESSAGE: Final = int(Kind.MESSAGE)
 
 class Connection:
     """One connection, from the handshake to its end. It belongs to the thread that reads it, which alone
-    calls the receiver and closes the socket; all others may send and :meth:`close`."""
+    closes the socket and, but for those who attend it (:mod:`.attending`), calls the receiver; all others may
+    send and :meth:`close`."""
 
     def __init__(self, channel: Channel, remote: str, *, limits: Limits, outbox_limit: int) -> None:
         #: The name that the other side has proven; before that its address.
@@ -62,6 +64,17 @@ class Connection:
         self._broken: str | None = None
         self._released = False
         self._open = False
+        self._receiver: Receiver
+        # Held by who reads, once the handshake is over.
+        self._reading = Lock()
+        # The thread that attends, 0 = none.
+        self._attendant = 0
+        # Where the reading thread waits, since somebody has wanted to attend.
+        self._gate: Gate | None = None
+        self._wanted = False
+        # How often this was attended; what ended it meanwhile.
+        self._attended = 0
+        self._ended: Exception | str | None = None
 
     def __repr__(self) -> str:
         return f"<Connection with {self.name!r}>"
@@ -147,9 +160,14 @@ class Connection:
     def run(self, receiver: Receiver) -> None:
         """Hand on what arrives until the connection ends; then tell why."""
         level = logging.INFO
+        self._receiver = receiver
         try:
-            receiver.connected(self)
-            reason = self._receive(receiver)
+            with self._reading:
+                receiver.connected(self)
+                reason = self._receive()
+            if reason is None:
+                assert self._gate is not None
+                reason = self._receive_at_gate(self._gate)
         except Error as error:
             reason, level = error.message, logging.WARNING
         except OSError as error:
@@ -168,18 +186,89 @@ class Connection:
         except Exception:
             logger.exception("the end of the connection with %s could not be handled", self._who)
 
-    def _receive(self, receiver: Receiver) -> str:
-        """Until the end, whose reason is returned."""
-        read, count, received = self._reader.read, self._received.count, receiver.received
-        flush_needed = self.channel.flush_needed
-        while (frame := read()) is not None and self._reason is None:
-            if frame.kind == _CONTROL:
-                return expect(Goodbye, frame.message).reason[:_REASON_LENGTH]
-            count(type(frame.message).__name__, frame.size)
-            received(self, frame.message, frame.body)
-            if flush_needed():
-                self._outbox.flush()
-        return self._broken or "the other side closed the connection"
+    def _receive(self) -> str | None:
+        """Until the end, whose reason is returned; None once somebody wants to attend."""
+        while (end := self._handle_next()) is None:
+            if self._wanted:
+                self._gate = Gate(self.channel.socket)
+                self._ended = self._handle_buffered()
+                return self._ended
+        return end
+
+    def _receive_at_gate(self, gate: Gate) -> str:
+        """Until the end, whose reason is returned, leaving what arrives to those who attend."""
+        while True:
+            attended = self._attended
+            gate.wait()
+            with self._reading:
+                if self._ended is None and self._attended != attended:
+                    continue  # what there was has been handled; what came later wakes this thread again
+                if self._ended is not None or not self.handle():
+                    break
+        if isinstance(self._ended, Exception):
+            raise self._ended
+        assert self._ended is not None
+        return self._ended
+
+    def _handle_next(self) -> str | None:
+        """Wait for a message and hand it on; returns why there is none any more."""
+        frame = self._reader.read()
+        if frame is None or self._reason is not None:
+            return self._broken or "the other side closed the connection"
+        if frame.kind == _CONTROL:
+            return expect(Goodbye, frame.message).reason[:_REASON_LENGTH]
+        self._received.count(type(frame.message).__name__, frame.size)
+        self._receiver.received(self, frame.message, frame.body)
+        if self.channel.flush_needed():
+            self._outbox.flush()
+        return None
+
+    def _handle_buffered(self) -> str | None:
+        """What has been received with other messages doesn't wake anybody."""
+        while self._reader.buffered or self.channel.buffered:
+            end = self._handle_next()
+            if end is not None:
+                return end
+        return None
+
+    # ---- attended: see the module of that name
+
+    def begin(self) -> bool:
+        """See :meth:`~sqlfront_engine.network.attending.Attended.begin`."""
+        if not self._reading.acquire(False):
+            self._wanted = Gate.possible
+            return False
+        if self._gate is None or self._ended is not None:
+            self._reading.release()
+            return False
+        self._attendant = get_ident()
+        self._attended += 1
+        self._gate.close()
+        return True
+
+    @property
+    def descriptor(self) -> int:
+        """See :class:`~sqlfront_engine.network.attending.Attended`."""
+        return self.channel.socket.fileno()
+
+    def handle(self) -> bool:
+        """See :meth:`~sqlfront_engine.network.attending.Attended.handle`."""
+        try:
+            self._ended = self._handle_next() or self._handle_buffered()
+        except Exception as error:  # noqa: BLE001 - raised again by the reading thread
+            self._ended = error
+        except BaseException:
+            self._ended = "interrupted in the midst of a message"
+            raise
+        return self._ended is None
+
+    def end(self) -> None:
+        """See :meth:`~sqlfront_engine.network.attending.Attended.end`."""
+        if self._attendant == get_ident():
+            assert self._gate is not None
+            self._attendant = 0
+            self._gate.open() if self._ended is None else self._gate.wake()
+            self._reading.release()
 
     @property
     def _who(self) -> str:
@@ -192,6 +281,8 @@ class Connection:
         self._outbox.stop()
         with self._closing:
             self._released = True
+            if self._gate is not None:
+                self._gate.release()
             self.channel.socket.close()
         self.decided.set()
         self.finished.set()

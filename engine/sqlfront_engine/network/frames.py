@@ -170,6 +170,11 @@ class FrameReader:
         # Invariant: self._buffer[self._start:self._end] has been received and not yet used.
         self._start = self._end = 0
 
+    @property
+    def buffered(self) -> bool:
+        """Whether some of the next frame has been received."""
+        return self._end > self._start
+
     def read(self) -> Incoming | None:
         """The next frame; None at the end of the connection. Raises InvalidMessage, also if the connection
         ends within a frame, and whatever the receiving function raises; after that nothing can be read."""

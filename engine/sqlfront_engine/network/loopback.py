@@ -21,6 +21,7 @@ from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_engine.network.transport import (
     NetworkStatistics,
     Part,
+    Peer,
     PeerStatistics,
     Receiver,
     TrafficCounter,
@@ -183,6 +184,10 @@ class LoopbackTransport:
         if not self._closed:
             self._network.begin()
             self._network.deliver(lambda: self._connect(address))
+
+    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+        """See :meth:`~sqlfront_engine.network.transport.Transport.attend`: only one thread delivers."""
+        return False
 
     def statistics(self) -> NetworkStatistics:
         """See :meth:`~sqlfront_engine.network.transport.Transport.statistics`."""

@@ -21,6 +21,7 @@ from sqlfront_engine.network.addresses import (
     remove_stale_socket,
     set_options,
 )
+from sqlfront_engine.network.attending import attend
 from sqlfront_engine.network.channels import Channel, TlsChannel, TlsSettings
 from sqlfront_engine.network.connection import Connection
 from sqlfront_engine.network.frames import Limits, MessageDecoder, OtherProtocol
@@ -37,6 +38,7 @@ from sqlfront_engine.network.handshake import (
 from sqlfront_engine.network.settlement import Connections
 from sqlfront_engine.network.transport import (
     NetworkStatistics,
+    Peer,
     Receiver,
     TrafficCounter,
     UnconnectedPeer,
@@ -127,6 +129,10 @@ class TcpTransport:
         target = Address.parse(address)
         if not self._connections.connected(address):
             self._run(lambda: self._dial(target, address), f"to-{address}")
+
+    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+        """See :meth:`~sqlfront_engine.network.transport.Transport.attend`."""
+        return attend([peer for peer in peers if isinstance(peer, Connection)], done)
 
     def statistics(self) -> NetworkStatistics:
         """See :meth:`~sqlfront_engine.network.transport.Transport.statistics`."""

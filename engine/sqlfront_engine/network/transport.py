@@ -1,6 +1,6 @@
 """The contract between a member and whatever carries its messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -51,6 +51,7 @@ class Peer(Protocol):
 class Receiver(Protocol):
     """The member, as its transport sees it.
 
+    They are called by threads of the transport and by who attends (:meth:`Transport.attend`).
     For one peer its methods are called one after the other, in the order ``connected``, any number of
     ``received``, ``disconnected``; for different peers at the same time. They must not block. No method is
     called from within :meth:`Peer.send`, so that locks may be held while sending. With one name at most one
@@ -87,6 +88,11 @@ class Transport(Protocol):
     def connect(self, address: str) -> None:
         """Connect to the member at the address, without waiting: ``connected`` or ``disconnected`` follows,
         unless that member is connected already."""
+
+    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+        """For who is about to wait for what these peers send: handle it on this thread until ``done()``. The
+        thread may hold no lock that a receiver's methods take. False: it can't be done (any more), and who
+        waits has to be woken by the receiver."""
 
     def statistics(self) -> "NetworkStatistics":
         """What went through this transport."""

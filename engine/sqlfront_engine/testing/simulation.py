@@ -17,7 +17,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.network.transport import NetworkStatistics, Part, Receiver, UnconnectedPeer
+from sqlfront_engine.network.transport import NetworkStatistics, Part, Peer, Receiver, UnconnectedPeer
 from sqlfront_engine.tasklet import Tasklet
 
 #: Seconds that a message is on its way, at least and (mostly) at most.
@@ -226,6 +226,10 @@ class SimulatedTransport:
             return
         tell = partial(self.receiver.disconnected, UnconnectedPeer(address), "it can't be reached")
         simulation.at(simulation.time + simulation.delay(NETWORK_DELAY), tell, self._machine)
+
+    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+        """Let the simulation go on until ``done()``: who waits in it isn't part of it."""
+        return self._machine.simulation.run(done)
 
     def statistics(self) -> NetworkStatistics:
         """Nothing is counted."""

@@ -13,10 +13,11 @@ import pytest
 from sqlfront_engine import codec
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
 from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import RunningMember, network_settings
+from sqlfront_engine.launchers.running import Resources, RunningMember, network_settings
 from sqlfront_engine.members.cluster_messages import MESSAGES
-from sqlfront_engine.members.messages import Data, Init
+from sqlfront_engine.members.messages import Answer, Data, Init, Request
 from sqlfront_engine.members.placement_codec import encode_placement
+from sqlfront_engine.members.requests import Service
 from sqlfront_engine.network.frames import HEADER, Kind, encode_frame
 from sqlfront_engine.network.handshake import Hello
 from sqlfront_engine.network.tcp import TcpTransport
@@ -30,6 +31,7 @@ from tests.engine.members.probe import ask
 from tests.engine.network.meeting import Member, Note
 
 TARGET = "local-0"
+ECHO = "echo"
 Traitor: TypeAlias = tuple[Member, socket.socket]
 OneLine: TypeAlias = Callable[[str], None]
 
@@ -51,10 +53,26 @@ class Town:
         assert rows(self.client.member.submit(exchanged())) == EVERYTHING
 
 
+class Echo(Service):
+    """Gives back the text that it is asked."""
+
+    def answer(self, content: bytes) -> bytes:
+        return content.decode().encode()
+
+
+def echo() -> Resources:
+    """What the members of these tests do beside jobs."""
+    return Resources({ECHO: Echo()})
+
+
 @pytest.fixture(scope="module")
 def town() -> Iterator[Town]:
     preload = (*PRELOAD, "tests.engine.members.probe")
-    with LocalCluster(2, workers=1, tcp=True, preload=preload) as cluster, cluster.client() as client:
+    service = f"{__name__}:echo"
+    with (
+        LocalCluster(2, workers=1, tcp=True, preload=preload, service=service) as cluster,
+        cluster.client() as client,
+    ):
         yield Town(cluster, client)
 
 
@@ -197,6 +215,42 @@ def test_a_body_that_does_not_match_its_schema(
     one_line("malformed batch")
 
 
+# ---- questions that make no sense
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (lambda version: Request(1, version, "no such service", b""), "no service 'no such service'"),
+        (lambda version: Request(2, version, "", b"x" * 100_000), "no service ''"),
+        (lambda version: Request(4, -1, ECHO, b""), "the cluster has changed"),
+        (lambda version: Request(5, version, ECHO, random.Random(5).randbytes(1000)), "UnicodeDecodeError"),
+    ],
+    ids=["no-service", "empty", "past", "random"],
+)
+def test_a_question_that_makes_no_sense_is_answered_with_an_error(
+    town: Town, traitor: Traitor, request_: Callable[[int], Request], reason: str
+) -> None:
+    member, _ = traitor
+    request = request_(town.cluster.members.version)
+    member.peer(TARGET).send(request)
+    member.wait(lambda member: member.messages)
+    (_, answer, _), *_ = member.messages
+    assert isinstance(answer, Answer)
+    assert answer.request == request.request
+    assert answer.error is not None
+    assert reason in answer.error.message
+
+
+def test_answers_that_nobody_waits_for_are_dropped(town: Town, traitor: Traitor) -> None:
+    member, _ = traitor
+    for number in range(100):
+        member.peer(TARGET).send(Answer(number, b"unasked"), (bytes(10),))
+    member.peer(TARGET).send(Request(1, town.cluster.members.version, ECHO, b"still there?"))
+    member.wait(lambda member: member.messages)
+    assert member.messages[0][1] == Answer(1, b"still there?")
+
+
 # ---- many
 
 
@@ -205,6 +259,8 @@ def test_a_thousand_mutated_frames_leave_nothing_behind(town: Town) -> None:
     valid = [
         joined(encode_frame(Kind.CONTROL, Hello(bytes(32)))),
         joined(encode_frame(Kind.MESSAGE, Note(1))),
+        joined(encode_frame(Kind.MESSAGE, Request(1, 1, "memory:store", b"what?"))),
+        joined(encode_frame(Kind.MESSAGE, Answer(1, b"so"))),
     ]
     before = ask(town.client.member)[TARGET]
     for _ in range(1000):

@@ -1,0 +1,113 @@
+"""Lookups by key on the members that have the rows, without any job: what is asked, and how a share answers.
+
+A question names the version and the columns; the types of their values are known on both sides.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues
+from sqlfront_connectors.memory.rows import SegmentRows
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_engine import codec
+from sqlfront_engine.codec.rows import encode_rows, groups_decoder, rows_decoder
+from sqlfront_engine.codec.values import malformed
+
+#: The answer if a date or timestamp is beyond Python's years.
+BEYOND: Final = msgspec.msgpack.encode(None)
+#: Of how many pairs of keys and columns a share remembers the way; then it begins anew.
+_KEPT: Final = 256
+
+
+class Lookup(msgspec.Struct, frozen=True, array_like=True):
+    """The question: for each key its rows. ``version``: the key of the version, ``table``: for errors,
+    ``dealt``: the dealing of partitions that it was planned for, ``by`` and ``columns``: ordinals of the
+    table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_engine.codec.rows`. The answer is a
+    sequence of rows for each key, or :data:`BEYOND`."""
+
+    version: str
+    table: str
+    dealt: int
+    by: tuple[int, ...]
+    columns: tuple[int, ...]
+    keys: msgspec.Raw
+
+
+#: For a question that isn't asked yet.
+NO_KEYS: Final = msgspec.Raw(msgspec.msgpack.encode(()))
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+def encode_lookup(question: Lookup) -> bytes:
+    """The question's bytes."""
+    return _encode(question)
+
+
+def decode_lookup(content: bytes) -> Lookup:
+    """The other way round; OperationalError for what is none."""
+    return codec.decode(content, Lookup)
+
+
+def answer_decoder(
+    schema: pa.Schema, columns: tuple[int, ...]
+) -> Callable[[bytes | memoryview, int], list[list[RowValues]]]:
+    """Reads the answer to a question with so many keys. OverflowError if there are values beyond Python's
+    years."""
+    decode = groups_decoder([schema.field(ordinal).type for ordinal in columns])
+
+    def read(answer: bytes | memoryview, keys: int) -> list[list[RowValues]]:
+        if answer == BEYOND:
+            raise OverflowError("a date or timestamp beyond Python's years")
+        groups = decode(answer)
+        if len(groups) != keys:
+            raise malformed("lookup's answer", f"there are rows for {len(groups)} keys, not for {keys}")
+        return groups
+
+    return read
+
+
+class ShareLookups:
+    """Answers questions about a member's share of a version. ``indexes``: the columns of each. Safe to use
+    from several threads."""
+
+    def __init__(
+        self,
+        segments: tuple[Segment, ...],
+        schema: pa.Schema,
+        partitioning: Partitioning | None,
+        indexes: tuple[tuple[int, ...], ...] = (),
+    ) -> None:
+        self._schema = schema
+        keys = indexes if partitioning is None else (partitioning.columns, *indexes)
+        self._rows = SegmentRows(segments, schema, partitioning, keys)
+        self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], _Way] = {}
+
+    def answer(self, question: Lookup) -> bytes:
+        """The answer's bytes; OperationalError for a question that makes no sense here."""
+        decode, path = self._way(question.by, question.columns)
+        keys = decode(bytes(question.keys))
+        try:
+            return encode_rows(path.find(keys))
+        except (OverflowError, ValueError):
+            return BEYOND
+
+    def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> "_Way":
+        known = self._ways.get((by, columns))
+        if known is not None:
+            return known
+        fields = range(len(self._schema))
+        path = self._rows.path(by, columns) if {*by, *columns} <= {*fields} else None
+        if path is None:
+            raise malformed("lookup", f"there is no way to columns {columns} by {by}")
+        if len(self._ways) >= _KEPT:
+            self._ways.clear()
+        decode = rows_decoder([self._schema.field(ordinal).type for ordinal in by])
+        way = self._ways[by, columns] = decode, path
+        return way
+
+
+#: How keys are read, and the way to their rows.
+_Way = tuple[Callable[[bytes], list[Key]], RowPath]

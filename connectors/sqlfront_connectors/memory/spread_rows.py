@@ -1,0 +1,126 @@
+"""Rows of spread tables by key: the owner of a key is computed, and asked. By an index: all owners are."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import Key, Partitioning, RowValues
+from sqlfront_connectors.memory.lookup import Lookup, answer_decoder, encode_lookup
+from sqlfront_connectors.memory.store import STORE, partitions_moved
+from sqlfront_engine.codec.rows import encode_rows
+from sqlfront_engine.members.member_list import NOBODY, MemberList
+from sqlfront_engine.partitions import key_hasher
+
+
+class Answering(Protocol):
+    """A version of a spread table."""
+
+    @property
+    def members(self) -> "Askable":
+        """Those among whom it is spread."""
+
+    def check_complete(self) -> None:
+        """Raise OperationalError unless all members are there that hold a part of the version."""
+
+
+class Askable(Protocol):
+    """The members, as far as they are asked here."""
+
+    @property
+    def member_list(self) -> MemberList:
+        """Who is in the cluster now, and how the partitions are dealt."""
+
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        """See :meth:`sqlfront_engine.members.requests.Requests.ask`."""
+
+
+class Way:
+    """How rows of a version are asked for, made once. ``question``: what is asked, with other keys each time.
+
+    ``hash`` gives the number of a key's partition before the modulus; None: its rows may be anywhere, since
+    the clustering columns aren't all among those of the index.
+    """
+
+    __slots__ = ("hash", "question", "read")
+
+    def __init__(self, schema: pa.Schema, partitioning: Partitioning | None, question: Lookup) -> None:
+        self.question = question
+        self.read = answer_decoder(schema, question.columns)
+        self.hash: Callable[[Key], int] | None = None
+        if partitioning is not None and {*partitioning.columns} <= {*question.by}:
+            hash_key = key_hasher([schema.field(ordinal).type for ordinal in partitioning.columns])
+            if partitioning.columns == question.by:
+                self.hash = hash_key
+            else:
+                places = [question.by.index(ordinal) for ordinal in partitioning.columns]
+                self.hash = lambda key: hash_key([key[place] for place in places])
+
+
+class SpreadPath:
+    """See :class:`~sqlfront_connectors.base.RowPath`. Holds its version.
+
+    One question to each member that may have rows of the keys, and one answer. OperationalError with SQLSTATE
+    40001 if the partitions were dealt anew or the version is gone, 08006 if a member is lost meanwhile.
+    """
+
+    __slots__ = ("_version", "_way")
+
+    def __init__(self, version: Answering, way: Way) -> None:
+        self._version = version
+        self._way = way
+
+    def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
+        """For each key its rows."""
+        owners, hash_key, read = self._owners(), self._way.hash, self._way.read
+        if hash_key is None:
+            return self._find_anywhere(keys, owners)
+        if len(keys) == 1:
+            owner = owners[hash_key(keys[0]) % len(owners)]
+            return read(self._ask({owner: self._encoded(keys)})[owner], 1)
+        places: dict[str, list[int]] = {}
+        for place, key in enumerate(keys):
+            places.setdefault(owners[hash_key(key) % len(owners)], []).append(place)
+        answers = self._ask(
+            {owner: self._encoded([keys[place] for place in own]) for owner, own in places.items()}
+        )
+        found: list[list[RowValues]] = [[] for _ in keys]
+        for owner, own in places.items():
+            for place, rows in zip(own, read(answers[owner], len(own)), strict=True):
+                found[place] = rows
+        return found
+
+    def _find_anywhere(self, keys: Sequence[Key], owners: tuple[str, ...]) -> list[list[RowValues]]:
+        if not keys:
+            return []
+        answers = self._ask(dict.fromkeys(owners, self._encoded(keys)))
+        found: list[list[RowValues]] = [[] for _ in keys]
+        for owner in sorted(answers):
+            for rows, more in zip(found, self._way.read(answers[owner], len(keys)), strict=True):
+                rows += more
+        return found
+
+    def _owners(self) -> tuple[str, ...]:
+        members, question = self._version.members.member_list, self._way.question
+        if members.dealt != question.dealt:
+            raise partitions_moved(question.table)
+        return members.owners
+
+    def _encoded(self, keys: Sequence[Key]) -> bytes:
+        asked = self._way.question
+        return encode_lookup(
+            Lookup(
+                asked.version,
+                asked.table,
+                asked.dealt,
+                asked.by,
+                asked.columns,
+                msgspec.Raw(encode_rows(keys)),
+            )
+        )
+
+    def _ask(self, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+        if NOBODY in questions:
+            self._version.check_complete()
+        return self._version.members.ask(STORE, questions)

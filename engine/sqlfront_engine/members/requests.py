@@ -1,0 +1,195 @@
+"""Questions that members ask each other without any job: one request, one answer.
+
+Made for what is answered at once, such as a lookup by key: the thread that receives the request answers it,
+and the thread that asks takes the answer from the network itself, where the transport lets it. Nothing is
+kept on either side when the answer has come, or nobody waits for it any more.
+"""
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from threading import Lock
+from typing import Final, Protocol
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront_engine import codec
+from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.members.member_list import MemberList, topology_changed
+from sqlfront_engine.members.messages import Answer, Request
+from sqlfront_engine.members.participation import member_lost
+from sqlfront_engine.network.transport import Body, Peer, Transport
+
+#: Bytes of an answer above which it travels in the body.
+_LONG: Final = 65_536
+
+
+class Service(ABC):
+    """Answers questions, on the threads that receive them."""
+
+    @abstractmethod
+    def answer(self, content: bytes) -> bytes:
+        """The answer to a question, quickly and without waiting: meanwhile nothing else is heard of who
+        asked. The content comes from a proven member, but is to be checked like any input. May be called on
+        several threads; what it raises is raised where the question was asked."""
+
+
+class Asking(Protocol):
+    """A member, as far as it asks and answers here."""
+
+    name: str
+    members: MemberList
+    peers: dict[str, Peer]
+    check_usable: Callable[[], None]
+
+
+class Requests:
+    """A member's questions to others, and its answers to theirs. ``services``: the member's resources."""
+
+    def __init__(self, member: Asking, transport: Transport, services: Mapping[str, object]) -> None:
+        self._member = member
+        self._transport = transport
+        self._services = services
+        self._numbers = itertools.count(1)
+        self._lock = Lock()
+        # Invariant: changed by single operations only; holds what somebody waits for.
+        self._rounds: dict[int, _Round] = {}
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    # ---- asking
+
+    def ask(self, service: str, questions: Mapping[str, bytes]) -> dict[str, bytes | memoryview]:
+        """What the members of these names answer to a question each. All questions are on their way before an
+        answer is waited for; one to this member itself needs no message.
+
+        Raises the error that one of them answered with, and OperationalError if a member isn't there or is
+        lost meanwhile (08006), or knows that the cluster is another one by now (40001).
+        """
+        member = self._member
+        member.check_usable()
+        version, own = member.members.version, member.name
+        number = next(self._numbers)
+        others = [name for name in questions if name != own]
+        asked = self._rounds[number] = _Round(others, self._lock)
+        try:
+            peers = []
+            for name in others:
+                peer = member.peers.get(name)
+                if peer is None:
+                    raise member_lost(name)
+                peer.send(Request(number, version, service, questions[name]))
+                peers.append(peer)
+            if own in questions:
+                asked.answers[own] = self._find(service).answer(questions[own])
+            if others and not self._transport.attend(peers, asked.is_over):
+                asked.wait()
+        finally:
+            del self._rounds[number]
+        if asked.error is not None:
+            raise asked.error
+        return asked.answers
+
+    def answered(self, sender: str, message: Answer, body: Body) -> None:
+        """An answer; perhaps nobody waits for it any more."""
+        asked = self._rounds.get(message.request)
+        if asked is None:
+            return
+        if message.error is not None:
+            asked.failed(sender, message.error.error())
+        else:
+            asked.answered(sender, message.content if body is None else _content(body))
+
+    def lost(self, member: str) -> None:
+        """A member that will not answer any more."""
+        for asked in tuple(self._rounds.values()):
+            asked.failed(member, member_lost(member))
+
+    def abandon(self, error: Error) -> None:
+        """No answer will come."""
+        for asked in tuple(self._rounds.values()):
+            asked.give_up(error)
+
+    # ---- answering
+
+    def asked(self, peer: Peer, message: Request) -> None:
+        """A question: it is answered here and now."""
+        try:
+            if not self._member.members.accepts(message.list_version):
+                raise topology_changed(message.list_version, self._member.members.version)
+            content = self._find(message.service).answer(message.content)
+            if len(content) <= _LONG:
+                peer.send(Answer(message.request, content))
+            else:
+                peer.send(Answer(message.request), (content,))
+        except Exception as error:  # noqa: BLE001 - raised where it was asked
+            record = codec.ErrorData.of(error)
+            peer.send(Answer(message.request, error=replace(record, member=self._member.name)))
+
+    def _find(self, service: str) -> Service:
+        found = self._services.get(service)
+        if not isinstance(found, Service):
+            raise NotSupportedError(f"member {self._member.name} has no service {service!r}")
+        return found
+
+
+class _Round:
+    """Questions asked together, and their answers: any number of threads bring some, one waits. The first
+    error is the end."""
+
+    __slots__ = ("_lock", "_over", "_waiting", "answers", "error")
+
+    def __init__(self, names: Iterable[str], lock: Lock) -> None:
+        self.answers: dict[str, bytes | memoryview] = {}
+        self.error: Error | None = None
+        self._waiting = set(names)
+        # Guards what follows and all changes; rounds share it.
+        self._lock = lock
+        # What the one who waits sleeps on.
+        self._over: Lock | None = None
+
+    def is_over(self) -> bool:
+        """Whether nothing is waited for any more."""
+        return not self._waiting
+
+    def wait(self) -> None:
+        """Sleep until that is so."""
+        with self._lock:
+            if not self._waiting:
+                return
+            self._over = over = Lock()
+            over.acquire()
+        over.acquire()
+
+    def answered(self, name: str, content: bytes | memoryview) -> None:
+        """A member's answer, which counts once."""
+        with self._lock:
+            if name in self._waiting:
+                self.answers[name] = content
+                self._discard(name)
+
+    def failed(self, name: str, error: Error) -> None:
+        """A member has answered with an error, or will not answer any more."""
+        if name in self._waiting:
+            self.give_up(error)
+
+    def give_up(self, error: Error) -> None:
+        """There is no use in waiting for answers."""
+        with self._lock:
+            if self._waiting:
+                self.error = error
+                self._discard(*self._waiting)
+
+    def _discard(self, *names: str) -> None:
+        """With the lock held: nobody waits for these any more."""
+        self._waiting.difference_update(names)
+        if not self._waiting and self._over is not None:
+            self._over.release()
+
+
+def _content(body: Body) -> memoryview:
+    """A long answer, as the transport brings it."""
+    (part,) = (body,) if isinstance(body, pa.Buffer) else body or (b"",)
+    return memoryview(part)

@@ -1,0 +1,269 @@
+"""Lookups by key on members in processes of their own: what they cost, and what becomes of them when the
+cluster changes meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+import sqlfront
+from sqlfront.cluster.processes import Client
+from sqlfront_connectors.base import RowPath
+from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_engine.partitions import key_hasher
+from sqlfront_engine.types import BIGINT
+from tests.engine.members.probe import resident
+from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
+
+__all__ = ["quick_service"]
+
+ROWS = 3000
+MIB = 1 << 20
+#: What belongs to the membership, and comes by the clock.
+MEMBERSHIP = ("Heartbeat", "HeartbeatAnswer", "ListAdopted", "DocumentsSeen")
+
+
+class Lookups:
+    """A session of the cluster, and the way to the rows of its table."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self.connection = sqlfront.connect(address(cluster), secret=SECRET, workers=1)
+        self.connection.execute(
+            "CREATE OR REPLACE TABLE t USING memory CLUSTERED BY (k) INTO 271 BUCKETS "
+            f"AS SELECT id AS k, id * 2 AS v FROM range({ROWS})"
+        )
+        session = self.connection.session
+        assert isinstance(session.cluster, Client)
+        self.client = session.cluster
+        entry = session.catalog.entries()[0]
+        self.table: SpreadTable = entry.table  # type: ignore[union-attr, assignment]
+        self.path = self.path_now()
+
+    def path_now(self) -> RowPath:
+        path = self.table.snapshot().row_path((0,), (0, 1))
+        assert path is not None
+        return path
+
+    def keys_of(self, owner: str, count: int) -> list[int]:
+        hash_key, owners = key_hasher([BIGINT]), self.client.member_list.owners
+        return [key for key in range(ROWS) if owners[hash_key((key,)) % len(owners)] == owner][:count]
+
+    def messages(self) -> Counter[str]:
+        """Those of the session so far, in both directions."""
+        statistics = self.client.coordinator._transport.statistics()
+        counted = Counter[str]()
+        for kinds in (statistics.sent, statistics.received):
+            counted.update(
+                {kind: traffic.messages for kind, traffic in kinds.items() if kind not in MEMBERSHIP}
+            )
+        return counted
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[LocalCluster]:
+    """For tests that change nothing of it."""
+    service = f"{__name__}:quick_service"
+    with LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), tcp=True) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def lookups(quiet: LocalCluster) -> Iterator[Lookups]:
+    lookups = Lookups(quiet)
+    yield lookups
+    lookups.close()
+
+
+def test_a_lookup_costs_one_request_and_one_answer(lookups: Lookups) -> None:
+    before = lookups.messages()
+    for key in range(50):
+        assert lookups.path.find([(key,)]) == [[(key, 2 * key)]]
+
+    assert lookups.messages() - before == {"Request": 50, "Answer": 50}
+
+
+def test_many_keys_cost_one_request_for_each_member(lookups: Lookups) -> None:
+    before = lookups.messages()
+    found = lookups.path.find([(key,) for key in range(ROWS + 5)])
+
+    assert found == [[(key, 2 * key)] for key in range(ROWS)] + [[]] * 5
+    assert lookups.messages() - before == {"Request": 3, "Answer": 3}
+
+
+def test_the_thread_that_waits_takes_the_answer_itself(lookups: Lookups) -> None:
+    member = lookups.client.coordinator
+    received, threads = member.received, Counter[str]()
+
+    def note(*message: object) -> None:
+        threads[threading.current_thread().name] += 1
+        received(*message)  # type: ignore[arg-type]
+
+    member.received = note  # type: ignore[method-assign, assignment]
+    for key in range(100):
+        lookups.path.find([(key,)])
+
+    assert threads[threading.current_thread().name] > 50
+
+
+def test_a_long_answer_arrives(quiet: LocalCluster) -> None:
+    lookups = Lookups(quiet)
+    lookups.connection.execute("INSERT INTO t SELECT 1, id FROM range(100000)")
+    (rows,) = lookups.path_now().find([(1,)])
+
+    assert len(rows) == 100_001
+    assert sum(row[1] for row in rows) == 2 + sum(range(100_000))  # type: ignore[misc]
+    lookups.close()
+
+
+def test_threads_look_up_beside_jobs(lookups: Lookups) -> None:
+    errors: list[BaseException] = []
+
+    def look_up(first: int) -> None:
+        try:
+            for key in range(first, first + 300):
+                assert lookups.path.find([(key,)]) == [[(key, 2 * key)]]
+        except BaseException as error:  # noqa: BLE001 - shown by the assertion
+            errors.append(error)
+
+    threads = [threading.Thread(target=look_up, args=(number * 500,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        assert lookups.connection.execute("SELECT sum(v) FROM t").fetchall() == [(ROWS * (ROWS - 1),)]
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+
+
+@pytest.mark.parametrize("count", [1000, pytest.param(10_000, marks=pytest.mark.cluster)])
+def test_nothing_is_left_of_many_lookups(lookups: Lookups, quiet: LocalCluster, count: int) -> None:
+    member = lookups.client.coordinator
+
+    def look_up(times: int) -> None:
+        for number in range(times):
+            lookups.path.find([(number % ROWS,)] if number % 3 else [(number,), (-number,), (None,)])
+
+    def state() -> tuple[int, int, int]:
+        gc.collect()
+        return len(gc.get_objects()), threading.active_count(), len(os.listdir("/proc/self/fd"))
+
+    look_up(500)
+    processes = [process.pid for process in quiet.processes.values()]
+    before, sizes = state(), [resident(process) for process in (os.getpid(), *processes)]
+    look_up(count)
+    after = state()
+
+    assert after[0] <= before[0] + 100
+    assert after[1:] <= before[1:]
+    for was, process in zip(sizes, (os.getpid(), *processes), strict=True):
+        assert resident(process) <= was + 16 * MIB
+    assert member.statistics().idle
+    assert len(member.requests) == 0
+
+
+# ---- what changes meanwhile
+
+
+def outcome(path: RowPath, key: int) -> object:
+    """The rows of a key, or the SQLSTATE of the error."""
+    try:
+        return path.find([(key,)])
+    except OperationalError as error:
+        return error.sqlstate
+
+
+@pytest.fixture
+def shaken() -> Iterator[LocalCluster]:
+    """For a test that changes it."""
+    service = f"{__name__}:quick_service"
+    with LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), silence_limit=3.0) as cluster:
+        yield cluster
+
+
+def test_a_member_that_is_killed_during_a_lookup_fails_it(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    victim = "local-1"
+    (key, other), process = lookups.keys_of(victim, 2), shaken.processes[victim]
+    assert lookups.path.find([(key,)])[0]
+    os.kill(process.pid, signal.SIGSTOP)
+    threading.Timer(0.3, os.kill, (process.pid, signal.SIGKILL)).start()
+
+    with pytest.raises(OperationalError, match=f"member {victim} was lost") as caught:
+        lookups.path.find([(other,), (lookups.keys_of("local-2", 1)[0],)])
+
+    assert caught.value.sqlstate == "08006"
+    survivor = lookups.keys_of("local-2", 1)[0]
+    until(lambda: victim not in lookups.client.member_list)
+    until(lambda: lookups.table.snapshot().row_path((0,), (0,)) is None)
+    with pytest.raises(OperationalError, match="have moved") as caught:
+        lookups.path.find([(survivor,)])
+    assert caught.value.sqlstate == "40001"
+    assert lookups.client.coordinator.statistics().idle
+    lookups.close()
+
+
+def test_a_hung_member_is_not_waited_for_longer_than_its_lease(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    (key,) = lookups.keys_of("local-1", 1)
+    os.kill(shaken.processes["local-1"].pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(OperationalError, match="member local-1 was lost") as caught:
+            lookups.path.find([(key,)])
+        assert caught.value.sqlstate == "08006"
+    finally:
+        kill(shaken, "local-1")
+        lookups.close()
+
+
+def test_an_interrupted_lookup_leaves_nothing(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    (key,), process = lookups.keys_of("local-1", 1), shaken.processes["local-1"]
+    for _ in range(20):
+        lookups.path.find([(key,)])
+    os.kill(process.pid, signal.SIGSTOP)
+    threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+    with pytest.raises(KeyboardInterrupt):
+        lookups.path.find([(key,)])
+    os.kill(process.pid, signal.SIGCONT)
+
+    assert len(lookups.client.coordinator.requests) == 0
+    assert lookups.path.find([(key,)]) == [[(key, 2 * key)]]
+    lookups.close()
+
+
+def test_a_version_that_was_replaced_is_gone_after_its_time(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    lookups.connection.execute("UPDATE t SET v = -1")
+    assert lookups.path_now().find([(1,)]) == [[(1, -1)]]
+
+    until(lambda: outcome(lookups.path, 1) != [[(1, 2)]])  # as long as it can be read it is the old one
+    assert outcome(lookups.path, 1) == "40001"
+    lookups.close()
+
+
+def test_partitions_that_are_dealt_anew_are_found_again(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    shaken.add(1)
+    until(lambda: len(lookups.client.member_list.data_members) == 4)
+    until(lambda: "local-3" in lookups.client.member_list.owners)
+
+    def placed_anew() -> bool:
+        path = lookups.table.snapshot().row_path((0,), (0, 1))
+        return path is not None and outcome(path, 5) == [[(5, 10)]]
+
+    until(placed_anew)
+    with pytest.raises(OperationalError, match="have moved"):
+        lookups.path.find([(5,)])
+    lookups.close()
