@@ -94,6 +94,13 @@ def test_a_lookup_finds_its_row(numbers: sqlfront.Connection) -> None:
     assert "MemoryScan: t, one key" in str(plan)
 
 
+def as_job(connection: sqlfront.Connection, text: str) -> list[tuple[object, ...]]:
+    """The answer of a light job, where a quicker way would be taken."""
+    session = connection.session
+    plan = session.plan(parse_query(text), Arguments.of(None, "UTC"))
+    return [tuple(row) for row in session.run(plan)]
+
+
 @pytest.mark.parametrize(
     "kind, key",
     [
@@ -109,14 +116,23 @@ def test_a_lookup_finds_its_row(numbers: sqlfront.Connection) -> None:
         ("BIGINT", "NULL"),
     ],
 )
-def test_a_lookup_runs_where_its_key_is(connection: sqlfront.Connection, kind: str, key: str) -> None:
+def test_a_lookup_is_no_job_and_as_one_runs_where_its_key_is(
+    connection: sqlfront.Connection, kind: str, key: str
+) -> None:
     connection.execute(f"CREATE TABLE one (k {kind}, v INT) USING memory CLUSTERED BY (k)")
     connection.execute(f"INSERT INTO one VALUES ({key}, 1)")
     condition = "k IS NULL" if key == "NULL" else f"k = {key}"
     before = [member.engine.statistics().submitted for member in cluster(connection)._members.members]
 
-    assert ask(connection, f"SELECT v FROM one WHERE {condition}") == [(1,)]
-    assert ask(connection, f"SELECT a.v FROM one a JOIN one b ON a.k <=> b.k WHERE a.{condition}") == [(1,)]
+    lookup = f"SELECT v FROM one WHERE {condition}"
+    join = f"SELECT a.v FROM one a JOIN one b ON a.k <=> b.k WHERE a.{condition}"
+    for text in (lookup, join):
+        assert ask(connection, text) == [(1,)]
+    after = [member.engine.statistics().submitted for member in cluster(connection)._members.members]
+    assert after == before
+
+    for text in (lookup, join):
+        assert as_job(connection, text) == [(1,)]
 
     after = [member.engine.statistics().submitted for member in cluster(connection)._members.members]
     assert after[0] - before[0] == 2
