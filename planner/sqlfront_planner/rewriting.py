@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, conjunction, transform, walk
+from sqlfront_engine.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    RunValue,
+    conjunction,
+    transform,
+    walk,
+)
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import (
@@ -119,6 +131,15 @@ def is_null_propagating(call: Call) -> bool:
         return False
     entry = registry.lookup(call.function)
     return entry is not None and entry.null_propagating
+
+
+def is_fixed(expression: Expr) -> bool:
+    """True if the expression has one value for all rows of a run: it reads no column and is
+    deterministic."""
+    if isinstance(expression, Literal | Parameter | RunValue):
+        return True
+    known = (Literal, Parameter, RunValue, Call, Cast, Case)
+    return all(isinstance(item, known) for item in walk(expression)) and is_deterministic(expression)
 
 
 def is_trivial(expression: Expr) -> bool:

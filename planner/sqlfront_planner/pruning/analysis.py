@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from sqlfront_engine.evaluate import can_fail
 from sqlfront_engine.expressions import (
     Call,
-    Case,
     Cast,
     Column,
     Expr,
@@ -35,7 +34,7 @@ from sqlfront_planner.pruning.constraints import (
     is_enumerable,
 )
 from sqlfront_planner.pruning.key_condition import MOST_KEYS, Box, KeyCondition
-from sqlfront_planner.rewriting import MIRRORED, is_deterministic
+from sqlfront_planner.rewriting import MIRRORED, is_fixed
 
 #: Conditions of more alternatives than that are not followed.
 MOST_BOXES: Final = 1000
@@ -176,7 +175,7 @@ class _Analysis:
         return Box(tuple((constraint,) if other == place else () for other in range(count)))
 
     def _without_columns(self, condition: Expr) -> _Space | None:
-        if not _is_constant(condition):
+        if not is_fixed(condition):
             return None
         anything = ((),) * len(self.columns)
         if isinstance(condition, Literal):
@@ -242,7 +241,7 @@ class _Analysis:
         candidates: list[Candidate] = []
         exact = True
         for value in values:
-            if not _is_constant(value) or not _comparable(steps[-1], value):
+            if not is_fixed(value) or not _comparable(steps[-1], value):
                 return None
             through = steps if steps[-1] == value.type else (*steps, value.type)
             candidate = Candidate(value, through if len(through) > 1 else (), null_safe)
@@ -272,7 +271,7 @@ class _Analysis:
         found, other = self._key_column(left), right
         if found is None:
             found, other, function = self._key_column(right), left, MIRRORED[function]
-        if found is None or not _is_constant(other):
+        if found is None or not is_fixed(other):
             return None
         place, steps = found
         if not is_enumerable(self.types[place]):
@@ -287,14 +286,6 @@ class _Analysis:
         except Unknown:
             return None
         return _Space((self._box(place, Bound(function, known)),), exact=True)
-
-
-def _is_constant(expression: Expr) -> bool:
-    """Whether the expression has one value for all rows of a run."""
-    if isinstance(expression, Literal | Parameter | RunValue):
-        return True
-    known = (Literal, Parameter, RunValue, Call, Cast, Case)
-    return all(isinstance(item, known) for item in walk(expression)) and is_deterministic(expression)
 
 
 def _is_told(expression: Expr) -> bool:

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.inference import implied, transferred, unknown_yet
+from sqlfront_planner.constant_facts import Equalities, facts, restated
+from sqlfront_planner.inference import implied, unknown_yet
 from sqlfront_planner.join_graph import (
-    EqualityClasses,
     JoinGraph,
     Relation,
     build,
@@ -25,6 +25,7 @@ from sqlfront_planner.logical import (
     LogicalPlan,
     Project,
     Scan,
+    SetKind,
     SetOperation,
     Sort,
     Window,
@@ -80,7 +81,7 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
         case Sort(limit=None, offset=0):
             return _over(plan, parts)
         case SetOperation():
-            return plan.with_inputs(tuple(_push(branch, parts) for branch in plan.branches))
+            return _push_set_operation(plan, parts)
         case Scan(limit=None):
             return _push_scan(plan, parts)
         case _:
@@ -92,11 +93,27 @@ def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     return over(plan, [_push(child, parts) for child in plan.inputs()])
 
 
+def _push_set_operation(plan: SetOperation, parts: Parts) -> LogicalPlan:
+    """A row of an intersection is in both branches, and only rows of the first can be excepted from it."""
+    first, *others = plan.branches
+    known = [list(parts) for _ in plan.branches]
+    if plan.kind is not SetKind.UNION_ALL:
+        for place, other in enumerate(others, 1):
+            known[place] += unknown_yet(facts(first), [*parts, *facts(other)])
+    if plan.kind in (SetKind.INTERSECT, SetKind.INTERSECT_ALL):
+        for other in others:
+            known[0] += unknown_yet(facts(other), [*known[0], *facts(first)])
+    return plan.with_inputs(
+        tuple(_push(branch, tuple(own)) for branch, own in zip(plan.branches, known, strict=True))
+    )
+
+
 def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:
     if not parts:
         return scan
-    moved = (remap(part, scan.columns) for part in parts)
-    return scan.with_operands(without_repeats((*scan.filters, *moved)))
+    filters = without_repeats((*scan.filters, *(remap(part, scan.columns) for part in parts)))
+    derived = restated(filters, Equalities(filters), lambda _: True)
+    return scan.with_operands((*filters, *unknown_yet(derived, filters)))
 
 
 def _push_project(plan: Project, parts: Parts) -> LogicalPlan:
@@ -158,11 +175,13 @@ class _Spreading:
         for relation in graph.relations:
             if relation.kind is JoinKind.SEMI:
                 predicates += (item for item in relation.predicates if self.is_left_only(item, relation))
-        predicates = list(without_repeats(predicates))
-        self.classes = EqualityClasses(predicates)
-        self.comparisons = [*predicates, *unknown_yet(transferred(predicates, self.classes), predicates)]
-        for predicate in self.comparisons:
+        self.predicates = list(without_repeats(predicates))
+        self.facts = [
+            () if relation.kind is JoinKind.ANTI else _facts_of(relation) for relation in graph.relations
+        ]
+        for predicate in self.predicates:
             self.place(predicate)
+        self.derive()
         for predicate in self.joint:
             self.share(predicate)
         self.filtering = [self.split(index) for index in range(len(graph.relations))]
@@ -180,6 +199,23 @@ class _Spreading:
             place < relation.start or place >= relation.start + relation.plan.width
             for place in columns_used(predicate)
         )
+
+    def known(self) -> list[Expr]:
+        """What holds for all rows that the graph gives."""
+        return [*self.predicates, *(fact for found in self.facts for fact in found)]
+
+    def derive(self) -> None:
+        """Give each relation what constants say of its columns by way of those that are equal to them."""
+        relations = self.graph.relations
+        matched = [part for item in relations if item.kind is JoinKind.SEMI for part in item.predicates]
+        equalities = Equalities([*self.predicates, *matched])
+        for index, relation in enumerate(relations):
+            if not relation.filters:
+                derived = restated(self.known(), equalities, partial(self.is_place_of, index))
+                self.own[index] += unknown_yet(derived, [*self.own[index], *self.facts[index]])
+
+    def is_place_of(self, index: int, place: int) -> bool:
+        return self.owners[place] == index
 
     def place(self, predicate: Expr) -> None:
         owner = self.owner(columns_used(predicate))
@@ -204,10 +240,15 @@ class _Spreading:
                 self.own[index].append(predicate)
             elif not (relation.kind is JoinKind.SEMI and self.is_left_only(predicate, relation)):
                 kept.append(predicate)
-        classes = EqualityClasses([*self.graph.predicates, *kept])
-        derived = unknown_yet(transferred(self.comparisons, classes), self.own[index])
-        self.own[index] += (item for item in derived if self.owner(columns_used(item)) == index)
+        equalities = Equalities([*self.predicates, *kept])
+        derived = restated(self.known(), equalities, partial(self.is_place_of, index))
+        self.own[index] += unknown_yet(derived, [*self.own[index], *_facts_of(relation)])
         return tuple(kept)
+
+
+def _facts_of(relation: Relation) -> tuple[Expr, ...]:
+    """What constants say of its rows, over the graph's row."""
+    return tuple(shift(fact, relation.start) for fact in facts(relation.plan))
 
 
 def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
@@ -222,8 +263,9 @@ def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
     right = [part for part in on if is_deterministic(part) and min(columns_used(part), default=0) >= width]
     rest = tuple(part for part in on if part not in right)
     keys = [key.over_both(width) for key in plan.keys]
-    derived = transferred(left, EqualityClasses([*on, *keys]))
-    right += unknown_yet((item for item in derived if min(columns_used(item)) >= width), right)
+    known = [*left, *on, *facts(plan.left)]
+    derived = restated(known, Equalities([*on, *keys]), lambda place: place >= width)
+    right += unknown_yet(derived, [*right, *(shift(fact, width) for fact in facts(plan.right))])
     join = replace(
         plan,
         left=_push(plan.left, tuple(left)),

@@ -18,7 +18,7 @@ from sqlfront_connectors.base import Key
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS, partition_ids
 from sqlfront_engine.types import physical
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.pruning.report import ScanPruning, scan_prunings
+from sqlfront_planner.scan_pruning import ScanPruning, scan_prunings
 from sqlfront_planner.statement import parse_query
 
 #: Values of each of the columns of the planner's cases, those among them that conditions ask for.

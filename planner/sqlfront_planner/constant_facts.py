@@ -1,0 +1,310 @@
+"""What constants say of columns: which conditions on them hold for all rows of a plan, and what these say of
+columns that are equal to them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront_engine.evaluate import can_fail
+from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, Parameter, columns_used, conjuncts
+from sqlfront_engine.types import BOOLEAN, DOUBLE, is_decimal, is_integral
+from sqlfront_planner.logical import (
+    Aggregate,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Project,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+    Values,
+    Window,
+)
+from sqlfront_planner.preimages import keeps_equality, keeps_order, narrowed
+from sqlfront_planner.rewriting import COMPARISONS, is_fixed, nameless, remap, shift
+from sqlfront_planner.unwrap_casts import unwrap_cast
+
+_EQUALITIES: Final = frozenset({"equal", "equal_null_safe", "in"})
+_STATED: Final = COMPARISONS | _EQUALITIES
+#: Lists of that many rows say something of their columns.
+_MOST_ROWS: Final = 100
+
+
+# ---- facts
+
+
+def is_fact(condition: Expr) -> bool:
+    """Whether a condition does no more than compare columns with constants, so that it says the same of all
+    that equals them: even 0.0 and -0.0 compare alike. Its constants can't fail.
+
+    >>> import pyarrow as pa
+    >>> a, five = Column(pa.int32(), 3, "a"), Literal(pa.int32(), 5)
+    >>> is_fact(Call(BOOLEAN, "less", (a, five))), is_fact(Call(BOOLEAN, "less", (a, a)))
+    (True, False)
+    """
+    match condition:
+        case Call(function="and" | "or", arguments=parts):
+            return all(map(is_fact, parts))
+        case Call(function="is_null" | "is_not_null", arguments=(operand,)):
+            return isinstance(operand, Column)
+        case Call(function="in", arguments=(tested, *values)):
+            return _is_subject(tested) and all(map(_is_constant, values))
+        case Call(function=function, arguments=(left, right)) if function in _STATED:
+            return (_is_subject(left) and _is_constant(right)) or (_is_constant(left) and _is_subject(right))
+        case _:
+            return False
+
+
+def _is_subject(expression: Expr) -> bool:
+    """A column, or several put together in a row."""
+    if isinstance(expression, Call) and expression.function == "struct":
+        return all(isinstance(field, Column) for field in expression.arguments)
+    return isinstance(expression, Column)
+
+
+def _is_constant(expression: Expr) -> bool:
+    return is_fixed(expression) and not can_fail(expression)
+
+
+def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
+    """Conditions that hold for every row of a plan, over its row (see :func:`is_fact`)."""
+    match plan:
+        case Filter():
+            parts = conjuncts(plan.condition)
+            known = (*filter(is_fact, parts), *facts(plan.input))
+            return (*known, *restated(known, Equalities(parts), lambda _: True))
+        case Scan():
+            places = {column: place for place, column in enumerate(plan.columns)}
+            return _moved(filter(is_fact, plan.filters), places)
+        case Project():
+            return _project_facts(plan)
+        case Values():
+            return _values_facts(plan)
+        case Join(kind=JoinKind.INNER):
+            right = (shift(fact, plan.left.width) for fact in facts(plan.right))
+            stated = () if plan.condition is None else filter(is_fact, conjuncts(plan.condition))
+            return (*facts(plan.left), *right, *stated)
+        case Join(kind=JoinKind.RIGHT):
+            return tuple(shift(fact, plan.left.width) for fact in facts(plan.right))
+        case Join() if plan.kind is not JoinKind.FULL:
+            return facts(plan.left)
+        case Aggregate():
+            keys = {key.ordinal: place for place, key in enumerate(plan.keys) if isinstance(key, Column)}
+            return _moved(facts(plan.input), keys) if keys else ()
+        case Window() | Sort() | Limit():
+            return facts(plan.input)
+        case SetOperation():
+            return _set_facts(plan)
+        case _:
+            return ()
+
+
+def _moved(found: Iterable[Expr], places: Mapping[int, int]) -> tuple[Expr, ...]:
+    return tuple(remap(fact, places) for fact in found if columns_used(fact) <= places.keys())
+
+
+def _project_facts(plan: Project) -> tuple[Expr, ...]:
+    places = {item.ordinal: place for place, item in enumerate(plan.expressions) if isinstance(item, Column)}
+    row = plan.row()
+    stated = tuple(
+        Call(BOOLEAN, "equal", (row[place], item))
+        for place, item in enumerate(plan.expressions)
+        if isinstance(item, Literal) and item.value is not None
+    )
+    return (*_moved(facts(plan.input), places), *stated) if places else stated
+
+
+def _values_facts(plan: Values) -> tuple[Expr, ...]:
+    if not 0 < len(plan.rows) <= _MOST_ROWS:
+        return ()
+    found: list[Expr] = []
+    for place, column in enumerate(plan.row()):
+        values = [row[place] for row in plan.rows]
+        if all(isinstance(value, Literal) and value.value is not None for value in values):
+            found.append(Call(BOOLEAN, "in", (column, *values)))
+    return tuple(found)
+
+
+def _set_facts(plan: SetOperation) -> tuple[Expr, ...]:
+    """A row of an intersection is one of both branches, a row of a union one of any."""
+    first, *others = (facts(branch) for branch in plan.branches)
+    match plan.kind:
+        case SetKind.INTERSECT | SetKind.INTERSECT_ALL:
+            return (*first, *(fact for other in others for fact in other))
+        case SetKind.EXCEPT | SetKind.EXCEPT_ALL:
+            return first
+        case _:
+            stated = [{nameless(fact) for fact in other} for other in others]
+            return tuple(fact for fact in first if all(nameless(fact) in other for other in stated))
+
+
+# ---- equalities
+
+
+class _Link(msgspec.Struct, frozen=True):
+    """A column equals ``other`` once it is cast to ``type`` (None: as it is)."""
+
+    other: Expr
+    type: pa.DataType | None
+
+
+class Equalities:
+    """Columns that predicates make equal, as they are or through casts that keep values apart."""
+
+    def __init__(self, predicates: Iterable[Expr]) -> None:
+        self._links: dict[int, list[_Link]] = {}
+        for predicate in predicates:
+            match predicate:
+                case Call(function="equal" | "equal_null_safe", arguments=(left, right)):
+                    self._learn(left, right)
+                    self._learn(right, left)
+                case _:
+                    pass
+
+    def _learn(self, mine: Expr, other: Expr) -> None:
+        column, target = _cast_column(mine), _cast_column(other)
+        if column is None or target is None or column == target:
+            return
+        link = _Link(other, None if mine is column else mine.type)
+        self._links.setdefault(column.ordinal, []).append(link)
+
+    def __bool__(self) -> bool:
+        return bool(self._links)
+
+    def reached(self, ordinal: int) -> Iterator[tuple[int, _Link]]:
+        """All columns that equal the given one, itself left out, nearest first; from one cast on no
+        further."""
+        seen, waiting = {ordinal}, [ordinal]
+        while waiting:
+            for link in self._links.get(waiting.pop(0), ()):
+                column = _cast_column(link.other)
+                assert column is not None
+                if column.ordinal in seen:
+                    continue
+                seen.add(column.ordinal)
+                yield column.ordinal, link
+                if link.type is None and link.other is column:
+                    waiting.append(column.ordinal)
+
+
+def _cast_column(expression: Expr) -> Column | None:
+    """The column under casts that can't fail and keep values apart."""
+    while isinstance(expression, Cast):
+        if not keeps_equality(expression.operand.type, expression.type):
+            return None
+        expression = expression.operand
+    return expression if isinstance(expression, Column) else None
+
+
+def restated(
+    conditions: Iterable[Expr], equalities: Equalities, belongs: Callable[[int], bool]
+) -> list[Expr]:
+    """What facts say of the columns that ``belongs`` accepts, by way of those that are equal to them.
+
+    From ``a = b`` and ``a = 5 OR a = 7`` follows ``b = 5 OR b = 7``, from ``cast(a as bigint) = b`` and
+    ``a = 5`` follows ``b = 5`` (a bigint).
+    """
+    if not equalities:
+        return []
+    found: list[Expr] = []
+    for condition in conditions:
+        used = columns_used(condition)
+        if not used or not is_fact(condition):
+            continue
+        for links in _ways(sorted(used), equalities, belongs):
+            said = _restate(condition, links)
+            if said is not None:
+                found.append(said)
+    return found
+
+
+def _ways(
+    used: Sequence[int], equalities: Equalities, belongs: Callable[[int], bool]
+) -> Iterator[dict[int, _Link]]:
+    """For each column an equal one that belongs; at least one of them is another one."""
+    choices: list[list[_Link | None]] = []
+    for ordinal in used:
+        others: list[_Link | None] = [link for other, link in equalities.reached(ordinal) if belongs(other)]
+        choices.append([None, *others] if belongs(ordinal) else others)
+    if len(used) == 1:
+        for link in choices[0]:
+            if link is not None:
+                yield {used[0]: link}
+    elif all(choices):
+        links = {ordinal: link for ordinal, (link, *_) in zip(used, choices, strict=True) if link is not None}
+        if links:
+            yield links
+
+
+def _restate(condition: Expr, links: Mapping[int, _Link]) -> Expr | None:
+    match condition:
+        case Call(function="and" | "or", arguments=parts):
+            said = [_restate(part, links) for part in parts]
+            known = tuple(part for part in said if part is not None)
+            return replace(condition, arguments=known) if len(known) == len(said) else None
+        case Call(function=function, arguments=arguments):
+            return _restate_call(condition, function, arguments, links)
+        case _:
+            return None
+
+
+def _restate_call(
+    condition: Call, function: str, arguments: tuple[Expr, ...], links: Mapping[int, _Link]
+) -> Expr | None:
+    columns = [item for item in arguments if isinstance(item, Column)]
+    if len(columns) != 1:
+        return _restate_rows(condition, links)
+    (column,) = columns
+    link = links.get(column.ordinal)
+    if link is None:
+        return condition
+    constants_type = link.type
+    if constants_type is None:
+        moved = tuple(link.other if item is column else item for item in arguments)
+    else:
+        keeps = (
+            keeps_equality
+            if function in (*_EQUALITIES, "not_equal", "is_null", "is_not_null")
+            else keeps_order
+        )
+        if not keeps(column.type, constants_type):
+            return None
+        moved = tuple(
+            link.other if item is column else _converted(item, constants_type) for item in arguments
+        )
+    return unwrap_cast(replace(condition, arguments=moved))
+
+
+def _converted(constant: Expr, wide: pa.DataType) -> Expr:
+    """The constant in a type that holds its value."""
+    if isinstance(constant, Literal) and isinstance(constant.value, int) and wide == DOUBLE:
+        return Literal(wide, float(constant.value))
+    if isinstance(constant, Literal) and (is_integral(wide) or is_decimal(wide)):
+        return narrowed(constant, wide) or Cast(wide, constant)
+    if isinstance(constant, Parameter) and is_integral(constant.type) and is_integral(wide):
+        return Parameter(wide, constant.index)
+    return Cast(wide, constant)
+
+
+def _restate_rows(condition: Call, links: Mapping[int, _Link]) -> Expr | None:
+    """A comparison of several columns at once: they all have to be replaced by columns of their types."""
+    if any(link.type is not None or not isinstance(link.other, Column) for link in links.values()):
+        return None
+    others = {ordinal: link.other for ordinal, link in links.items() if isinstance(link.other, Column)}
+
+    def move(item: Expr) -> Expr:
+        match item:
+            case Call(function="struct", arguments=fields):
+                return replace(item, arguments=tuple(map(move, fields)))
+            case Column(ordinal=ordinal):
+                return others.get(ordinal, item)
+            case _:
+                return item
+
+    return replace(condition, arguments=tuple(map(move, condition.arguments)))
