@@ -8,7 +8,7 @@ processor for the DAG and the objects that it needs at run time.
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Protocol, cast, runtime_checkable
+from typing import Final, Protocol, cast, runtime_checkable
 
 import msgspec
 import pyarrow as pa
@@ -129,15 +129,23 @@ class KeyAccess(Protocol):
         in :attr:`ScanRequest.by`, those first that place the rows."""
 
 
+#: A path finds up to that many rows at a time.
+MOST_FOUND: Final = 10_000
+
+
+class TooManyRows(Exception):
+    """There are more rows than are worth being read one by one."""
+
+
 class RowPath(Protocol):
     """Finds rows of one version of a table by the values of some of its columns."""
 
     def find(self, keys: Sequence[Key]) -> Sequence[Sequence[RowValues]]:
-        """For each key, in their order, its rows. OverflowError for a date or timestamp beyond Python's
-        years."""
+        """For each key, in their order, its rows. OverflowError or ValueError for a date or timestamp beyond
+        Python's years, TooManyRows."""
 
 
-class RowAccess(Protocol):
+class RowAccess(KeyAccess, Protocol):
     """What a snapshot may offer besides: its rows as Python values, for queries that read a few of them."""
 
     def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:

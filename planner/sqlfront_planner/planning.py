@@ -67,7 +67,7 @@ def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER
     are those of the values that the query was bound with; with others it is as right."""
     optimized = _optimize_all(binding.plan, settings)
     if not shared_rows(optimized):
-        rows = row_plan(optimized, binding.plan.schema, settings, binding.titles)
+        rows = row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
         if rows is not None:
             return rows
     return _plan_optimized(binding.plan, optimized, settings, target, None)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import Key, Partitioning, RowValues
+from sqlfront_connectors.base import MOST_FOUND, Key, Partitioning, RowValues, TooManyRows
 from sqlfront_connectors.memory.locate import Locate, locator
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.columns.reading import row_reader
@@ -83,4 +83,15 @@ class SegmentPath:
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
         """For each key its rows."""
         locate, readers = self._locate, self._readers
-        return [[readers[number](row) for number, rows in locate(key) for row in rows] for key in keys]
+        found = []
+        most = MOST_FOUND
+        for key in keys:
+            rows_of_key: list[RowValues] = []
+            for number, rows in locate(key):
+                most -= len(rows)
+                if most < 0:
+                    raise TooManyRows
+                read = readers[number]
+                rows_of_key += [read(row) for row in rows]
+            found.append(rows_of_key)
+        return found

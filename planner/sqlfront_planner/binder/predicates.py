@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
-from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_integral, is_numeric
+from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_integral, is_numeric, is_string
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import refuse_predicate_operands, regrouped
@@ -97,8 +97,10 @@ def _in_decimal(operand: Expr, other: Expr) -> Expr:
 
 def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.DataType) -> Expr:
     """The operand; if the other one would have to be cast for the sake of a literal's type, the literal's
-    value is worth a plan of its own: often the literal can be cast instead, which sources understand."""
-    if other.type == kind or (is_integral(other.type) and is_integral(kind)):
+    value is worth a plan of its own: often the literal can be cast instead, which sources understand. So it
+    is if the literal's own cast may fail, which the plan is to say."""
+    may_fail = is_string(operand.type) and not is_string(kind)
+    if not may_fail and (other.type == kind or (is_integral(other.type) and is_integral(kind))):
         return operand
     return binder.context.settle(operand)
 

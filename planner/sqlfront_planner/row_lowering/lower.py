@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import KeyAccess, RowAccess, row_access
+from sqlfront_connectors.base import RowAccess, row_access
 from sqlfront_engine.expressions import Column, Expr, Literal, Parameter, columns_used, conjunction
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
@@ -35,7 +35,10 @@ from sqlfront_planner.pruning.constraints import OneOf
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.rewriting import is_deterministic, remap
 from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable, Source
+from sqlfront_planner.statistics.cardinality import Cardinality
 
+#: Of so many estimated rows kernels take less time.
+MOST_ESTIMATED: Final = 2000
 #: More keys than that are not looked up one by one.
 MOST_KEYS: Final = 100
 _MATCHING: Final = {
@@ -51,12 +54,13 @@ def row_plan(
     schema: pa.Schema,
     settings: Settings,
     titles: Mapping[int, Parameter] = MappingProxyType({}),
+    most_keys: int = MOST_KEYS,
 ) -> RowPlan | None:
     """The row plan of an optimized query with results of that schema, None if it needs a job. ``titles``: the
-    parameters that name its columns."""
+    parameters that name its columns; ``most_keys``: no more keys than that are looked up, 0 = none."""
     if not all(_has_python_values(field.type) for field in schema):
         return None
-    lowering = _Lowering(settings)
+    lowering = _Lowering(settings, min(most_keys, MOST_KEYS))
     program = lowering.lower(plan)
     if program is None:
         return None
@@ -88,8 +92,10 @@ class _Found(msgspec.Struct):
 class _Lowering:
     """Lowers a plan bottom-up; None anywhere: the plan needs a job."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, most_keys: int) -> None:
+        self.most_keys = most_keys
         self.settings = settings
+        self.cardinality = Cardinality()
         self.constants = Constants()
         self.sources: list[Source] = []
         self.tables: list[SmallTable] = []
@@ -240,15 +246,16 @@ class _Lowering:
 
     def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
         """What the scan's conditions say of a key by which its rows can be found."""
-        for by in keys_of(scan):
+        for by in access.keys if self.most_keys else ():
             types = [scan.table.schema.field(ordinal).type for ordinal in by]
             if any(map(is_fractional, types)):
                 continue
-            condition = key_condition(by, types, scan.filters, self.settings, MOST_KEYS)
+            condition = key_condition(by, types, scan.filters, self.settings, self.most_keys)
             if (
                 condition is not None
                 and condition.most is not None
-                and condition.most <= MOST_KEYS
+                and condition.most <= self.most_keys
+                and self.cardinality.rows(scan) <= MOST_ESTIMATED
                 and access.row_path(by, scan.columns) is not None
             ):
                 return condition
@@ -295,6 +302,8 @@ class _Lowering:
         if matching is None or not plan.keys:
             return None
         kinds = [key.left.type for key in plan.keys]
+        if self.cardinality.rows(plan) > MOST_ESTIMATED:
+            return None
         if any(key.left.type != key.right.type for key in plan.keys) or not all(map(is_comparable, kinds)):
             return None
         condition = None if plan.condition is None else self.expression(plan.condition)
@@ -386,7 +395,7 @@ class _Lowering:
         if self.key_of(plan, access) is not None:
             return None
         ordinals = [plan.columns[key.ordinal] for key in keys if isinstance(key, Column)]
-        for by in keys_of(plan):
+        for by in access.keys:
             if sorted(by) != sorted(ordinals) or access.row_path(by, plan.columns) is None:
                 continue
             columns, test, cut = self.reads(plan, plan.filters)
@@ -431,11 +440,6 @@ class _Lowering:
             for key in plan.keys
         ]
         return operators.Sort(source, order, plan.limit, plan.offset)
-
-
-def keys_of(scan: Scan) -> tuple[tuple[int, ...], ...]:
-    """The columns by which rows of a table can be found: its clustering key, then its indexes."""
-    return scan.snapshot.keys if isinstance(scan.snapshot, KeyAccess) else ()
 
 
 def unchanged(row: Row, _: Sequence[object]) -> Row:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import RowAccess, Table, row_access
+from sqlfront_connectors.base import RowAccess, Table, TooManyRows, row_access
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
 from sqlfront_engine.lazy_modules import lazy_module
@@ -88,7 +88,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         constants = [_value(expression, arguments, literal, settings) for expression in self.constants]
         try:
             return self.program.rows(Run(constants, finds, tables, literal))
-        except (OverflowError, ValueError):  # a date or timestamp that Python doesn't have
+        except (OverflowError, ValueError, TooManyRows):  # or a timestamp that Python doesn't have
             raise NotByRows from None
 
     def explained(self) -> str:
