@@ -17,7 +17,8 @@ TABLES = """
 CREATE TABLE orders (k BIGINT, customer INT, status STRING, price DECIMAL(12,2), day DATE, at TIMESTAMP,
     weight DOUBLE, done BOOLEAN) USING memory CLUSTERED BY (k);
 INSERT INTO orders SELECT id, id % 7,
-    CASE id % 4 WHEN 0 THEN 'O' WHEN 1 THEN 'F' WHEN 2 THEN NULL ELSE 'P' END, CAST(id * 1.25 AS DECIMAL(12,2)), date_add(DATE '2020-01-01', CAST(id AS INT)),
+    CASE id % 4 WHEN 0 THEN 'O' WHEN 1 THEN 'F' WHEN 2 THEN NULL ELSE 'P' END,
+    CAST(id * 1.25 AS DECIMAL(12,2)), date_add(DATE '2020-01-01', CAST(id AS INT)),
     TIMESTAMP '2020-01-01 00:00:00' + make_dt_interval(0, CAST(id AS INT)), id / 3D, id % 2 = 0
     FROM range(0, 60);
 INSERT INTO orders VALUES (NULL, 3, 'N', NULL, NULL, NULL, DOUBLE('NaN'), NULL),
@@ -35,66 +36,73 @@ INSERT INTO colours VALUES ('O', 'red'), ('F', 'blue'), ('F', 'green'), (NULL, '
 """
 
 #: Queries that have to be answered row by row.
-BY_ROWS = [
-    " ".join(sql.split())
-    for sql in [
-        "\nSELECT * FROM orders WHERE k = 17",
-        "\nSELECT * FROM orders WHERE k = 5",
-        "\nSELECT price + 1, price * 2, customer + 1, weight * 2D FROM orders WHERE k = 17",
-        "\nSELECT * FROM orders WHERE k IN (3, 5, 5, 99, NULL)",
-        "\nSELECT k, status FROM orders WHERE k IS NULL",
-        "\nSELECT k, status FROM orders WHERE k <=> NULL",
-        "\nSELECT k FROM orders WHERE k = NULL",
-        "\nSELECT k FROM orders WHERE k = 3 AND status = 'O'",
-        "\nSELECT k FROM orders WHERE k IN (1, 2, 3, 4) AND (status = 'O' OR status IS NULL) AND NOT done",
-        "\nSELECT k FROM orders WHERE k BETWEEN 3 AND 9 AND price > 5 AND day >= DATE '2020-01-05'",
-        "\nSELECT k, CASE WHEN price > 20 THEN 'dear' WHEN price IS NULL THEN NULL ELSE 'cheap' END AS what,\n    coalesce(status, 'none') AS s FROM orders WHERE k IN (2, 30, 4)",
-        "\nSELECT at FROM orders WHERE k = 7 AND at > TIMESTAMP '2020-01-01 03:00:00'",
-        "\nSELECT k, price FROM orders WHERE k IN (9, 8, 7, 6) ORDER BY price DESC, k LIMIT 2",
-        "\nSELECT k, status FROM orders WHERE k IN (0, 1, 2, 3) ORDER BY status NULLS LAST, k DESC",
-        "\nSELECT k, status FROM orders WHERE k IN (0, 1, 2, 3) ORDER BY status DESC NULLS FIRST, k LIMIT 3\n    OFFSET 1",
-        "\nSELECT status, count(*), sum(price), avg(price), min(day), max(at), count(status) FROM orders WHERE\n    customer = 3 GROUP BY status",
-        "\nSELECT count(*), sum(price), avg(customer), min(status), sum(customer) FROM orders WHERE customer =\n    77",
-        "\nSELECT count(DISTINCT status), sum(DISTINCT customer) FROM orders WHERE customer IN (1, 2)",
-        "\nSELECT sum(price) FILTER (WHERE status = 'O'), count(*) FILTER (WHERE done) FROM orders WHERE\n    customer = 4",
-        "\nSELECT done, avg(weight), sum(weight) FROM orders WHERE customer = 2 GROUP BY done",
-        "\nSELECT DISTINCT status FROM orders WHERE customer IN (1, 2)",
-        "\nSELECT status, count(*) AS n FROM orders WHERE customer = 1 GROUP BY status HAVING count(*) > 1\n    ORDER BY n, status",
-        "\nSELECT o.k, name, line, quantity FROM orders o JOIN customers ON c = customer JOIN lines l ON l.k =\n    o.k WHERE o.k = 8",
-        "\nSELECT o.k, name FROM orders o LEFT JOIN customers ON c = customer WHERE o.k IN (6, 13, 5)",
-        "\nSELECT o.k, l.line, l.note FROM orders o LEFT JOIN lines l ON l.k = o.k AND l.line > 1 WHERE o.k IN\n    (6, 55)",
-        "\nSELECT k FROM orders o WHERE k IN (6, 55) AND EXISTS (SELECT 1 FROM lines l WHERE l.k = o.k)",
-        "\nSELECT k FROM orders o WHERE k IN (6, 55) AND NOT EXISTS (SELECT 1 FROM lines l WHERE l.k = o.k)",
-        "\nSELECT o.k, colour FROM orders o JOIN colours s ON s.status = o.status WHERE o.k IN (0, 1, 2, 3, 4)",
-        "\nSELECT o.k, colour FROM orders o JOIN colours s ON s.status <=> o.status WHERE o.k IN (0, 1, 2, 3,\n    4)",
-        "\nSELECT colour, count(*) FROM colours s JOIN customers ON length(s.status) IS NOT NULL AND c = c\n    GROUP BY colour",
-        "\nSELECT name, count(*), sum(price) FROM customers JOIN orders ON customer = c WHERE c IN (1, 2) GROUP\n    BY name",
-        "\nSELECT * FROM colours",
-        "\nSELECT count(*), count(colour) FROM colours",
-        "\nSELECT k FROM orders WHERE k = 1 UNION ALL SELECT k FROM lines WHERE k IN (2, 3)",
-        "\nSELECT 1, 'a', -2.50, NULL IS NULL",
-        "\nSELECT current_date = current_date, 1 + 1",
-        "\nVALUES (1, 'a'), (2, NULL)\n",
-    ]
-]
+_BY_ROWS = """
+SELECT * FROM orders WHERE k = 17;
+SELECT * FROM orders WHERE k = 5;
+SELECT price + 1, price * 2, customer + 1, weight * 2D FROM orders WHERE k = 17;
+SELECT * FROM orders WHERE k IN (3, 5, 5, 99, NULL);
+SELECT k, status FROM orders WHERE k IS NULL;
+SELECT k, status FROM orders WHERE k <=> NULL;
+SELECT k FROM orders WHERE k = NULL;
+SELECT k FROM orders WHERE k = 3 AND status = 'O';
+SELECT k FROM orders WHERE k IN (1, 2, 3, 4) AND (status = 'O' OR status IS NULL) AND NOT done;
+SELECT k FROM orders WHERE k BETWEEN 3 AND 9 AND price > 5 AND day >= DATE '2020-01-05';
+SELECT k, CASE WHEN price > 20 THEN 'dear' WHEN price IS NULL THEN NULL ELSE 'cheap' END AS what,
+    coalesce(status, 'none') AS s FROM orders WHERE k IN (2, 30, 4);
+SELECT at FROM orders WHERE k = 7 AND at > TIMESTAMP '2020-01-01 03:00:00';
+SELECT k, price FROM orders WHERE k IN (9, 8, 7, 6) ORDER BY price DESC, k LIMIT 2;
+SELECT k, status FROM orders WHERE k IN (0, 1, 2, 3) ORDER BY status NULLS LAST, k DESC;
+SELECT k, status FROM orders WHERE k IN (0, 1, 2, 3) ORDER BY status DESC NULLS FIRST, k LIMIT 3
+    OFFSET 1;
+SELECT status, count(*), sum(price), avg(price), min(day), max(at), count(status) FROM orders WHERE
+    customer = 3 GROUP BY status;
+SELECT count(*), sum(price), avg(customer), min(status), sum(customer) FROM orders WHERE customer =
+    77;
+SELECT count(DISTINCT status), sum(DISTINCT customer) FROM orders WHERE customer IN (1, 2);
+SELECT sum(price) FILTER (WHERE status = 'O'), count(*) FILTER (WHERE done) FROM orders WHERE
+    customer = 4;
+SELECT done, avg(weight), sum(weight) FROM orders WHERE customer = 2 GROUP BY done;
+SELECT DISTINCT status FROM orders WHERE customer IN (1, 2);
+SELECT status, count(*) AS n FROM orders WHERE customer = 1 GROUP BY status HAVING count(*) > 1
+    ORDER BY n, status;
+SELECT o.k, name, line, quantity FROM orders o JOIN customers ON c = customer JOIN lines l ON l.k =
+    o.k WHERE o.k = 8;
+SELECT o.k, name FROM orders o LEFT JOIN customers ON c = customer WHERE o.k IN (6, 13, 5);
+SELECT o.k, l.line, l.note FROM orders o LEFT JOIN lines l ON l.k = o.k AND l.line > 1 WHERE o.k IN
+    (6, 55);
+SELECT k FROM orders o WHERE k IN (6, 55) AND EXISTS (SELECT 1 FROM lines l WHERE l.k = o.k);
+SELECT k FROM orders o WHERE k IN (6, 55) AND NOT EXISTS (SELECT 1 FROM lines l WHERE l.k = o.k);
+SELECT o.k, colour FROM orders o JOIN colours s ON s.status = o.status WHERE o.k IN (0, 1, 2, 3, 4);
+SELECT o.k, colour FROM orders o JOIN colours s ON s.status <=> o.status WHERE o.k IN (0, 1, 2, 3,
+    4);
+SELECT colour, count(*) FROM colours s JOIN customers ON length(s.status) IS NOT NULL AND c = c
+    GROUP BY colour;
+SELECT name, count(*), sum(price) FROM customers JOIN orders ON customer = c WHERE c IN (1, 2) GROUP
+    BY name;
+SELECT * FROM colours;
+SELECT count(*), count(colour) FROM colours;
+SELECT k FROM orders WHERE k = 1 UNION ALL SELECT k FROM lines WHERE k IN (2, 3);
+SELECT 1, 'a', -2.50, NULL IS NULL;
+SELECT current_date = current_date, 1 + 1;
+VALUES (1, 'a'), (2, NULL)
+"""
 #: Queries for which a job is better, or the only one that knows the answer.
-AS_JOBS = [
-    " ".join(sql.split())
-    for sql in [
-        "\nSELECT * FROM big",
-        "\nSELECT status, count(*) FROM big GROUP BY status",
-        "\nSELECT upper(status) FROM orders WHERE k = 1",
-        "\nSELECT array(k) FROM orders WHERE k = 1",
-        "\nSELECT weight > 1D FROM orders WHERE k = 1",
-        "\nSELECT k, row_number() OVER (ORDER BY k) FROM orders WHERE k IN (1, 2)",
-        "\nSELECT o.k FROM orders o FULL JOIN lines l ON l.k = o.k WHERE o.k = 1 OR o.k IS NULL",
-        "\nSELECT k FROM orders WHERE k IN (1, 2) ORDER BY weight",
-        "\nSELECT rand() FROM orders WHERE k = 1",
-        "\nSELECT price FROM big WHERE price = 1.25",
-        "\nSELECT k FROM big WHERE k > 3",
-        "\nSELECT k FROM big WHERE k BETWEEN 3 AND 1500\n",
-    ]
-]
+_AS_JOBS = """
+SELECT * FROM big;
+SELECT status, count(*) FROM big GROUP BY status;
+SELECT upper(status) FROM orders WHERE k = 1;
+SELECT array(k) FROM orders WHERE k = 1;
+SELECT weight > 1D FROM orders WHERE k = 1;
+SELECT k, row_number() OVER (ORDER BY k) FROM orders WHERE k IN (1, 2);
+SELECT o.k FROM orders o FULL JOIN lines l ON l.k = o.k WHERE o.k = 1 OR o.k IS NULL;
+SELECT k FROM orders WHERE k IN (1, 2) ORDER BY weight;
+SELECT rand() FROM orders WHERE k = 1;
+SELECT price FROM big WHERE price = 1.25;
+SELECT k FROM big WHERE k > 3;
+SELECT k FROM big WHERE k BETWEEN 3 AND 1500
+"""
+BY_ROWS = [" ".join(sql.split()) for sql in _BY_ROWS.split(";")]
+AS_JOBS = [" ".join(sql.split()) for sql in _AS_JOBS.split(";")]
 
 
 @pytest.fixture(scope="module")
