@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlfront.result import Result, RowsResult, Statistics
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Arguments, bind_query
@@ -15,10 +16,13 @@ from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Query, Statement, parse
 
 if TYPE_CHECKING:
+    from sqlfront.commands import changes
     from sqlfront.session import Session
+else:
+    changes = lazy_module("sqlfront.commands.changes")
 
-#: A program over a few rows, or a job.
-Plan: TypeAlias = RowPlan | QueryPlan
+#: A program over a few rows, or a job, or what changes the rows that one of these gives.
+Plan: TypeAlias = "RowPlan | QueryPlan | changes.ChangePlan"
 
 
 class Queries:
@@ -94,6 +98,8 @@ class Queries:
         query: QueryRun | None,
     ) -> Result:
         session = self._session
+        if not isinstance(plan, RowPlan | QueryPlan):
+            return changes.change_again(session, text, plan, values, arguments, timeout, query)
         if isinstance(plan, RowPlan):
             try:
                 return self._run_rows(plan, values)

@@ -10,7 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_engine.errors import spark_error
-from sqlfront_planner.query_parser import query_of, statement_tokens
+from sqlfront_planner.query_parser import CHANGES, query_of, statement_tokens
 from sqlfront_planner.statements import Delete, Query, Update
 from sqlfront_planner.tokens import replaced, syntax_error_at
 
@@ -66,6 +66,7 @@ def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: s
         source = tree.args["from_"].this
         if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
             _refuse_aggregates(tree, first)
+            tree.meta[CHANGES] = True
             return query, ".".join(part.name for part in source.parts)
     raise syntax_error_at(relation[0], sql)
 

@@ -13,6 +13,9 @@ from sqlfront_planner.statements import Query
 from sqlfront_planner.token_rewriting import rewrite
 from sqlfront_planner.tokens import SPARK, syntax_error_at, tokenize
 
+#: What the SELECT that stands for DELETE or UPDATE has in its meta data.
+CHANGES: Final = "changes"
+
 
 def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
     """The range of the first word from ``start``, or of the first character if that isn't a letter; comments

@@ -1,16 +1,16 @@
 """Statements that are not queries: what they do to the session, and what rows they give.
 
-``run`` holds what they share, ``tables``, ``modification``, ``indexes`` and ``caching`` those that change
-tables, views and copies of these, ``inspection`` those that show something, ``killing`` ends other sessions'
-queries.
+``run`` holds what they share, ``tables``, ``modification`` (with ``changes`` for the tables of one process),
+``indexes`` and ``caching`` those that change tables, views and copies of these, ``inspection`` those that
+show something, ``killing`` ends other sessions' queries.
 """
 
 import time
 from typing import TYPE_CHECKING, assert_never
 
 from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
-from sqlfront.commands.run import Made, Run
-from sqlfront.result import Result, Statistics
+from sqlfront.commands.run import Made, Run, result_of
+from sqlfront.result import Result
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import (
@@ -50,9 +50,7 @@ def run(
     seconds = time.perf_counter() - began
     if isinstance(made, Result):
         return made
-    schema, batches, affected = made
-    statistics = Statistics("command", "a statement that is not a query", seconds, affected)
-    return Result(schema, iter(batches), statistics, settings=session.settings)
+    return result_of(session, made, seconds)
 
 
 def _dispatch(run: Run, statement: Statement) -> Made | Result:

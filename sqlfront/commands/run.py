@@ -1,17 +1,18 @@
 """What all commands share: the run of one statement, names, and rows to show."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
+from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
-from sqlfront_engine.errors import Error, ProgrammingError, spark_error
+from sqlfront_engine.errors import DataError, Error, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.query_run import QueryRun
@@ -35,6 +36,28 @@ NOTHING: Final[Made] = (pa.schema([]), (), None)
 def wrote(rows: int | None) -> Made:
     """What a command gives that wrote rows (None: it wrote none)."""
     return pa.schema([]), (), rows
+
+
+def result_of(session: "Session", made: Made, seconds: float) -> Result:
+    """The result of a command that took so long."""
+    schema, batches, affected = made
+    statistics = Statistics("command", "a statement that is not a query", seconds, affected)
+    return Result(schema, iter(batches), statistics, settings=session.settings)
+
+
+@contextmanager
+def overflow_of(table: str) -> Iterator[None]:
+    """Spark's error for a value that doesn't fit into its column."""
+    try:
+        yield
+    except DataError as error:
+        if error.condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
+            raise DataError(
+                f"Fail to insert into `{table}`: {error.message}",
+                condition="CAST_OVERFLOW_IN_TABLE_INSERT",
+                sqlstate="22003",
+            ) from error
+        raise
 
 
 class Run(msgspec.Struct, frozen=True):

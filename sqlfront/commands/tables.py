@@ -1,19 +1,19 @@
 """Statements that change what tables there are and what they hold."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront.cache import CopyBehind, writable
 from sqlfront.commands.caching import dependents, drop_copy, give_up, let_go, recover, refresh_copies
-from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, wrote
+from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, overflow_of, wrote
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import DataError, Error, ProgrammingError, spark_error
+from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
@@ -187,7 +187,7 @@ def insert(run: Run, statement: Insert) -> Made:
                 recover(run.session, entry)
                 entry = run.entry(statement.name)
                 table = writable(entry)
-            with _turn(entry, overwrite=statement.overwrite), overflow_of(entry):
+            with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):
                 plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
                 written = run.store(table, plan, overwrite=statement.overwrite)
     except CopyBehind as behind:
@@ -205,21 +205,6 @@ def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
     if isinstance(table, MemoryTable | SpreadTable) and (overwrite or origin is not entry):
         return table.turn()
     return nullcontext()
-
-
-@contextmanager
-def overflow_of(entry: Entry) -> Iterator[None]:
-    """Spark's error for a value that doesn't fit into its column."""
-    try:
-        yield
-    except DataError as error:
-        if error.condition in ("CAST_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE"):
-            raise DataError(
-                f"Fail to insert into `{entry.name}`: {error.message}",
-                condition="CAST_OVERFLOW_IN_TABLE_INSERT",
-                sqlstate="22003",
-            ) from error
-        raise
 
 
 def _forget(entry: Entry | None) -> None:

@@ -3,6 +3,7 @@
 See :mod:`~sqlfront_connectors.memory.numbering`.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ from msgspec.structs import replace
 from sqlfront_connectors.base import (
     KeyAccess,
     Partitioning,
+    RowPath,
+    RowValues,
     ScanPlan,
     ScanRequest,
     Snapshot,
@@ -19,6 +22,7 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processors.values import Values
 from sqlfront_engine.types import BIGINT
@@ -31,16 +35,15 @@ NUMBER: Final = pa.field("number of the row", BIGINT)
 class NumberedTable:
     """A memory table with the number of each row behind its columns."""
 
-    def __init__(self, table: Table, snapshot: Snapshot) -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
         has_home = table.partitioning is None and isinstance(table, SpreadTable)
-        schema = pa.schema([*table.schema, *((HOME, NUMBER) if has_home else (NUMBER,))])
-        self._snapshot = NumberedSnapshot(snapshot, schema, len(table.schema))
+        self._schema = pa.schema([*table.schema, *((HOME, NUMBER) if has_home else (NUMBER,))])
 
     @property
     def schema(self) -> pa.Schema:
         """The table's columns, :data:`HOME` if it is needed to find the row, and :data:`NUMBER`."""
-        return self._snapshot.schema
+        return self._schema
 
     @property
     def format(self) -> str:
@@ -53,8 +56,8 @@ class NumberedTable:
         return self._table.partitioning
 
     def snapshot(self) -> "NumberedSnapshot":
-        """The version that is to be changed."""
-        return self._snapshot
+        """The version that was published last: that which is to be changed, if it is the asker's turn."""
+        return NumberedSnapshot(self._table.snapshot(), self._schema, len(self._table.schema))
 
     def drop(self) -> None:
         """Nothing: the rows are the table's."""
@@ -82,6 +85,16 @@ class NumberedSnapshot:
     def keys(self) -> tuple[tuple[int, ...], ...]:
         """Those of the version."""
         return self._snapshot.keys if isinstance(self._snapshot, KeyAccess) else ()
+
+    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        """The version's, if it is one that finds numbers, too."""
+        return self._snapshot.row_path(by, columns) if isinstance(self._snapshot, MemorySnapshot) else None
+
+    def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
+        """The version's, if it is one that finds numbers, too."""
+        return (
+            self._snapshot.small_rows(columns, limit) if isinstance(self._snapshot, MemorySnapshot) else None
+        )
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Those that the version's scan applies."""

@@ -60,7 +60,17 @@ class SegmentRows:
         return locator(self._segments, self._schema, self._partitioning, by) if by in self._keys else None
 
     def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
-        return [_row_reader(segment, columns) for segment in self._segments]
+        """How rows are read; the ordinal behind those of the table's columns is that of the row's number
+        (:mod:`~sqlfront_connectors.memory.numbering`)."""
+        number = len(self._schema)
+        if number not in columns:
+            return [_row_reader(segment, columns) for segment in self._segments]
+        place, start, readers = columns.index(number), 0, []
+        stored = (*columns[:place], *columns[place + 1 :])
+        for segment in self._segments:
+            readers.append(_numbered(_row_reader(segment, stored), place, start))
+            start += segment.batch.num_rows
+        return readers
 
 
 def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:
@@ -68,6 +78,16 @@ def _row_reader(segment: Segment, columns: tuple[int, ...]) -> ReadRow:
         return row_reader([segment.batch.column(ordinal) for ordinal in columns])
 
     return segment.memo.get(("rows", columns), make)
+
+
+def _numbered(read: ReadRow, place: int, start: int) -> ReadRow:
+    """The values with the number of the row in that place."""
+
+    def numbered(row: int) -> RowValues:
+        values = read(row)
+        return (*values[:place], start + row, *values[place:])
+
+    return numbered
 
 
 class SegmentPath:

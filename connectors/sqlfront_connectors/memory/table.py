@@ -103,9 +103,14 @@ class MemorySnapshot:
         return self._rows.path(by, columns)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """All rows, if there are at most ``limit``."""
+        """All rows, if there are at most ``limit``, and Python has their dates."""
         rows = self._statistics.rows
-        return self._rows.all(columns) if rows is not None and rows <= limit else None
+        if rows is None or rows > limit:
+            return None
+        try:
+            return self._rows.all(columns)
+        except (OverflowError, ValueError):
+            return None
 
 
 class MemoryTable:

@@ -12,6 +12,7 @@ from sqlfront_engine.types import BINARY, BOOLEAN, STRING, TIMESTAMP, VOID
 from sqlfront_planner.binder.constants import number
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
+from sqlfront_planner.query_parser import CHANGES
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import intervals
@@ -33,7 +34,7 @@ def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
 def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
     """The literal (``node`` is it, or the minus before it), or the parameter that it may be."""
     number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
-    if is_compared(node):
+    if is_compared(node) or is_stored(node):
         return binder.context.lift(number_or_string, literal, negative=negative)
     column = selected_column(node)
     if column is not None:
@@ -71,7 +72,16 @@ def is_compared(node: exp.Expr) -> bool:
     place = comparison.parent
     while isinstance(place, exp.And | exp.Or | exp.Not | exp.Paren):
         place = place.parent
-    return isinstance(place, exp.Where | exp.Join)
+    return isinstance(place, exp.Where | exp.Join) or _changes(place)
+
+
+def is_stored(node: exp.Expr) -> bool:
+    """Whether a literal (or the minus before it) is the whole value that UPDATE gives to a column."""
+    return isinstance(node.parent, exp.Paren) and _changes(node.parent.parent)
+
+
+def _changes(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Select) and CHANGES in node.meta
 
 
 @handles(exp.Boolean)

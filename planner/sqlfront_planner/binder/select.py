@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Expr, transform
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names import result_name
@@ -28,6 +29,7 @@ from sqlfront_planner.binder.sorting import (
 )
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, syntax_failure, unsupported
 from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan
+from sqlfront_planner.query_parser import CHANGES
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import columns as column_binder
@@ -170,12 +172,19 @@ class _Select(msgspec.Struct):
         if not isinstance(part, exp.Alias):
             expression = binder.bind(part)
             qualifier = self._qualifier(part)
-            self.items.append(SelectItem(expression, result_name(part, binder), part, qualifier))
+            name = "" if self._is_unnamed(part, expression) else result_name(part, binder)
+            self.items.append(SelectItem(expression, name, part, qualifier))
             return
         refuse_unknown(part, frozenset({"this", "alias"}))
         expression = binder.bind(part.this)
         self.items.append(SelectItem(expression, part.alias, part.this))
         binder.aliases.setdefault(part.alias.lower(), []).append(expression)
+
+    def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
+        """Whether nobody reads the column's name, which may depend on values: that of DELETE and UPDATE is
+        for an error about a condition that is none."""
+        is_condition = part is self.node.expressions[-1]
+        return CHANGES in self.node.meta and (not is_condition or expression.type == BOOLEAN)
 
     def _qualifier(self, part: exp.Expr) -> tuple[str, ...]:
         match = self.scope.resolve(parts_of(part)) if isinstance(part, exp.Column) else None

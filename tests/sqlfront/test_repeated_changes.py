@@ -1,0 +1,163 @@
+"""DELETE and UPDATE that come again with other values: the plan is used again, and never wrongly."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+
+import pytest
+
+import sqlfront
+from sqlfront.commands.changes import ChangePlan
+from tests.sqlfront.test_modification import ask
+
+
+@pytest.fixture
+def connection() -> Iterator[sqlfront.Connection]:
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE t (k INT, b TINYINT, s STRING, d DECIMAL(9,2)) CLUSTERED BY (k)")
+        connection.execute("INSERT INTO t SELECT id, id % 100, concat('s', id), id FROM range(2000)")
+        yield connection
+
+
+def plans(connection: sqlfront.Connection) -> list[ChangePlan]:
+    return [
+        cached.plan
+        for cached in connection.session.queries.plans.entries()
+        if isinstance(cached.plan, ChangePlan)
+    ]
+
+
+def test_other_values_use_the_same_plan(connection: sqlfront.Connection) -> None:
+    for key in range(20):
+        connection.execute(f"UPDATE t SET s = 'new {key}', d = d + 1 WHERE k = {key}")
+        assert connection.execute(f"DELETE FROM t WHERE k = {key + 100}").rowcount == 1
+
+    assert len(plans(connection)) == 2
+    assert ask(connection, "SELECT k, s, d FROM t WHERE k < 20 ORDER BY k") == [
+        (key, f"new {key}", Decimal(key + 1)) for key in range(20)
+    ]
+    assert ask(connection, "SELECT count(*) FROM t") == [(1980,)]
+
+
+def test_arguments_and_prepared_statements(connection: sqlfront.Connection) -> None:
+    update = connection.prepare("UPDATE t SET s = ? WHERE k = ?")
+    for key in range(10):
+        update.execute(["prepared", key])
+        connection.execute("UPDATE t SET b = :b WHERE k = :k", {"b": 7, "k": key})
+
+    assert len(plans(connection)) == 2
+    assert ask(connection, "SELECT DISTINCT s, b FROM t WHERE k < 10") == [("prepared", 7)]
+
+
+@pytest.mark.parametrize("value", ["5", "'5'", "5.5", "5L", "5e0", "NULL", "5BD"])
+def test_values_of_other_types_mean_what_they_say(connection: sqlfront.Connection, value: str) -> None:
+    with sqlfront.connect() as other:
+        other.execute("CREATE TABLE t (k INT, b TINYINT, s STRING, d DECIMAL(9,2)) CLUSTERED BY (k)")
+        other.execute("INSERT INTO t SELECT id, id % 100, concat('s', id), id FROM range(2000)")
+        connection.execute("UPDATE t SET d = 5 WHERE k = 5")
+        other.execute("UPDATE t SET d = 5 WHERE k = 5")
+        for session in (connection, other):
+            session.execute(f"UPDATE t SET s = 'x' WHERE k = {value}")
+            session.execute(f"DELETE FROM t WHERE d = {value} AND k <> 5")
+            session.session.queries.plans.clear()
+
+        assert Counter(ask(connection, "SELECT * FROM t")) == Counter(ask(other, "SELECT * FROM t"))
+
+
+def test_a_value_that_does_not_fit_is_an_error_and_changes_nothing(connection: sqlfront.Connection) -> None:
+    connection.execute("UPDATE t SET b = 5 WHERE k = 5")
+    for value in (300, -129):
+        with pytest.raises(sqlfront.DataError) as caught:
+            connection.execute(f"UPDATE t SET b = {value} WHERE k = 5")
+        assert caught.value.condition == "CAST_OVERFLOW_IN_TABLE_INSERT"
+    with pytest.raises(sqlfront.DataError):
+        connection.execute("UPDATE t SET b = b / 0 WHERE k = 5")
+
+    assert ask(connection, "SELECT b FROM t WHERE k = 5") == [(5,)]
+
+
+def test_what_a_name_stands_for_is_looked_up_each_time(connection: sqlfront.Connection) -> None:
+    connection.execute("DELETE FROM t WHERE k = 1")
+    connection.execute("CREATE OR REPLACE TABLE t AS SELECT id AS k, 'a' AS s FROM range(2000)")
+    assert connection.execute("DELETE FROM t WHERE k = 2").rowcount == 1
+    connection.execute("CACHE TABLE t")
+    with pytest.raises(sqlfront.NotSupportedError):
+        connection.execute("DELETE FROM t WHERE k = 3")
+    connection.execute("UNCACHE TABLE t")
+    connection.execute("DROP TABLE t")
+    with pytest.raises(sqlfront.ProgrammingError):
+        connection.execute("DELETE FROM t WHERE k = 4")
+
+
+def test_copies_follow_each_time(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE TEMPORARY VIEW v AS SELECT count(*) AS n FROM t")
+    connection.execute("CACHE TABLE v")
+    for key in range(3):
+        connection.execute(f"DELETE FROM t WHERE k = {key}")
+        assert ask(connection, "SELECT n FROM v") == [(1999 - key,)]
+
+
+def test_rows_by_an_index_are_changed_without_a_job(connection: sqlfront.Connection) -> None:
+    connection.execute("CREATE INDEX i ON t (b)")
+    for value in range(5):
+        assert connection.execute(f"DELETE FROM t WHERE b = {value}").rowcount == 20
+
+    [plan] = plans(connection)
+    assert plan.lane.value == "direct"
+    assert ask(connection, "SELECT count(*) FROM t WHERE b < 5") == [(0,)]
+
+
+def test_a_plan_that_becomes_unfit_gives_way_to_a_job() -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE g AS SELECT id AS k FROM range(10)")
+        connection.execute("DELETE FROM g WHERE k > 8")
+        connection.execute("INSERT INTO g SELECT id FROM range(10, 5000)")
+
+        assert connection.execute("DELETE FROM g WHERE k > 4990").rowcount == 9
+        assert connection.execute("DELETE FROM g WHERE k > 4980").rowcount == 10
+
+
+def test_a_date_that_python_has_not_is_kept() -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE g (k INT, d DATE, n INT) CLUSTERED BY (k)")
+        connection.execute("INSERT INTO g SELECT 1, date_add(DATE'9999-12-31', 100), 0")
+        for number in (5, 6):
+            connection.execute(f"UPDATE g SET n = {number} WHERE k = 1")
+
+        assert ask(connection, "SELECT n, date_add(d, -100) = DATE'9999-12-31' FROM g") == [(6, True)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_changes_by_key_leave_what_a_model_says(connection: sqlfront.Connection, seed: int) -> None:
+    chosen = random.Random(seed)
+    connection.execute("CREATE INDEX i ON t (s)")
+    model: dict[int, tuple[int, str, Decimal]] = {
+        key: (key % 100, f"s{key}", Decimal(key)) for key in range(2000)
+    }
+    for number in range(200):
+        key, other = chosen.randrange(50), chosen.randrange(50)
+        match chosen.randrange(4):
+            case 0:
+                connection.execute(f"DELETE FROM t WHERE k = {key}")
+                model.pop(key, None)
+            case 1:
+                connection.execute(f"UPDATE t SET s = 'u{number}', b = b - 1 WHERE k IN ({key}, {other})")
+                for each in {key, other} & model.keys():
+                    b, _, d = model[each]
+                    model[each] = b - 1, f"u{number}", d
+            case 2:
+                if key not in model:
+                    connection.execute(f"INSERT INTO t VALUES ({key}, 1, 's{key}', {number})")
+                    model[key] = 1, f"s{key}", Decimal(number)
+            case _:
+                connection.execute(f"UPDATE t SET d = {number}.5 WHERE s = 's{key}'")
+                for each, (b, s, _) in model.items():
+                    if s == f"s{key}":
+                        model[each] = b, s, Decimal(f"{number}.5")
+        assert ask(connection, f"SELECT b, s, d FROM t WHERE k = {key}") == (
+            [model[key]] if key in model else []
+        )
+    assert Counter(ask(connection, "SELECT * FROM t")) == Counter((k, *row) for k, row in model.items())
