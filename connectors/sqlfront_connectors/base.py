@@ -56,6 +56,10 @@ class ScanRequest(msgspec.Struct, frozen=True):
     ``keys``: exactly the rows are wanted whose columns ``by`` have one of these values, None = all rows. They
     are only given to a snapshot of which :class:`KeyAccess` names ``by``. Values are equal as SQL's ``<=>``
     says: null is a key, NaN equals NaN, -0.0 is 0.0.
+
+    ``keys_from``: the keys are known at run time only: the source has an input, and these columns of its rows
+    are the keys' values, in the order of ``by``. A row with a null among them gives no key. All rows with one
+    of the keys are wanted; others do no harm.
     """
 
     columns: tuple[int, ...]
@@ -64,6 +68,7 @@ class ScanRequest(msgspec.Struct, frozen=True):
     limit: int | None = None
     by: tuple[int, ...] = ()
     keys: "tuple[Key, ...] | None" = None
+    keys_from: tuple[int, ...] | None = None
 
 
 class Location(Enum):
@@ -121,7 +126,8 @@ RowValues = tuple[object, ...]
 
 @runtime_checkable
 class KeyAccess(Protocol):
-    """What a snapshot may offer besides: scans that read the rows of given keys and no others."""
+    """What a snapshot may offer besides: scans that read the rows of given keys and no others, see
+    :class:`ScanRequest`."""
 
     @property
     def keys(self) -> tuple[tuple[int, ...], ...]:

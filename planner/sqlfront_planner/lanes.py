@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_planner.logical import LogicalPlan, Scan, walk_plan
+from sqlfront_planner.logical import Join, LogicalPlan, Scan, walk_plan
+from sqlfront_planner.pruning.joins import keys_from_join
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
@@ -62,19 +63,21 @@ class Choice(msgspec.Struct, frozen=True):
 def input_size(
     plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions | None = None
 ) -> InputSize:
-    """What the scans of a query's plans read: a scan by so many keys (``conditions`` are those of the scans)
-    reads what it finds, any other the whole table."""
+    """What the scans of a query's plans read: a scan by so many keys (``conditions`` are those of the scans),
+    or by those of a join's other side, reads what it finds, any other the whole table."""
     conditions = conditions or KeyConditions()
     rows = size = 0.0
-    scans = [
-        node
-        for plan in plans
-        for node in walk_plan(plan)
-        if isinstance(node, Scan) and not isinstance(node.table, SharedRows)
-    ]
+    nodes = [node for plan in plans for node in walk_plan(plan)]
+    scans = [node for node in nodes if isinstance(node, Scan) and not isinstance(node.table, SharedRows)]
+    joined = {
+        id(found.node): cardinality.rows(join)
+        for join in nodes
+        if isinstance(join, Join) and (found := keys_from_join(join, cardinality, conditions)) is not None
+    }
     for scan in scans:
         keys = conditions.of(scan)
         read = table_rows(scan) if keys is None or keys.most is None else cardinality.rows(scan)
+        read = min(read, joined.get(id(scan), read))
         if scan.limit is not None and not scan.filters:
             read = min(read, float(scan.limit))
         rows += read

@@ -112,6 +112,8 @@ def required_partitions(dag: DAG) -> frozenset[int] | None:
     for vertex in dag:
         if isinstance(vertex.processor, StoreShare):
             return None
+        if isinstance(vertex.processor, ShareScan) and vertex.processor.keys_from is not None:
+            return None
         if vertex.only_on is not None or dag.inbound(vertex):
             continue
         scan = vertex.processor

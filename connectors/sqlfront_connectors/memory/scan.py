@@ -1,6 +1,8 @@
 """The source of a memory table: slices of its segments, or the rows of some keys."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Generator, Iterator, Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -9,9 +11,14 @@ from sqlfront_connectors.base import Key, Partitioning, ScanRequest
 from sqlfront_connectors.memory.locate import locator
 from sqlfront_connectors.memory.numbering import numbered
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.arrays import from_numpy
+from sqlfront_engine.arrays import from_numpy, to_python
 from sqlfront_engine.expressions import Literal
-from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+
+#: More keys than that are not looked up when they come from an input: all rows are read then.
+MOST_GIVEN: Final = 5000
+
+Given = Generator[Take, pa.RecordBatch | None, tuple[Key, ...] | None]
 
 
 class MemoryScan(Processor, frozen=True):
@@ -22,6 +29,9 @@ class MemoryScan(Processor, frozen=True):
     emitted, by one instance, with ``partitions`` only those partitions. Parallel instances take every n-th
     batch. ``numbered``: behind the table's columns there are the rows' numbers
     (:mod:`~sqlfront_connectors.memory.numbering`).
+
+    ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``. If there are very
+    many of them, all rows are emitted.
     """
 
     resource: str
@@ -33,6 +43,7 @@ class MemoryScan(Processor, frozen=True):
     limit: int | None = None
     numbered: bool = False
     by: tuple[int, ...] = ()
+    keys_from: tuple[int, ...] | None = None
 
     def run(self, context: ProcessorContext) -> Steps:
         segments = context.resources[self.resource]
@@ -43,6 +54,11 @@ class MemoryScan(Processor, frozen=True):
             if context.global_index == 0:
                 yield from self.limited(self.found(segments))
             return
+        if self.keys_from is not None:
+            keys = yield from self.given()
+            if keys is not None:
+                yield from self.located(segments, keys)
+                return
         share, shares = context.global_index, context.total_parallelism
         yield from self.limited(self.slices(segments, self.partitions, share, shares))
 
@@ -74,9 +90,30 @@ class MemoryScan(Processor, frozen=True):
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
         """The wanted columns of the rows with one of the keys."""
         assert self.keys is not None
-        if not self.keys or not segments:
+        return self.located(segments, [tuple([literal.value for literal in key]) for key in self.keys])
+
+    def given(self) -> Given:
+        """The keys of the input's rows, each once; None if there are very many, or one that Python doesn't
+        have."""
+        assert self.keys_from is not None
+        found: dict[Key, None] = {}
+        is_known = True
+        while (batch := (yield Take(0))) is not None:
+            if not is_known:
+                continue
+            try:
+                columns = [key_values(batch.column(ordinal)) for ordinal in self.keys_from]
+            except OverflowError:
+                is_known = False
+                continue
+            found.update(dict.fromkeys(key for key in zip(*columns, strict=True) if None not in key))
+            is_known = len(found) <= MOST_GIVEN
+        return tuple(found) if is_known else None
+
+    def located(self, segments: tuple[Segment, ...], keys: Sequence[Key]) -> Iterator[pa.RecordBatch]:
+        """The wanted columns of the rows with one of these keys."""
+        if not keys or not segments:
             return
-        keys = [tuple([literal.value for literal in key]) for key in self.keys]
         placed = None if self.partitioning is None else Partitioning(*self.partitioning)
         for segment, rows in _located(segments, keys, placed, self.by):
             wanted = segment.batch.select(list(self.columns))
@@ -92,9 +129,24 @@ class MemoryScan(Processor, frozen=True):
         if self.keys is not None:
             count = {0: "no key", 1: "one key"}.get(len(self.keys), f"{len(self.keys)} keys")
             return f"MemoryScan: {self.table}, {count}"
+        if self.keys_from is not None:
+            return f"MemoryScan: {self.table}, by the input's keys"
         if self.partitions is not None and self.partitioning is not None:
             return f"MemoryScan: {self.table}, partitions {len(self.partitions)} of {self.partitioning[1]}"
         return f"MemoryScan: {self.table}"
+
+
+def key_values(array: pa.Array) -> list[object]:
+    """The values of a column as those of keys, of which each is one value only. OverflowError for what Python
+    doesn't have."""
+    values = to_python(array)
+    if not pa.types.is_floating(array.type):
+        return values
+    return [value if not isinstance(value, float) else _canonical(value) for value in values]
+
+
+def _canonical(value: float) -> float:
+    return math.nan if value != value else value + 0.0
 
 
 def key_literals(request: ScanRequest, schema: pa.Schema) -> tuple[tuple[Literal, ...], ...] | None:

@@ -47,6 +47,12 @@ class ShareScan(MemoryScan, frozen=True):
             if context.local_index == 0:
                 yield from self.limited(self.found(share.segments))
             return
+        if self.keys_from is not None:
+            keys = yield from self.given()
+            if keys is not None:
+                if context.local_index == 0 or self.is_dealt_alike(context):
+                    yield from self.located(share.segments, keys)
+                return
         yield from self.limited(self._own(share, context))
 
     def required_partitions(self) -> frozenset[int] | None:
@@ -60,6 +66,18 @@ class ShareScan(MemoryScan, frozen=True):
         hash_key = key_hasher([literal.type for literal in self.keys[0]])
         values = (tuple(literal.value for literal in key) for key in self.keys)
         return frozenset(hash_key(key) % DEFAULT_PARTITIONS for key in values)
+
+    def is_dealt_alike(self, context: ProcessorContext) -> bool:
+        """Whether rows that are partitioned by the table's key come to the instance that reads the rows of
+        their partition; then each instance of a scan by an input's keys gets its own keys, else all get
+        all."""
+        placed = self.partitioning
+        return (
+            placed is not None
+            and self.holders is None
+            and placed == (self.by, DEFAULT_PARTITIONS)
+            and context.partition_count == DEFAULT_PARTITIONS
+        )
 
     def _own(self, share: Share, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         index, count = context.local_index, context.local_parallelism

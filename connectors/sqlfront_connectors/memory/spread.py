@@ -163,6 +163,7 @@ class SpreadSnapshot:
             request.partitions,
             request.limit,
             by=request.by,
+            keys_from=request.keys_from,
             dealt=members.dealt,
             holders=None if in_place else tuple(dict.fromkeys(held.owners)),
         )

@@ -95,6 +95,7 @@ class MemorySnapshot:
             request.partitions,
             request.limit,
             by=request.by,
+            keys_from=request.keys_from,
         )
         return ScanPlan(source, {self._resource: self.segments})
 

@@ -13,7 +13,8 @@ from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind, LogicalPlan, Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, lies_by, narrowed
-from sqlfront_planner.lowering.scans import lower_filtered_by_keys
+from sqlfront_planner.lowering.scans import lower_filtered_by_keys, lower_found_by_keys
+from sqlfront_planner.pruning.joins import holds_left, keys_from_join
 
 #: A held side of at most that many estimated bytes is given to every instance instead of shuffling both
 #: sides.
@@ -61,13 +62,18 @@ def key_columns(join: Join) -> bool:
 def lower_sides(
     builder: Builder, join: Join, lower: Callable[[LogicalPlan], Fragment]
 ) -> tuple[Fragment, Fragment]:
-    """Both sides of a join; the streamed one filtered by the keys of the held one where that is worth it.
+    """Both sides of a join; the streamed one found or filtered by the keys of the held one where that is
+    worth it.
 
     The held side then feeds two vertices, both of which read it to its end before anything else: neither
     can keep the other waiting.
     """
-    hold_left = bool(join.keys) and _holds_left(builder, join)
+    hold_left = bool(join.keys) and holds_left(join, builder.cardinality)
     held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
+    wanted = keys_from_join(join, builder.cardinality, builder.conditions)
+    if wanted is not None:
+        found, other = lower_found_by_keys(builder, wanted, lower(held))
+        return (other, found) if hold_left else (found, other)
     keys = _filtering_keys(builder, join, hold_left)
     if keys and isinstance(streamed, Scan):
         filtered, other = lower_filtered_by_keys(builder, streamed, lower(held), keys)
@@ -105,7 +111,7 @@ def lower_join(
     left_keys = tuple(key.left.ordinal for key in join.keys if isinstance(key.left, Column))
     right_keys = tuple(key.right.ordinal for key in join.keys if isinstance(key.right, Column))
     sides = _Sides(join, left, right, left_keys, right_keys, output)
-    hold_left = _holds_left(builder, join)
+    hold_left = holds_left(join, builder.cardinality)
     if not left.parallel and not right.parallel:
         return _lower_collected(builder, sides, hold_left)
     if builder.distributed and join.kind is not JoinKind.NULL_AWARE_ANTI:
@@ -133,13 +139,6 @@ def _processor(sides: _Sides, hold_left: bool) -> HashJoin:
         tuple(key.null_safe for key in join.keys) if any(key.null_safe for key in join.keys) else (),
         sides.output,
     )
-
-
-def _holds_left(builder: Builder, join: Join) -> bool:
-    """The smaller side is held; NOT IN has to know whether there is any null on the right first."""
-    if join.kind is JoinKind.NULL_AWARE_ANTI:
-        return False
-    return builder.cardinality.rows(join.left) < builder.cardinality.rows(join.right)
 
 
 def _broadcasts(builder: Builder, join: Join, hold_left: bool) -> bool:

@@ -11,8 +11,11 @@ from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import BATCH_ROWS, Processor
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
+from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.logical import Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
+from sqlfront_planner.pruning.joins import KeysFromJoin
+from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.statistics.cardinality import table_rows
 
@@ -46,18 +49,7 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     parallel = _is_parallel(builder, scan, planned)
     vertex = builder.source(f"scan {scan.name}", planned.source, parallel=parallel)
     builder.resources.update(planned.resources)
-    builder.scans.append(
-        ScanVertex(
-            vertex.name,
-            scan.name,
-            scan.snapshot,
-            request,
-            planned.placed,
-            keys,
-            tuple(scan.table.schema.names),
-            scan.table.partitioning,
-        )
-    )
+    builder.scans.append(scan_vertex(vertex.name, scan, request, planned.placed, keys))
     where = {column: place for place, column in enumerate(columns)}
     condition = conjunction(tuple(remap(part, where) for part in residual))
     placed = planned.placed
@@ -66,6 +58,56 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     kept = all(column in where for column in placed.columns)
     partitioned = tuple(where[column] for column in placed.columns) if kept else None
     return Fragment(vertex, parallel, partitioned, partitions=placed.count), condition
+
+
+def lower_found_by_keys(builder: Builder, wanted: KeysFromJoin, held: Fragment) -> tuple[Fragment, Fragment]:
+    """The scan's rows that have one of the held rows' keys, and ``held`` for the join itself."""
+    scan = wanted.scan
+    exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
+    residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
+    read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
+    columns = (*scan.columns, *read)
+    request = tables.ScanRequest(columns, scan.filters, by=wanted.by, keys_from=wanted.given)
+    planned = scan.snapshot.scan(request)
+    parallel = builder.distributed and planned.location is tables.Location.SPREAD
+    vertex = builder.vertex(f"scan {scan.name}", planned.source, parallel=parallel)
+    placed = planned.placed
+    if not parallel:
+        builder.to_one(held, vertex)
+    elif placed == tables.Partitioning(wanted.by, DEFAULT_PARTITIONS):
+        builder.spread(held, vertex, wanted.given)
+    else:
+        placed = None
+        builder.broadcast(held, vertex)
+    builder.resources.update(planned.resources)
+    builder.scans.append(scan_vertex(vertex.name, scan, request, planned.placed, None))
+    where = {column: place for place, column in enumerate(columns)}
+    condition = conjunction(tuple(remap(part, where) for part in residual))
+    known = parallel and placed is not None and all(column in where for column in placed.columns)
+    partitioned = tuple(where[column] for column in placed.columns) if placed is not None and known else None
+    source = Fragment(vertex, parallel, partitioned)
+    found = lower_rows(builder, source, condition, scan.row() if read else None, scan.schema)
+    return found, replace(held, output=held.output + 1)
+
+
+def scan_vertex(
+    name: str,
+    scan: Scan,
+    request: "tables.ScanRequest",
+    placed: "tables.Partitioning | None",
+    keys: KeyCondition | None,
+) -> ScanVertex:
+    """What is remembered of a scan's source."""
+    return ScanVertex(
+        name,
+        scan.name,
+        scan.snapshot,
+        request,
+        placed,
+        keys,
+        tuple(scan.table.schema.names),
+        scan.table.partitioning,
+    )
 
 
 def _is_parallel(builder: Builder, scan: Scan, planned: "tables.ScanPlan") -> bool:

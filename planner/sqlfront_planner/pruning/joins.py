@@ -1,0 +1,79 @@
+"""Joins of which one side gives the keys of the other: its few rows are known before the other is read."""
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_engine.evaluate import can_fail
+from sqlfront_engine.expressions import Column, conjuncts
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_planner.logical import Filter, Join, JoinKind, Scan
+from sqlfront_planner.pruning.scans import KeyConditions
+from sqlfront_planner.rewriting import remap
+from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
+
+if TYPE_CHECKING:
+    from sqlfront_connectors import base
+else:
+    base = lazy_module("sqlfront_connectors.base")
+
+#: A table is looked up if it has at least so many rows for each row that gives a key ...
+ROWS_PER_KEY: Final = 200
+#: ... and at least that many rows.
+FEWEST_ROWS: Final = 20_000
+
+#: The joins that emit no row of one side that has no partner on the other.
+_NO_LONE_RIGHT: Final = frozenset({JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI})
+_NO_LONE_LEFT: Final = frozenset({JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI})
+
+
+class KeysFromJoin(msgspec.Struct, frozen=True):
+    """The rows of ``scan`` are found by its columns ``by``, whose values are those in the columns ``given``
+    of the join's other side. No other rows of it find a partner. ``node`` is the plan's own scan, whose
+    filters may be above it."""
+
+    node: Scan
+    scan: Scan
+    by: tuple[int, ...]
+    given: tuple[int, ...]
+
+
+def holds_left(join: Join, cardinality: Cardinality) -> bool:
+    """Whether the left side is read first and held: the smaller one is; NOT IN has to know whether there is
+    any null on the right first."""
+    if join.kind is JoinKind.NULL_AWARE_ANTI:
+        return False
+    return cardinality.rows(join.left) < cardinality.rows(join.right)
+
+
+def keys_from_join(join: Join, cardinality: Cardinality, conditions: KeyConditions) -> KeysFromJoin | None:
+    """By which keys of the side that is held the other side's rows are to be found; None if it is to be read
+    as a whole."""
+    hold_left = bool(join.keys) and holds_left(join, cardinality)
+    held, streamed = (join.left, join.right) if hold_left else (join.right, join.left)
+    kinds = _NO_LONE_RIGHT if hold_left else _NO_LONE_LEFT
+    node = streamed.input if isinstance(streamed, Filter) else streamed
+    if not isinstance(node, Scan) or join.kind not in kinds or not conditions.limit:
+        return None
+    rows, most = cardinality.rows(held), table_rows(node)
+    if most < FEWEST_ROWS or rows > conditions.limit or rows * ROWS_PER_KEY > most:
+        return None
+    scan = node
+    if isinstance(streamed, Filter):
+        parts = conjuncts(remap(streamed.condition, node.columns))
+        scan = replace(node, filters=(*node.filters, *parts))
+    keys = conditions.of(scan)
+    if (keys is not None and keys.most is not None) or any(map(can_fail, scan.filters)):
+        return None
+    given = {}
+    for key in join.keys:
+        mine, other = (key.right, key.left) if hold_left else (key.left, key.right)
+        if isinstance(mine, Column) and isinstance(other, Column) and not key.null_safe:
+            given[scan.columns[mine.ordinal]] = other.ordinal
+    if not isinstance(scan.snapshot, base.KeyAccess):
+        return None
+    for by in scan.snapshot.keys:
+        if all(column in given for column in by):
+            return KeysFromJoin(node, scan, by, tuple(given[column] for column in by))
+    return None
