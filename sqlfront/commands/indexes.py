@@ -71,13 +71,20 @@ def drop_index(run: Run, statement: DropIndex) -> Made:
 
 def show_indexes(run: Run, statement: ShowIndexes) -> Made:
     """SHOW INDEXES: names, columns and types."""
-    table, *_ = _tables(run.entry(statement.name), "SHOW INDEXES")
-    names = table.schema.names
-    rows = [
-        (index.name, ", ".join(names[ordinal] for ordinal in index.columns), FORMAT)
+    entry = run.entry(statement.name)
+    if not _indexable(entry):
+        raise _refused(entry, "SHOW INDEXES")
+    return _INDEXES, [rows_batch(_INDEXES, indexes_of(entry))], None
+
+
+def indexes_of(entry: Entry) -> list[tuple[str, str, str]]:
+    """Names, columns and types of the indexes that a table has."""
+    found = _indexable(entry)
+    return sorted(
+        (index.name, ", ".join(table.schema.names[ordinal] for ordinal in index.columns), FORMAT)
+        for table in found[:1]
         for index in table.snapshot().indexes
-    ]
-    return _INDEXES, [rows_batch(_INDEXES, sorted(rows))], None
+    )
 
 
 def _named(indexes: Indexes, name: str) -> IndexDefinition | None:
@@ -111,15 +118,20 @@ def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[
 
 
 def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
-    """The tables whose index that of the entry is, first the one that queries read."""
+    """The tables whose index that of the entry is, first the one that queries read; there is one."""
+    found = _indexable(entry)
+    if not found:
+        raise _refused(entry, what)
+    return found
+
+
+def _indexable(entry: Entry) -> tuple[MemoryTable | SpreadTable, ...]:
+    """The same, none if there is no such one."""
     table = entry.table if isinstance(entry, TableEntry) else None
     candidates: list[Table | None] = [table]
     if isinstance(table, CachedTable):
         candidates = [table.copy, table.origin.table if isinstance(table.origin, TableEntry) else None]
-    found = tuple(each for each in candidates if isinstance(each, MemoryTable | SpreadTable))
-    if not found:
-        raise _refused(entry, what)
-    return found
+    return tuple(each for each in candidates if isinstance(each, MemoryTable | SpreadTable))
 
 
 def _refused(entry: Entry, what: str) -> Error:

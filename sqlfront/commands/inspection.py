@@ -8,6 +8,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.cache import CachedTable
+from sqlfront.commands.indexes import indexes_of
 from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
@@ -119,6 +120,7 @@ def _details(entry: Entry, origin: Entry) -> list[tuple[str | None, ...]]:
         if placed is not None:
             keys = ", ".join(entry.table.schema.field(column).name for column in placed.columns)
             rows += [("Num Buckets", str(placed.count), ""), ("Bucket Columns", f"[{keys}]", "")]
+        rows += [(f"Index {name}", f"[{columns}]", "") for name, columns, _ in indexes_of(entry)]
     return rows
 
 

@@ -34,6 +34,7 @@ def test_queries_find_rows_by_an_index(connection: sqlfront.Connection) -> None:
     assert "key" not in scan(connection, "s = 's3'")
     connection.execute("CREATE INDEX i ON t (s)")
 
+    assert ("Index i", "[s]", "") in ask(connection, "DESCRIBE EXTENDED t")
     assert "one key" in scan(connection, "s = 's3'")
     assert "2 keys" in scan(connection, "s IN ('s3', 's4') AND d > 1")
     assert ask(connection, "SELECT * FROM t WHERE s = 's3' ORDER BY k") == before
