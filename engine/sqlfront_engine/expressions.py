@@ -183,9 +183,13 @@ class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
 
 def walk(expression: Expr) -> Iterator[Expr]:
     """The expression and everything below it, parents first."""
-    yield expression
-    for child in expression.children():
-        yield from walk(child)
+    waiting = [expression]
+    while waiting:
+        item = waiting.pop()
+        yield item
+        children = item.children()
+        if children:
+            waiting += reversed(children)
 
 
 def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:

@@ -52,6 +52,11 @@ class JoinKind(Enum):
 FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI})
 
 
+#: The rows of scans by their table's schema and columns: planning a join asks for them dozens of times.
+_SCANNED: Final[dict[tuple[int, tuple[int, ...]], tuple[pa.Schema, tuple[Column, ...]]]] = {}
+_MOST_SCANNED: Final = 1000
+
+
 class LogicalPlan(msgspec.Struct, frozen=True):
     """The base of all logical nodes (frozen Structs)."""
 
@@ -178,8 +183,16 @@ class Scan(LogicalPlan, frozen=True):
         return pa.schema([self.table.schema.field(ordinal) for ordinal in self.columns])
 
     def row(self) -> tuple[Column, ...]:
-        fields = [self.table.schema.field(ordinal) for ordinal in self.columns]
-        return tuple(Column(field.type, place, field.name) for place, field in enumerate(fields))
+        schema = self.table.schema
+        known = _SCANNED.get((id(schema), self.columns))
+        if known is not None and known[0] is schema:
+            return known[1]
+        fields = [schema.field(ordinal) for ordinal in self.columns]
+        row = tuple([Column(field.type, place, field.name) for place, field in enumerate(fields)])
+        if len(_SCANNED) >= _MOST_SCANNED:
+            _SCANNED.clear()
+        _SCANNED[id(schema), self.columns] = schema, row
+        return row
 
     @property
     def width(self) -> int:
@@ -472,9 +485,11 @@ def with_call_operands(call: AggregateCall, operands: Iterator[Expr]) -> Aggrega
 
 def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """The plan and everything below it, parents first (not into subquery expressions)."""
-    yield plan
-    for child in plan.inputs():
-        yield from walk_plan(child)
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.inputs())
 
 
 def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:

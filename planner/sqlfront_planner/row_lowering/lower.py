@@ -96,6 +96,8 @@ class _Lowering:
         self.most_keys = most_keys
         self.settings = settings
         self.cardinality = Cardinality()
+        # Invariant: the scan is held beside its condition, so that no other gets its id.
+        self._conditions: dict[int, tuple[Scan, KeyCondition | None]] = {}
         self.constants = Constants()
         self.sources: list[Source] = []
         self.tables: list[SmallTable] = []
@@ -245,7 +247,13 @@ class _Lowering:
         return columns, test, (lambda row, _: row[:width]) if extra else None
 
     def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
-        """What the scan's conditions say of a key by which its rows can be found."""
+        """What the scan's conditions say of a key by which its rows can be found; looked for once."""
+        known = self._conditions.get(id(scan))
+        if known is None:
+            known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
+        return known[1]
+
+    def _key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
         for by in access.keys if self.most_keys else ():
             types = [scan.table.schema.field(ordinal).type for ordinal in by]
             if any(map(is_fractional, types)):
