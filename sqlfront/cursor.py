@@ -52,9 +52,9 @@ class Cursor:
     def rowcount(self) -> int:
         """Rows that the last statement wrote, -1 for a query (its rows are not counted before they are
         read)."""
-        if self._result is None or self._result.stats.affected is None:
+        if self._result is None or self._result.affected is None:
             return -1
-        return self._result.stats.affected
+        return self._result.affected
 
     @property
     def stats(self) -> Statistics | None:
@@ -93,8 +93,7 @@ class Cursor:
                 raise ProgrammingError("executemany() is for statements without a result; use execute()")
             written += max(0, self.rowcount)
         if self._result is not None:
-            stats = self._result.stats
-            self._result.stats = Statistics(stats.lane, stats.reason, stats.seconds, written)
+            self._result.affected = written
         return self
 
     def fetchone(self) -> tuple[object, ...] | None:

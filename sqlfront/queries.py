@@ -116,4 +116,4 @@ class Queries:
         settings = self._session.settings
         rows = plan.rows(values, settings)
         statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
-        return RowsResult(plan.schema_of(values), rows, statistics, settings, plan)
+        return RowsResult(plan.schema_of(values), rows, statistics, settings, plan, values)

@@ -24,26 +24,33 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-    from sqlfront_planner import explain as explaining
+    from sqlfront import run_facts
     from sqlfront_planner.explain import explanation as explanations
 else:
     zoneinfo = lazy_module("zoneinfo")
-    explaining = lazy_module("sqlfront_planner.explain")
-    explanations = lazy_module("sqlfront_planner.explain.explanation")
+    run_facts = lazy_module("sqlfront.run_facts")
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """How a statement was answered. ``lane`` is ``light`` or ``command``; ``seconds`` is the time until the
-    answer began or, for a statement that gives no rows, until it ended; ``affected`` the rows that it wrote,
-    None if it writes none."""
+    """How a statement was answered. ``lane`` is ``direct``, ``light`` or ``command``; ``seconds`` is the time
+    until the answer began or, for a statement that gives no rows, until it ended; ``affected`` the rows that
+    it wrote, None if it writes none.
+
+    Of a query, what ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show as well: ``scans`` says what was read of each
+    table, ``vertices`` what each step did as far as the result has been read (on other members nothing is
+    counted unasked), and ``members`` who took part.
+    """
 
     lane: str
     reason: str
     seconds: float
     affected: int | None = None
+    scans: "tuple[explanations.ExplainedScan, ...]" = ()
+    vertices: "tuple[explanations.ExplainedVertex, ...]" = ()
+    members: tuple[str, ...] = ()
 
 
 class Result:
@@ -63,17 +70,28 @@ class Result:
         settings: Settings | None = None,
         job: LightJob | None = None,
         plan: QueryPlan | RowPlan | None = None,
+        values: Sequence[object] = (),
     ) -> None:
-        """``schema`` is logical, ``batches`` are in physical form; ``job`` is what gives them, by
-        ``plan``."""
+        """``schema`` is logical, ``batches`` are in physical form; ``job`` is what gives them, by ``plan``
+        with these ``values`` of its parameters."""
         self._schema = schema
         self._source = batches
         self._kept: list[pa.RecordBatch] = []
         self._consumed = False
-        self._job = job
+        self._job = self._ran = job
         self._plan = plan
+        self._arguments = values
         self._settings = settings or Settings()
-        self.stats = statistics
+        self._statistics = statistics
+        #: The rows that the statement wrote, None if it writes none.
+        self.affected = statistics.affected
+
+    @property
+    def stats(self) -> Statistics:
+        """How the statement was answered; what its plan has to say is looked up when it is asked for."""
+        return run_facts.completed(
+            self._statistics, self._plan, self._arguments, self._ran, self._settings, self.affected
+        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -193,10 +211,8 @@ class Result:
         """Print how the statement was run: lane and reason, then the plan."""
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
-        elif isinstance(self._plan, RowPlan):
-            print(self._plan.explained())
         else:
-            print(explaining.shown(explanations.explanation(self._plan, extended=extended)))
+            print(run_facts.explained(self._plan, self._arguments, self._settings, extended=extended))
 
     def close(self) -> None:
         """Cancel what is still running; what was kept can still be read."""
@@ -258,9 +274,10 @@ class RowsResult(Result):
         statistics: Statistics,
         settings: Settings,
         plan: RowPlan,
+        values: Sequence[object] = (),
     ) -> None:
         """``rows`` are in logical types, each value as a Literal holds it."""
-        super().__init__(schema, self._batch(rows), statistics, settings=settings, plan=plan)
+        super().__init__(schema, self._batch(rows), statistics, settings=settings, plan=plan, values=values)
         self._values = rows
         self._timestamps = plan.timestamps
 

@@ -226,7 +226,9 @@ class Session:
         first = next(batches, None)
         rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
         statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
-        return Result(plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan)
+        return Result(
+            plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan, values=values
+        )
 
     def submit(
         self,
@@ -239,21 +241,36 @@ class Session:
         """The light job of a plan, with the arguments bound and its tables' versions pinned; ``query`` is the
         run of the statement that it belongs to. What the query shares is computed first, here, within the
         same timeout and memory."""
+        dag, config = self.prepared(plan, arguments, timeout=timeout, query=query)
+        return self.runner_of(plan.template)(dag, config)
+
+    def prepared(
+        self,
+        plan: QueryPlan,
+        arguments: Sequence[object] = (),
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+        statistics: bool = False,
+    ) -> tuple[DAG, JobConfig]:
+        """What :meth:`submit` runs, once what the query shares is there: that is among the resources, by its
+        key. ``statistics``: see :class:`~sqlfront_engine.coordinator.JobConfig`."""
         values = RunValues(self.settings)
         config = JobConfig(
             settings=self.settings,
             timeout=timeout if timeout is not None else self.options.timeout,
             inline=plan.inline,
             query=query or self.begin(""),
+            statistics=statistics,
         )
         held: dict[str, HeldBatches] = {}
         for part in plan.shared:
             dag, resources = part.template.bind(arguments, values)
             job = replace(config, resources={**resources, **held})
-            run = self._runner(part.template)
+            run = self.runner_of(part.template)
             held[part.key] = self._engine.hold(f"shared rows {part.name}", dag, job, run)
         dag, resources = plan.bind(arguments, values)
-        return self._runner(plan.template)(dag, replace(config, resources={**resources, **held}))
+        return dag, replace(config, resources={**resources, **held})
 
     def run_pipeline(
         self,
@@ -273,7 +290,7 @@ class Session:
             raise InterfaceError("the session is closed")
         return pipelines.run(self, pipeline, arguments, required_partitions, timeout)
 
-    def _runner(self, template: Template) -> Callable[[DAG, JobConfig], LightJob]:
+    def runner_of(self, template: Template) -> Callable[[DAG, JobConfig], LightJob]:
         """Who runs the template's DAGs: all members, or this one alone."""
         if template.distributed:
             assert self.cluster is not None

@@ -30,9 +30,11 @@ from sqlfront_planner.catalog import Catalog, PathTables
 if TYPE_CHECKING:
     from sqlfront.cluster import embedded, processes
     from sqlfront.session import Session
+    from sqlfront_planner.explain import explanation as explanations
 else:
     embedded = lazy_module("sqlfront.cluster.embedded")
     processes = lazy_module("sqlfront.cluster.processes")
+    explanations = lazy_module("sqlfront_planner.explain.explanation")
 
 
 class Cluster:
@@ -60,6 +62,19 @@ class Cluster:
         if config.required_partitions is None:
             config = replace(config, required_partitions=required_partitions(dag))
         return self.coordinator.submit(dag, config)
+
+    def participants(self, dag: DAG) -> "explanations.Participants":
+        """The members that a job of the DAG needs, for EXPLAIN; the coordinator counts if it holds rows."""
+        members = self.member_list
+        config = JobConfig(required_partitions=required_partitions(dag))
+        names = tuple(name for name in self.coordinator.needed(dag, config) if name in members.owners)
+        scans = {}
+        for vertex in dag:
+            if isinstance(vertex.processor, ShareScan):
+                required = vertex.processor.required_partitions()
+                numbers = range(len(members.owners)) if required is None else required
+                scans[vertex.name] = len({members.owners[number] for number in numbers})
+        return explanations.Participants(names, len(set(members.owners)), scans)
 
     def run(self, dag: DAG, resources: Mapping[str, object]) -> Iterable[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.memory.spread.Members`."""

@@ -2,13 +2,13 @@
 
 ``run`` holds what they share, ``tables``, ``modification`` (with ``changes`` for the tables of one process),
 ``indexes`` and ``caching`` those that change tables, views and copies of these, ``inspection`` those that
-show something, ``killing`` ends other sessions' queries.
+show something, ``explaining`` EXPLAIN, ``killing`` ends other sessions' queries.
 """
 
 import time
 from typing import TYPE_CHECKING, assert_never
 
-from sqlfront.commands import caching, indexes, inspection, killing, modification, tables
+from sqlfront.commands import caching, explaining, indexes, inspection, killing, modification, tables
 from sqlfront.commands.run import Made, Run, result_of
 from sqlfront.result import Result
 from sqlfront_engine.query_run import QueryRun
@@ -59,7 +59,7 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
             plan = run.session.plan(statement, run.arguments)
             return run.session.run(plan, run.arguments.values, timeout=run.timeout, query=run.query)
         case Explain():
-            return inspection.explain(run, statement)
+            return explaining.explain(run, statement)
         case CreateTable():
             return tables.create_table(run, statement)
         case CreateView():

@@ -1,11 +1,9 @@
-"""Statements that show something: plans, tables, columns, settings."""
+"""Statements that show something: tables, columns, settings."""
 
 import fnmatch
-import time
 from typing import Final
 
 import pyarrow as pa
-from msgspec.structs import replace
 
 from sqlfront.cache import CachedTable
 from sqlfront.commands.indexes import indexes_of
@@ -13,15 +11,10 @@ from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
-from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import BOOLEAN, STRING, ddl
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry, is_default
-from sqlfront_planner.explain import shown
-from sqlfront_planner.explain.explanation import explanation
 from sqlfront_planner.statement import (
     DescribeTable,
-    Explain,
-    Query,
     SetOption,
     ShowTables,
     UseDatabase,
@@ -30,24 +23,6 @@ from sqlfront_planner.statement import (
 _DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
 _TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
 _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
-_PLAN: Final = pa.schema([("plan", STRING)])
-
-
-def explain(run: Run, statement: Explain) -> Made:
-    """EXPLAIN: the plan as one row of text."""
-    if not isinstance(statement.statement, Query):
-        raise NotSupportedError(f"EXPLAIN of {type(statement.statement).__name__}; EXPLAIN takes a query")
-    session = run.session
-    plan = session.plan(statement.statement, run.arguments)
-    statistics = None
-    if statement.mode.is_analyze:
-        began = time.perf_counter()
-        job = run.submit(plan)
-        for _ in job.batches():
-            pass
-        statistics = replace(job.statistics(), elapsed=time.perf_counter() - began)
-    text = shown(explanation(plan, extended=statement.mode.is_extended, run=statistics), statement.format)
-    return _PLAN, [rows_batch(_PLAN, [(text,)])], None
 
 
 def show_tables(run: Run, statement: ShowTables) -> Made:

@@ -86,7 +86,7 @@ def test_extended_shows_every_stage() -> None:
 
 def test_analyzed_shows_what_each_operator_did() -> None:
     plan = planned("select a from t where b > 10")
-    text = shown(explanation(plan, run=run(plan)))
+    text = shown(explanation(plan, runs={"": run(plan)}))
 
     head, total, result, below, scan = text.splitlines()
     assert head.startswith("lane: light")
@@ -140,7 +140,7 @@ def test_json_of_an_extended_plan_holds_the_logical_ones() -> None:
 
 def test_json_of_a_run_holds_its_counters() -> None:
     plan = planned("select a from t where b > 10")
-    found = json.loads(shown(explanation(plan, run=run(plan)), ExplainFormat.JSON))
+    found = json.loads(shown(explanation(plan, runs={"": run(plan)}), ExplainFormat.JSON))
     scan = found["job"]["vertices"][0]["counters"]
 
     assert (scan["instances"], scan["rows"], scan["batches"]) == (1, 5, 1)
@@ -182,7 +182,7 @@ def test_mermaid_escapes_what_it_would_take_for_its_own() -> None:
 @pytest.mark.parametrize("form", [ExplainFormat.DOT, ExplainFormat.MERMAID])
 def test_graphs_of_a_run_show_rows_bytes_and_times(form: ExplainFormat) -> None:
     plan = planned(JOINED)
-    text = shown(explanation(plan, run=run(plan)), form)
+    text = shown(explanation(plan, runs={"": run(plan)}), form)
 
     assert re.search(r"\d+ rows, \d+ B, busy [\d.]+ ms", text)
 

@@ -39,7 +39,7 @@ def test_a_table_on_stdout_and_its_footer_on_stderr() -> None:
     first, second = [line for line in done.stderr.splitlines() if line]
     for line in (first, second):
         count, took, lane = line.split(", ")
-        assert (count, lane) == ("1 row", "light")
+        assert (count, lane) == ("1 row", "direct")
         assert took.endswith("ms")
     assert done.returncode == 0
 
@@ -109,8 +109,8 @@ def test_arrow_is_an_ipc_stream(tmp_path: Path) -> None:
 def test_a_plan_is_printed_as_the_text_that_it_is() -> None:
     lines = sqlfront("-c", "explain select a from values (1), (2) t(a) where a > 1").stdout.splitlines()
 
-    assert lines[0].startswith("lane: light (")
-    assert lines[1] == "Result"
+    assert lines[0].startswith("lane: direct (")
+    assert lines[1].startswith("Filter")
 
 
 def test_vertical_has_a_line_per_value() -> None:

@@ -139,6 +139,12 @@ class Member:
         """
         return self.coordinate(self.engine.next_number(), dag, config)
 
+    def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
+        """The members that a job of the DAG would need now. OperationalError as :meth:`submit`."""
+        dag.lock()
+        demands = dag.derive(demands_of, demands_of)
+        return participants(dag, self._placements.of(self.members, demands, config))
+
     def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
         """The same for a job whose id, unique in the cluster, was chosen before."""
         self.check_usable()

@@ -61,19 +61,19 @@ class KeyParts:
 
 
 class Find:
-    """Rows of a table by key."""
+    """Rows of a table by key; ``keys`` gives those of a run, ``source`` is the place of what finds them."""
 
     def __init__(self, source: int, table: str, keys: Keys, columns: Sequence[str]) -> None:
-        self._source = source
+        self.source = source
+        self.keys = keys
         self._table = table
-        self._keys = keys
         self._columns = tuple(columns)
 
     def rows(self, run: Run) -> Sequence[Row]:
-        keys = self._keys(run)
+        keys = self.keys(run)
         if not keys:
             return []
-        found = run.finds[self._source](keys)
+        found = run.finds[self.source](keys)
         if len(found) == 1:
             return checked(found[0])
         return checked([row for rows in found for row in rows])
@@ -177,7 +177,7 @@ class Join:
         width: int,
     ) -> None:
         self._left = left
-        self._partners = partners
+        self.partners = partners
         self._key = key
         self._strict = tuple(place for place, safe in enumerate(null_safe) if not safe)
         self._matching = matching
@@ -191,7 +191,7 @@ class Join:
         make = self._key
         keys = [make(row, constants) for row in left]
         wanted = [key for key in dict.fromkeys(keys) if None not in key or self._may_match(key)]
-        found = dict(zip(wanted, self._partners.find(wanted, run), strict=True)) if wanted else {}
+        found = dict(zip(wanted, self.partners.find(wanted, run), strict=True)) if wanted else {}
         condition, matching = self._condition, self._matching
         joined: list[Row] = []
         for row, key in zip(left, keys, strict=True):
@@ -213,10 +213,10 @@ class Join:
         return all(key[place] is not None for place in self._strict)
 
     def describe(self) -> str:
-        return f"Join: {self._matching.value}, {self._partners.describe()}"
+        return f"Join: {self._matching.value}, {self.partners.describe()}"
 
     def inputs(self) -> tuple[RowOperator, ...]:
-        return (self._left, *self._partners.inputs())
+        return (self._left, *self.partners.inputs())
 
 
 class Partners:
@@ -236,16 +236,16 @@ class Partners:
 
 
 class PartnersByKey(Partners):
-    """Rows of a table by its key, which is never read whole."""
+    """Rows of a table by its key, which is never read whole; ``source`` is the place of what finds them."""
 
     def __init__(self, source: int, table: str, condition: Evaluate | None, project: MakeRow | None) -> None:
-        self._source = source
+        self.source = source
         self._table = table
         self._condition = condition
         self._project = project
 
     def find(self, keys: Sequence[Row], run: Run) -> Sequence[Sequence[Row]]:
-        found = run.finds[self._source](keys)
+        found = run.finds[self.source](keys)
         condition, project, constants = self._condition, self._project, run.constants
         if condition is not None:
             found = [[row for row in rows if condition(row, constants)] for rows in found]
@@ -376,10 +376,3 @@ class Append:
 
     def inputs(self) -> tuple[RowOperator, ...]:
         return self._sources
-
-
-def program_text(program: RowOperator, depth: int = 0) -> str:
-    """The program as a tree, for EXPLAIN."""
-    lines = ["  " * depth + program.describe()]
-    lines += [program_text(source, depth + 1) for source in program.inputs()]
-    return "\n".join(lines)

@@ -4,16 +4,26 @@ The names of the fields are a contract with those who read the JSON: fields may 
 or removed without another :attr:`Explanation.version`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import msgspec
+import pyarrow as pa
+from msgspec.structs import replace
 
+from sqlfront_connectors.base import Key
 from sqlfront_engine.dag import DAG, Distribution, Edge, Routing, Vertex
+from sqlfront_engine.display import describe
+from sqlfront_engine.expressions import Literal
 from sqlfront_engine.job_statistics import JobStatistics, VertexStatistics
-from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.plan_text import plan_text
+from sqlfront_planner.scan_pruning import scan_prunings
 from sqlfront_planner.shared_rows import shared_rows
+
+if TYPE_CHECKING:
+    from sqlfront_planner import run_values
 
 
 class Place(Enum):
@@ -97,15 +107,57 @@ class ExplainedEdge(msgspec.Struct, frozen=True):
         return ", ".join(words)
 
 
+class Part(msgspec.Struct, frozen=True):
+    """So many of ``total`` are read."""
+
+    read: int
+    total: int
+
+    def __str__(self) -> str:
+        return f"{self.read:,} of {self.total:,}"
+
+
+class ExplainedScan(msgspec.Struct, frozen=True):
+    """What the vertex of a scan reads of its table.
+
+    ``partitioned_by``: the columns of the table's partition key. ``by``: those by which the scan finds its
+    rows (none: it reads all that it can't skip), ``keys`` their values as SQL text; None = all, or known only
+    while it runs. ``partitions`` are the table's, ``members`` those that have rows of it; ``chunks`` (blocks
+    of a memory table, row groups of files) and ``files`` are those that conditions leave. None: it has none,
+    or it isn't known.
+    """
+
+    vertex: str
+    table: str
+    partitioned_by: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    keys: tuple[tuple[str, ...], ...] | None = None
+    partitions: Part | None = None
+    members: Part | None = None
+    chunks: Part | None = None
+    files: Part | None = None
+
+
+class Participants(msgspec.Struct, frozen=True):
+    """The members that a job needs, of ``total``; and by vertex those that its scans read on."""
+
+    names: tuple[str, ...]
+    total: int
+    scans: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+
 class ExplainedJob(msgspec.Struct, frozen=True):
-    """A DAG: vertices in topological order (sources first). After a run: ``seconds`` since its submission,
-    ``memory`` the most bytes that its query held, and the members that took part."""
+    """A DAG, or the program of a query of a few rows: vertices in topological order (sources first).
+    ``members``: those that it needs, by name, of ``of_members``. After a run: ``seconds`` since its
+    submission, and ``memory``, the most bytes that its query held (None: not counted)."""
 
     vertices: tuple[ExplainedVertex, ...]
     edges: tuple[ExplainedEdge, ...]
+    scans: tuple[ExplainedScan, ...] = ()
     seconds: float | None = None
     memory: int | None = None
     members: tuple[str, ...] = ()
+    of_members: int = 1
 
 
 class SharedJob(msgspec.Struct, frozen=True):
@@ -132,22 +184,35 @@ class Explanation(msgspec.Struct, frozen=True):
     version: int = 1
 
 
+class Bound(msgspec.Struct, frozen=True):
+    """A plan's values of one run: ``arguments`` for its parameters, and those of the run itself."""
+
+    arguments: Sequence[object] = ()
+    values: "run_values.RunValues | None" = None
+
+
+#: Says who takes part in the job of a DAG; None: there is but one member.
+FindParticipants = Callable[[DAG], Participants | None]
+
+
 def explanation(
     plan: QueryPlan,
+    bound: Bound | None = None,
     *,
     extended: bool = False,
-    run: JobStatistics | None = None,
-    shared_runs: Mapping[str, JobStatistics] | None = None,
+    runs: Mapping[str, JobStatistics] | None = None,
+    participants: FindParticipants = lambda dag: None,
 ) -> Explanation:
-    """What there is to show of a plan; ``extended``: the logical plans, too. ``run`` and ``shared_runs`` (by
-    key): the statistics of a run that has ended."""
-    runs = shared_runs or {}
-    bound = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
+    """What there is to show of a plan. ``bound``: with these values, None = as it is, with parameters.
+    ``extended``: the logical plans, too. ``runs``: the statistics of a run that has ended, of the query
+    itself under ``""`` and of what it shares by key."""
+    runs = runs or {}
+    logical = {part.name: plan_text(part.plan) for part in shared_rows(plan.bound)} if extended else {}
     shared = [
         SharedJob(
             part.name,
-            explained_job(part.template.dag, runs.get(part.key)),
-            bound.pop(part.name, None),
+            _explained_template(part.template, bound, runs.get(part.key), participants),
+            logical.pop(part.name, None),
             plan_text(part.optimized) if extended else None,
         )
         for part in plan.shared
@@ -155,10 +220,53 @@ def explanation(
     return Explanation(
         plan.lane.value,
         plan.reason,
-        explained_job(plan.dag, run),
+        _explained_template(plan.template, bound, runs.get(""), participants),
         tuple(shared),
         plan_text(plan.bound) if extended else None,
         plan_text(plan.optimized) if extended else None,
+    )
+
+
+def _explained_template(
+    template: Template, bound: Bound | None, run: JobStatistics | None, participants: FindParticipants
+) -> ExplainedJob:
+    if bound is None:
+        return explained_job(template.dag, run)
+    dag, _ = template.bind(bound.arguments, bound.values)
+    needed = participants(dag) if template.distributed else None
+    job = explained_job(dag, run)
+    scans = explained_scans(template, bound, needed)
+    if needed is None:
+        return replace(job, scans=scans)
+    return replace(job, scans=scans, members=needed.names, of_members=needed.total)
+
+
+def explained_scans(
+    template: Template, bound: Bound, participants: Participants | None
+) -> tuple[ExplainedScan, ...]:
+    """What the scans of a plan read with these values."""
+    found = []
+    prunings = scan_prunings(template, bound.arguments, bound.values)
+    for scan, pruning in zip(template.reads, prunings, strict=True):
+        partitions = members = None
+        if pruning.of_partitions:
+            required = pruning.of_partitions if pruning.partitions is None else len(pruning.partitions)
+            partitions = Part(required, pruning.of_partitions)
+        if participants is not None and scan.vertex in participants.scans:
+            members = Part(participants.scans[scan.vertex], participants.total)
+        keys = None
+        if scan.keys is not None and pruning.keys is not None:
+            keys = key_texts(scan.keys.types, pruning.keys)
+        placed = () if scan.partitioning is None else scan.partitioning.columns
+        key = tuple(scan.columns[place] for place in placed)
+        found.append(ExplainedScan(scan.vertex, scan.table, key, pruning.columns, keys, partitions, members))
+    return tuple(found)
+
+
+def key_texts(types: Sequence[pa.DataType], keys: Iterable[Key]) -> tuple[tuple[str, ...], ...]:
+    """Key values as SQL text."""
+    return tuple(
+        tuple(describe(Literal(kind, value)) for kind, value in zip(types, key, strict=True)) for key in keys
     )
 
 
@@ -168,7 +276,9 @@ def explained_job(dag: DAG, run: JobStatistics | None = None) -> ExplainedJob:
     edges = tuple(_explained(edge) for vertex in dag for edge in dag.outbound(vertex))
     if run is None:
         return ExplainedJob(vertices, edges)
-    return ExplainedJob(vertices, edges, run.elapsed, run.memory.peak, run.participants)
+    return ExplainedJob(
+        vertices, edges, seconds=run.elapsed, memory=run.memory.peak, members=run.participants
+    )
 
 
 def _vertices(dag: DAG, run: JobStatistics | None) -> Iterator[ExplainedVertex]:

@@ -6,11 +6,12 @@ from typing import Final
 from sqlfront_planner.explain.explanation import (
     Counters,
     ExplainedJob,
+    ExplainedScan,
     ExplainedVertex,
     Explanation,
     Place,
 )
-from sqlfront_planner.explain.text import in_bytes, milliseconds
+from sqlfront_planner.explain.text import in_bytes, milliseconds, scan_text
 
 
 def dot_of(shown: Explanation) -> str:
@@ -25,8 +26,8 @@ def dot_of(shown: Explanation) -> str:
 
 
 def _dot_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
-    for vertex in job.vertices:
-        label = "\n".join(_label(vertex))
+    for vertex, lines in _labels(job):
+        label = "\n".join(lines)
         yield f"{indent}{_quoted(prefix + vertex.name)} [label={_quoted(label)}];"
     for edge in job.edges:
         label = str(edge)
@@ -52,8 +53,8 @@ def mermaid_of(shown: Explanation) -> str:
 
 def _mermaid_job(job: ExplainedJob, prefix: str, indent: str) -> Iterator[str]:
     names = {vertex.name: f"{prefix}{number}" for number, vertex in enumerate(job.vertices)}
-    for vertex in job.vertices:
-        yield f"{indent}{names[vertex.name]}[{_text(*_label(vertex))}]"
+    for vertex, lines in _labels(job):
+        yield f"{indent}{names[vertex.name]}[{_text(*lines)}]"
     for edge in job.edges:
         label = str(edge)
         arrow = f"-->|{_text(label)}|" if label else "-->"
@@ -80,14 +81,23 @@ def _title(shown: Explanation) -> str:
     return f"{shown.lane}: {shown.reason}{total}"
 
 
-def _label(vertex: ExplainedVertex) -> Iterator[str]:
-    """The operator, where it runs, and what it did."""
+def _labels(job: ExplainedJob) -> Iterator[tuple[ExplainedVertex, list[str]]]:
+    """The lines of each vertex."""
+    scans = {scan.vertex: scan for scan in job.scans if scan_text(scan)}
+    for vertex in job.vertices:
+        yield vertex, list(_label(vertex, scans.get(vertex.name)))
+
+
+def _label(vertex: ExplainedVertex, scan: ExplainedScan | None) -> Iterator[str]:
+    """The operator, where it runs, what it reads, and what it did."""
     yield vertex.operator
     if vertex.parallel or vertex.place is Place.ALL_MEMBERS:
         several = ["one per worker"] if vertex.parallel else []
         yield ", ".join([*several, *(["on all members"] if vertex.place is Place.ALL_MEMBERS else [])])
     if vertex.counters is not None:
         yield f"{_flowed(vertex.counters)}, busy {milliseconds(vertex.counters.busy)}"
+    if scan is not None:
+        yield scan_text(scan)
     if len(vertex.members) > 1:
         for name, counters in vertex.members.items():
             yield f"{name}: {_flowed(counters)}, busy {milliseconds(counters.busy)}"

@@ -1,15 +1,20 @@
 """Plans as text: the lane and its reason first, then each job as a tree from its result."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from sqlfront_planner.explain.explanation import (
     Counters,
     ExplainedEdge,
     ExplainedJob,
+    ExplainedScan,
     ExplainedVertex,
     Explanation,
     Place,
 )
+
+#: How many keys of a scan are shown.
+_MOST_KEYS: Final = 10
 
 
 def text_of(shown: Explanation) -> str:
@@ -18,13 +23,17 @@ def text_of(shown: Explanation) -> str:
     parts = [f"lane: {shown.lane} ({shown.reason})"]
     if shown.job.seconds is not None:
         parts.append(_total(shown.job))
+    if shown.job.of_members > 1 and shown.job.members:
+        names = ", ".join(shown.job.members)
+        parts.append(f"members: {len(shown.job.members)} of {shown.job.of_members} ({names})")
     if shown.bound is not None and shown.optimized is not None:
         bound = [(part.name, part.bound) for part in shown.shared if part.bound is not None]
         optimized = [(part.name, part.optimized) for part in shown.shared if part.optimized is not None]
         parts += ["", "== Bound Plan ==", *_with_shared(shown.bound, bound)]
         parts += ["", "== Optimized Plan ==", *_with_shared(shown.optimized, optimized)]
         parts += ["", "== Physical Plan =="]
-    return "\n".join([*parts, *_with_shared(tree(shown.job), [(p.name, tree(p.job)) for p in shown.shared])])
+    shared = [(part.name, job_text(part.job)) for part in shown.shared]
+    return "\n".join([*parts, *_with_shared(job_text(shown.job), shared)])
 
 
 def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
@@ -33,6 +42,59 @@ def _with_shared(text: str, shared: Iterable[tuple[str, str]]) -> Iterator[str]:
     for name, below in shared:
         yield f"Shared rows {name}:"
         yield from (f"  {line}" for line in below.splitlines())
+
+
+def job_text(job: ExplainedJob) -> str:
+    """A job as a tree, and below it what its scans read where they don't read all."""
+    lines = [line for scan in job.scans if (line := scan_text(scan))]
+    return "\n".join([tree(job), *(["Scans:"] if lines else []), *(f"  {line}" for line in lines)])
+
+
+def scan_text(scan: ExplainedScan) -> str:
+    """What a scan reads of its table; empty if there is nothing to say.
+
+    >>> from sqlfront_planner.explain.explanation import Part
+    >>> key = ("k",)
+    >>> scan_text(ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), Part(2, 271), chunks=Part(1, 5)))
+    't by k IN (7, 8): partitions 2 of 271, chunks 1 of 5 (4 skipped)'
+    """
+    facts = []
+    if scan.partitions is not None:
+        everything = scan.partitions.read == scan.partitions.total and scan.keys is None
+        key = f" of {_columns(scan.partitioned_by)}" if scan.partitioned_by != scan.by else ""
+        facts.append(
+            f"all {scan.partitions.total:,} partitions{key}"
+            if everything
+            else f"partitions {scan.partitions}"
+        )
+    if scan.members is not None:
+        facts.append(f"members {scan.members}")
+    for name, part in (("chunks", scan.chunks), ("files", scan.files)):
+        if part is not None:
+            skipped = f" ({part.total - part.read:,} skipped)" if part.read < part.total else ""
+            facts.append(f"{name} {part}{skipped}")
+    if not scan.by and not facts:
+        return ""
+    by = f" by {_keys(scan)}" if scan.by else ""
+    return f"{scan.table}{by}" + (f": {', '.join(facts)}" if facts else "")
+
+
+def _keys(scan: ExplainedScan) -> str:
+    """The columns, and their values."""
+    columns = _columns(scan.by)
+    if scan.keys is None:
+        return columns
+    if not scan.keys:
+        return f"{columns}, no key"
+    keys = [key[0] if len(key) == 1 else f"({', '.join(key)})" for key in scan.keys[:_MOST_KEYS]]
+    if len(scan.keys) == 1:
+        return f"{columns} = {keys[0]}"
+    more = f", ... {len(scan.keys):,} in all" if len(scan.keys) > _MOST_KEYS else ""
+    return f"{columns} IN ({', '.join(keys)}{more})"
+
+
+def _columns(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
 def tree(job: ExplainedJob) -> str:
@@ -75,8 +137,10 @@ def _by_member(members: Mapping[str, Counters], indent: str) -> Iterator[str]:
 
 
 def _total(job: ExplainedJob) -> str:
-    members = f", {len(job.members)} members" if len(job.members) > 1 else ""
-    return f"time: {milliseconds(job.seconds or 0.0)}, memory at most {in_bytes(job.memory or 0)}{members}"
+    parts = [f"time: {milliseconds(job.seconds or 0.0)}"]
+    if job.memory is not None:
+        parts.append(f"memory at most {in_bytes(job.memory)}")
+    return ", ".join(parts)
 
 
 def _counted(counters: Counters) -> str:

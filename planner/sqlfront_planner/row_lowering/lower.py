@@ -225,7 +225,7 @@ class _Lowering:
 
     def source(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
         """The place of a way to rows."""
-        self.sources.append(Source(scan.table, by, columns))
+        self.sources.append(Source(scan.table, by, columns, scan.name))
         self.found.append(_Found(scan.name))
         return len(self.sources) - 1
 

@@ -11,7 +11,6 @@ from sqlfront_connectors.base import RowAccess, Table, TooManyRows, row_access
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.row_programs.operators import program_text
 from sqlfront_engine.row_programs.program import Find, NotByRows, Row, RowOperator, Run
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.lanes import Lane
@@ -25,16 +24,19 @@ else:
     run_values = lazy_module("sqlfront_planner.run_values")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
+#: What a program raises of itself where a job knows better, such as for a timestamp that Python doesn't have.
+UNFIT: Final = (OverflowError, ValueError, TooManyRows)
 #: Tables of up to that many rows are read whole.
 SMALL_ROWS: Final = 500
 
 
 class Source(msgspec.Struct, frozen=True, eq=False):
-    """A table whose ``columns`` are found by those of ``by`` (ordinals)."""
+    """A table whose ``columns`` are found by those of ``by`` (ordinals); ``name`` is for display."""
 
     table: Table
     by: tuple[int, ...]
     columns: tuple[int, ...]
+    name: str
 
 
 class SmallTable(msgspec.Struct, frozen=True, eq=False):
@@ -69,8 +71,8 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             fields[column] = pa.field(names.value_text(literal), title.type)
         return pa.schema(fields)
 
-    def rows(self, arguments: Sequence[object], settings: Settings) -> Sequence[Row]:
-        """The result of a run. Raises NotByRows if the query has to run as a job."""
+    def run(self, arguments: Sequence[object], settings: Settings) -> Run:
+        """What the program needs for one run. Raises NotByRows if the query has to run as a job."""
         literal = _literals(arguments, settings)
         snapshots: dict[int, RowAccess] = {}
         finds: list[Find] = []
@@ -86,14 +88,15 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
                 raise NotByRows
             tables.append(rows)
         constants = [_value(expression, arguments, literal, settings) for expression in self.constants]
-        try:
-            return self.program.rows(Run(constants, finds, tables, literal))
-        except (OverflowError, ValueError, TooManyRows):  # or a timestamp that Python doesn't have
-            raise NotByRows from None
+        return Run(constants, finds, tables, literal)
 
-    def explained(self) -> str:
-        """What EXPLAIN prints: lane and reason, then the program as a tree."""
-        return f"lane: {self.lane.value} ({self.reason})\n{program_text(self.program)}"
+    def rows(self, arguments: Sequence[object], settings: Settings) -> Sequence[Row]:
+        """The result of a run. Raises NotByRows if the query has to run as a job."""
+        run = self.run(arguments, settings)
+        try:
+            return self.program.rows(run)
+        except UNFIT:
+            raise NotByRows from None
 
 
 def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:

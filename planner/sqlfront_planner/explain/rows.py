@@ -1,0 +1,134 @@
+"""The program of a query of a few rows as EXPLAIN shows it: its steps are the vertices."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from sqlfront_engine.dag import Distribution, Routing
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.row_programs.operators import Find, Join, PartnersByKey
+from sqlfront_engine.row_programs.program import NotByRows, RowOperator, Run
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
+from sqlfront_planner.explain.explanation import (
+    Counters,
+    ExplainedEdge,
+    ExplainedJob,
+    ExplainedScan,
+    ExplainedVertex,
+    Explanation,
+    Part,
+    Place,
+    key_texts,
+)
+from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, Source
+
+if TYPE_CHECKING:
+    from sqlfront_engine import partitions
+else:
+    partitions = lazy_module("sqlfront_engine.partitions")
+
+
+def explained_rows(
+    plan: RowPlan,
+    arguments: Sequence[object] | None,
+    settings: Settings,
+    *,
+    analyze: bool = False,
+    owners: Sequence[str] = (),
+) -> Explanation:
+    """What there is to show of a program. ``arguments``: the values of its parameters, None = not known.
+    ``analyze``: run it, too. ``owners``: of the partitions, on several members.
+
+    Raises NotByRows if the query with these arguments has to run as a job.
+    """
+    run = None if arguments is None else plan.run(arguments, settings)
+    names = _names(plan.program)
+    began = time.perf_counter()
+    try:
+        vertices = tuple(_vertices(plan.program, names, run if analyze else None))
+    except UNFIT:
+        raise NotByRows from None
+    seconds = time.perf_counter() - began if analyze else None
+    edges = tuple(_edges(plan.program, names))
+    scans = tuple(_scans(plan, names, run, owners))
+    job = ExplainedJob(vertices, edges, scans, seconds, of_members=max(1, len(set(owners))))
+    return Explanation(plan.lane.value, plan.reason, job)
+
+
+def _steps(program: RowOperator) -> Iterator[RowOperator]:
+    """The steps of a program, inputs first."""
+    for source in program.inputs():
+        yield from _steps(source)
+    yield program
+
+
+def _names(program: RowOperator) -> dict[int, str]:
+    """A name for each step, by its identity."""
+    names: dict[int, str] = {}
+    for step in _steps(program):
+        kind = step.describe().partition(":")[0].lower()
+        count = sum(name.partition("-")[0] == kind for name in names.values())
+        names[id(step)] = f"{kind}-{count + 1}" if count else kind
+    return names
+
+
+def _vertices(program: RowOperator, names: dict[int, str], run: Run | None) -> Iterator[ExplainedVertex]:
+    for step in _steps(program):
+        counters = None if run is None else _counted(step, run)
+        yield ExplainedVertex(names[id(step)], step.describe(), False, Place.HERE, counters)
+
+
+def _counted(step: RowOperator, run: Run) -> Counters:
+    """What a step does with these values: it is done once for itself, and its inputs to know their part of
+    the time."""
+    seconds = []
+    for steps in ((step,), step.inputs()):
+        began = time.perf_counter()
+        rows = [each.rows(run) for each in steps]
+        seconds.append(time.perf_counter() - began)
+        if len(seconds) == 1:
+            found = len(rows[0])
+    return Counters(1, found, 1, None, max(0.0, seconds[0] - seconds[1]), 0)
+
+
+def _edges(program: RowOperator, names: dict[int, str]) -> Iterator[ExplainedEdge]:
+    for step in _steps(program):
+        for place, source in enumerate(step.inputs()):
+            yield ExplainedEdge(
+                names[id(source)], names[id(step)], 0, place, Routing.UNICAST, Distribution.LOCAL
+            )
+
+
+def _scans(
+    plan: RowPlan, names: dict[int, str], run: Run | None, owners: Sequence[str]
+) -> Iterator[ExplainedScan]:
+    """The tables whose rows are found by key; of those that a join finds the keys are known when it runs."""
+    readers: dict[int, Find | Join] = {}
+    for step in _steps(plan.program):
+        if isinstance(step, Find):
+            readers[step.source] = step
+        elif isinstance(step, Join) and isinstance(step.partners, PartnersByKey):
+            readers[step.partners.source] = step
+    for place, source in enumerate(plan.sources):
+        reader = readers[place]
+        keys = reader.keys(run) if isinstance(reader, Find) and run is not None else None
+        yield _scan(source, names[id(reader)], keys, owners)
+
+
+def _scan(
+    source: Source, vertex: str, keys: Sequence[tuple[object, ...]] | None, owners: Sequence[str]
+) -> ExplainedScan:
+    schema, placed = source.table.schema, source.table.partitioning
+    types = [schema.field(ordinal).type for ordinal in source.by]
+    by = tuple(schema.field(ordinal).name for ordinal in source.by)
+    required = members = None
+    if keys is not None and placed is not None and placed.columns == source.by:
+        hash_key = partitions.key_hasher(types)
+        hashes = [hash_key(key) for key in keys]
+        required = Part(len({each % placed.count for each in hashes}), placed.count)
+        if owners:
+            named = {owners[each % DEFAULT_PARTITIONS] for each in hashes}
+            members = Part(len(named), len(set(owners)))
+    texts = None if keys is None else key_texts(types, keys)
+    key = () if placed is None else tuple(schema.field(ordinal).name for ordinal in placed.columns)
+    return ExplainedScan(vertex, source.name, key, by, texts, required, members)

@@ -1,0 +1,86 @@
+"""EXPLAIN: the plan of a query, and what it does when it runs."""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront.commands.run import Made, Run
+from sqlfront.python_values import rows_batch
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.job_statistics import JobStatistics
+from sqlfront_engine.processors.held_rows import HeldBatches
+from sqlfront_engine.row_programs.program import NotByRows
+from sqlfront_engine.types import STRING
+from sqlfront_planner.binder import Binding, bind_query
+from sqlfront_planner.explain import shown
+from sqlfront_planner.explain.explanation import Bound, Explanation, explanation
+from sqlfront_planner.explain.rows import explained_rows
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.plan_text import plan_text
+from sqlfront_planner.planning import plan_logical, plan_small
+from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.statement import Explain, ExplainMode, Query
+
+_PLAN: Final = pa.schema([("plan", STRING)])
+
+
+def explain(run: Run, statement: Explain) -> Made:
+    """The plan as one row of text."""
+    query = statement.statement
+    if not isinstance(query, Query):
+        raise NotSupportedError(f"EXPLAIN of {type(query).__name__}; EXPLAIN takes a query")
+    session, mode = run.session, statement.mode
+    binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
+    plan = plan_small(binding, session.settings, session.target)
+    found = _by_rows(run, plan, binding, mode) if isinstance(plan, RowPlan) else None
+    if found is None:
+        if isinstance(plan, RowPlan):
+            plan = plan_logical(binding.plan, session.settings, session.target)
+        found = _as_job(run, plan, binding.arguments.values, mode)
+    return _PLAN, [rows_batch(_PLAN, [(shown(found, statement.format),)])], None
+
+
+def _by_rows(run: Run, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Explanation | None:
+    """What there is to say of a program over a few rows; None if the query runs as a job after all."""
+    session = run.session
+    owners = () if session.cluster is None else session.cluster.member_list.owners
+    values = binding.arguments.values
+    try:
+        found = explained_rows(plan, values, session.settings, analyze=mode.is_analyze, owners=owners)
+    except NotByRows:
+        return None
+    if not mode.is_extended:
+        return found
+    job = plan_logical(binding.plan, session.settings, session.target)
+    return replace(found, bound=plan_text(job.bound), optimized=plan_text(job.optimized))
+
+
+def _as_job(run: Run, plan: QueryPlan, values: Sequence[object], mode: ExplainMode) -> Explanation:
+    session = run.session
+    runs = _statistics(run, plan, values) if mode.is_analyze else None
+    return explanation(
+        plan,
+        Bound(values, RunValues(session.settings)),
+        extended=mode.is_extended,
+        runs=runs,
+        participants=lambda dag: None if session.cluster is None else session.cluster.participants(dag),
+    )
+
+
+def _statistics(run: Run, plan: QueryPlan, values: Sequence[object]) -> Mapping[str, JobStatistics]:
+    """Run the query to its end: what it has counted, under ``""``, and what its shared rows have, by key."""
+    session, began = run.session, time.perf_counter()
+    dag, config = session.prepared(plan, values, timeout=run.timeout, query=run.query, statistics=True)
+    job = session.runner_of(plan.template)(dag, config)
+    for _ in job.batches():
+        pass
+    found = {"": replace(job.statistics(), elapsed=time.perf_counter() - began)}
+    for part in plan.shared:
+        held = config.resources[part.key]
+        if isinstance(held, HeldBatches) and isinstance(held.statistics, JobStatistics):
+            found[part.key] = held.statistics
+    return found
