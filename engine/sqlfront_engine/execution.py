@@ -55,6 +55,9 @@ class Execution:
         self._on_end: Callable[[Execution], None]
         #: Called once when the job is being stopped, for whatever reason.
         self.on_stop: Callable[[], None] | None = None
+        #: For who reads an inline job and waits for other members: handles what they send until the function
+        #: gives True, if that can be done here.
+        self.attend: Callable[[Callable[[], bool]], object] | None = None
         self._tasklets: Sequence[Tasklet] = ()
         #: Whether somebody is to read a result.
         self.has_result = False
@@ -355,11 +358,16 @@ class Execution:
                 # Another thread is about to wake those that it has stopped.
                 self._news.acquire(timeout=STUCK_CHECK)
             elif self._held and not (self._result is not None and len(self._result)):
+                if self.attend is not None:
+                    self.attend(self._has_news)
                 self._news.acquire()
             else:
                 self._fail_stuck()
         if self._deadline is not None and self._clock.now() >= self._deadline:
             self.stop(JobStatus.TIMED_OUT)
+
+    def _has_news(self) -> bool:
+        return not self._news.locked()
 
     def _sweep(self) -> None:
         """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""

@@ -17,6 +17,7 @@ What can cross on the way, and what becomes of it:
 import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from threading import Lock
 from typing import Final
@@ -66,6 +67,8 @@ CHECK_PERIOD: Final = 1.0
 NEVER_INITIALISED: Final = 300.0
 #: Seconds for which the ids of ended jobs are remembered.
 ENDED_MEMORY: Final = 5.0
+#: Of so many other members, who reads an inline job takes the rows from the network itself. Each has its price.
+MOST_ATTENDED: Final = 3
 #: All members make job ids, each counting from a random number of so many bits.
 JOB_ID_BITS: Final = 62
 
@@ -155,6 +158,8 @@ class Member:
         init = _init_call(number, members.version, dag, placement, config) if others else None
         execution = self.engine.execution(number, config, self.name)
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
+        if config.inline and 0 < len(others) <= MOST_ATTENDED:
+            execution.attend = partial(self._attend, others)
         with self._lock:
             self._reserve(number)
             self._coordinations[number] = coordination
@@ -173,6 +178,11 @@ class Member:
         participation.check_connected(self.peers)
         self._watch()
         return LightJob(execution)
+
+    def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
+        """Handle what these members send, on the thread that waits for it."""
+        peers = [peer for name in others if (peer := self.peers.get(name)) is not None]
+        return self._transport.attend(peers, done)
 
     def _give_up(self, execution: Execution) -> None:
         """The coordinator can't do its own part: the others, who may have begun, are told to stop."""
