@@ -67,7 +67,7 @@ CHECK_PERIOD: Final = 1.0
 NEVER_INITIALISED: Final = 300.0
 #: Seconds for which the ids of ended jobs are remembered.
 ENDED_MEMORY: Final = 5.0
-#: Of so many other members, who reads an inline job takes the rows from the network itself. Each has its price.
+#: From so many other members, who reads an inline job takes the rows out of the network itself.
 MOST_ATTENDED: Final = 3
 #: All members make job ids, each counting from a random number of so many bits.
 JOB_ID_BITS: Final = 62

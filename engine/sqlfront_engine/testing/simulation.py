@@ -27,7 +27,8 @@ SCHEDULING_DELAY: Final = (0.0, 0.0005)
 
 
 class Simulation:
-    """The events to come, and the time. ``drop`` decides whether a message gets lost on the way."""
+    """The events to come, and the time. ``watch`` sees every message and its body, by sender and receiver;
+    ``drop`` decides whether it gets lost on the way."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -36,6 +37,7 @@ class Simulation:
         self.drop: Callable[[str, str, msgspec.Struct], bool] = lambda sender, receiver, message: False
         #: Hears of every message that isn't lost, with its body.
         self.sent: Callable[[str, str, msgspec.Struct, Sequence[Part]], None] = lambda *_: None
+        self.watch: Callable[[str, str, msgspec.Struct, Sequence[Part]], None] = lambda *_: None
         self.machines: dict[str, Machine] = {}
         #: Pairs of machines that can't connect; :meth:`cut` their connections, too.
         self.blocked: set[frozenset[str]] = set()
@@ -275,7 +277,10 @@ class SimulatedPeer:
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
         """Deliver to the other side, some time later."""
         simulation = self._connection.simulation
-        if not self._connection.open or simulation.drop(self.here.name, self.name, message):
+        if not self._connection.open:
+            return
+        simulation.watch(self.here.name, self.name, message, body)
+        if simulation.drop(self.here.name, self.name, message):
             return
         simulation.sent(self.here.name, self.name, message, body)
         first, second = self._connection.peers
