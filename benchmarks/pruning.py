@@ -1,281 +1,233 @@
-"""What it is worth to ask only those members that have the rows.
+"""What pruning saves: queries by key on members in processes of their own, and in simulated clusters of any
+size.
 
-    python -m benchmarks.pruning [--scale 0.1] [--members 3 8] [--simulated 10 100 1000] [--count 200]
+    python -m benchmarks.pruning [--count 1000] [--sizes 3 8] [--simulated 10 100 1000]
 
-On members in processes of their own, over TCP, with TPC-H: lookups and joins by key, with pruning
-and without (``SET sqlfront.pruning = false``) in turns: latency, messages and bytes a query, of all members.
-Then on simulated members, in one thread: messages, bytes and the coordinator's processor time, as the members
-grow. Printed as Markdown.
+Each query is run without a job (rows are asked for by key), as a job that only the members of its keys take
+part in, and as one of all members (``SET sqlfront.pruning = false``), in turns, planned before. Messages and
+bytes are those of all members and the client, in both directions. Beside it a bare blocking Unix socket: what
+a question of that size and its answer cost without any of this.
 """
 
 import argparse
-import itertools
 import os
-import random
 import secrets
-import statistics
-import time
-from collections.abc import Iterator, Sequence
+import socket
+import subprocess
+import sys
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date
-from pathlib import Path
 from typing import Final
 
 import msgspec
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 import sqlfront
-from benchmarks.simulated_members import SimulatedMembers
-from sqlfront.cluster.processes import SERVICE
-from sqlfront.config import Config
-from sqlfront.session import Session
+from benchmarks.light_jobs import Timing, in_turns
+from sqlfront.cluster.processes import Client
+from sqlfront.cluster.service import TableService
 from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.members.member import Member
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
-from sqlfront_engine.types import BIGINT
+from sqlfront_engine.launchers.running import RunningMember
+from sqlfront_engine.members.requests import Service
+from sqlfront_engine.network.transport import NetworkStatistics
 from sqlfront_planner.binder import Arguments
-from sqlfront_planner.statement import Query, parse
-from tests.engine.members.probe import ask
-from tests.tpch.data import tpch_folder
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.statement import parse_query
+from tests.sqlfront.simulated_sizes import JOIN, LOOKUP, Cost, Town, customer_of
 
-TABLES: Final = {"orders": "o_orderkey", "lineitem": "l_orderkey", "customer": "c_custkey"}
-#: Each with the number of its parameters, all of them keys of orders.
-QUERIES: Final = {
-    "lookup": ("SELECT o_custkey, o_totalprice FROM orders WHERE o_orderkey = ?", 1),
-    "IN list of 10": (
-        f"SELECT o_orderkey, o_totalprice FROM orders WHERE o_orderkey IN ({', '.join('?' * 10)})",
-        10,
-    ),
-    "join of two": (
-        """SELECT o_orderdate, l_linenumber, l_extendedprice
-           FROM orders JOIN lineitem ON l_orderkey = o_orderkey WHERE o_orderkey = ?""",
-        1,
-    ),
-    "join of three": (
-        """SELECT o_orderdate, c_name, l_linenumber
-           FROM orders JOIN customer ON c_custkey = o_custkey JOIN lineitem ON l_orderkey = o_orderkey
-           WHERE o_orderkey = ?""",
-        1,
-    ),
-}
-#: On simulated members: the order that is looked up, and its customer.
-ORDER: Final = 7
-CUSTOMER: Final = 91
-TURNS: Final = 4
+Task = Callable[[], object]
+
+ORDERS: Final = 150_000
+TRAFFIC: Final = "traffic"
 #: What belongs to the membership, and comes by the clock.
 MEMBERSHIP: Final = ("Heartbeat", "HeartbeatAnswer", "ListAdopted", "DocumentsSeen")
+TABLES: Final = (
+    f"""CREATE TABLE customers USING memory CLUSTERED BY (c_key) INTO 271 BUCKETS AS
+        SELECT id AS c_key, concat('customer ', id) AS c_name FROM range({ORDERS // 10})""",
+    f"""CREATE TABLE orders USING memory CLUSTERED BY (o_key) INTO 271 BUCKETS AS
+        SELECT id AS o_key, id DIV 10 AS o_customer, id * 100 AS o_total FROM range({ORDERS})""",
+    f"""CREATE TABLE lines USING memory CLUSTERED BY (l_key) INTO 271 BUCKETS AS
+        SELECT id DIV 4 AS l_key, id AS l_price FROM range({ORDERS * 4})""",
+)
+ORDER: Final = 77_777
+QUERIES: Final = {
+    "lookup": LOOKUP.format(order=ORDER),
+    "ten keys": f"SELECT o_total FROM orders WHERE o_key IN ({', '.join(str(n * 997) for n in range(10))})",
+    "three-way join": JOIN.format(order=ORDER, customer=customer_of(ORDER)),
+}
 
 
-class Cost(msgspec.Struct, frozen=True):
-    """Of a query: microseconds, messages and bytes that all members sent."""
-
-    median: float
-    p99: float
-    messages: float
-    size: float
+# ---- counting
 
 
-class Traffic(msgspec.Struct, frozen=True):
-    """Messages and bytes sent."""
+class Traffic(Service):
+    """Says what a member has sent so far: messages and bytes."""
 
-    messages: int = 0
-    size: int = 0
+    def __init__(self) -> None:
+        self.running: RunningMember | None = None
 
-    def __sub__(self, other: "Traffic") -> "Traffic":
-        return Traffic(self.messages - other.messages, self.size - other.size)
-
-    def __add__(self, other: "Traffic") -> "Traffic":
-        return Traffic(self.messages + other.messages, self.size + other.size)
+    def answer(self, content: bytes) -> bytes:
+        assert self.running is not None
+        return msgspec.json.encode(sent(self.running.membership.statistics()))
 
 
-# ---- processes
+class CountingService(TableService):
+    """What members of this benchmark do: hold tables, and count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._traffic = Traffic()
+
+    @property
+    def resources(self) -> Mapping[str, object]:
+        return ChainMap({TRAFFIC: self._traffic}, super().resources)  # type: ignore[arg-type]
+
+    def attach(self, running: RunningMember) -> None:
+        self._traffic.running = running
+        super().attach(running)
 
 
-def on_processes(members: int, folder: Path, count: int) -> Iterator[str]:
-    """The lines of the table for so many members."""
-    preload, secret = ("tests.engine.members.probe",), secrets.token_hex(16)
-    with (
-        LocalCluster(
-            members, workers=1, tcp=True, preload=preload, service=SERVICE, secret=secret.encode()
-        ) as cluster,
-        sqlfront.connect(f"sqlfront://{cluster.address}", secret=secret) as connection,
-    ):
-        keys = load(connection, folder)
-        for name, (text, parameters) in QUERIES.items():
-            pruned, whole = compare(connection, text, parameters, keys, count)
-            yield f"| {members} | {name} | {_cost(pruned)} | {_cost(whole)} | {_ratios(pruned, whole)} |"
+def service() -> CountingService:
+    """The service of a new member."""
+    return CountingService()
 
 
-def load(connection: "sqlfront.Connection", folder: Path) -> list[int]:
-    """Make the tables; returns keys of orders."""
-    for table, key in TABLES.items():
-        connection.execute(
-            f"CREATE TABLE {table} USING memory CLUSTERED BY ({key}) INTO 271 BUCKETS"
-            f" AS SELECT * FROM parquet.`{folder / table}.parquet`"
-        )
-    keys: list[int] = pq.read_table(folder / "orders.parquet", columns=["o_orderkey"]).column(0).to_pylist()
-    return keys
+def sent(statistics: NetworkStatistics) -> tuple[int, int]:
+    """Messages and bytes, without those of the membership and of the counting."""
+    kinds = [kind for name, kind in statistics.sent.items() if name not in MEMBERSHIP]
+    return sum(kind.messages for kind in kinds), sum(kind.bytes for kind in kinds)
 
 
-def compare(
-    connection: "sqlfront.Connection", text: str, parameters: int, keys: Sequence[int], count: int
-) -> tuple[Cost, Cost]:
-    """With pruning and without, in turns."""
-    times: dict[bool, list[float]] = {True: [], False: []}
-    sent = {True: Traffic(), False: Traffic()}
-    member = connection.session.cluster.coordinator if connection.session.cluster else None
-    assert member is not None
-    for turn, pruned in itertools.product(range(TURNS + 1), (True, False)):
-        connection.execute(f"SET sqlfront.pruning = {str(pruned).lower()}")
-        connection.execute(text, random.sample(keys, parameters)).fetchall()
-        with counted(member) as traffic:
-            measured = measure(connection, text, parameters, keys, count // TURNS)
-        if turn:
-            times[pruned] += measured
-            sent[pruned] += traffic[0]
-    pruned_cost, whole = (
-        Cost(
-            statistics.median(times[each]),
-            statistics.quantiles(times[each], n=100, method="inclusive")[98],
-            sent[each].messages / len(times[each]),
-            sent[each].size / len(times[each]),
-        )
-        for each in (True, False)
-    )
-    return pruned_cost, whole
+def counted(cluster: Client, task: Task, times: int = 20) -> tuple[float, float]:
+    """Messages and bytes of a task."""
+
+    def total() -> tuple[int, int]:
+        member = cluster.coordinator
+        names = dict.fromkeys(cluster.member_list.data_members, b"")
+        answers = member.requests.ask(TRAFFIC, names)
+        parts = [msgspec.json.decode(answer, type=tuple[int, int]) for answer in answers.values()]
+        here = sent(member._transport.statistics())
+        return here[0] + sum(part[0] for part in parts), here[1] + sum(part[1] for part in parts)
+
+    task()
+    idle, before = total(), total()
+    for _ in range(times):
+        task()
+    after = total()
+    own = before[0] - idle[0], before[1] - idle[1]
+    return (after[0] - before[0] - own[0]) / times, (after[1] - before[1] - own[1]) / times
 
 
-def measure(
-    connection: "sqlfront.Connection", text: str, parameters: int, keys: Sequence[int], count: int
-) -> list[float]:
-    """Microseconds of so many queries."""
-    cursor, times = connection.cursor(), []
-    for _ in range(count):
-        chosen = random.sample(keys, parameters)
-        began = time.perf_counter_ns()
-        cursor.execute(text, chosen).fetchall()
-        times.append((time.perf_counter_ns() - began) / 1000)
-    return times
+# ---- members in processes
+
+
+def tasks(connection: sqlfront.Connection, text: str) -> dict[str, Task]:
+    """The ways of a query, by name."""
+    session = connection.session
+    prepared = connection.prepare(text)
+    connection.execute("SET sqlfront.pruning = true")
+    pruned = session.plan(parse_query(text), Arguments.of(None, "UTC"))
+    connection.execute("SET sqlfront.pruning = false")
+    unpruned = session.plan(parse_query(text), Arguments.of(None, "UTC"))
+    connection.execute("SET sqlfront.pruning = true")
+
+    def job(plan: QueryPlan) -> Task:
+        return lambda: list(session.run(plan))
+
+    return {
+        "without a job": lambda: prepared.execute().collect(),
+        "pruned job": job(pruned),
+        "job of all members": job(unpruned),
+    }
+
+
+def processes(size: int, count: int) -> None:
+    """A table for so many members."""
+    secret = secrets.token_hex(8)
+    with LocalCluster(
+        size, workers=1, service="benchmarks.pruning:service", secret=secret.encode()
+    ) as cluster:
+        address = f"sqlfront://{cluster.address.removeprefix('unix:')}"
+        with sqlfront.connect(address, secret=secret, workers=1) as connection:
+            for text in TABLES:
+                connection.execute(text)
+            client = connection.session.cluster
+            assert isinstance(client, Client)
+            for name, text in QUERIES.items():
+                ways = tasks(connection, text)
+                answers = {way: sorted(map(tuple, task())) for way, task in ways.items()}  # type: ignore[call-overload]
+                assert len({str(answer) for answer in answers.values()}) == 1, answers
+                timings = in_turns(ways, count)
+                for way, task in ways.items():
+                    messages, size_ = counted(client, task)
+                    show(f"{name}, {way}", timings[way], messages, size_)
 
 
 @contextmanager
-def counted(client: Member) -> Iterator[list[Traffic]]:
-    """What is sent meanwhile, by the members to each other and between them and the client."""
-    found: list[Traffic] = []
-    before = _between(client)
-    at_client = _at(client)
-    yield found
-    here = _at(client) - at_client
-    found.append(here + (_between(client) - before))
+def echo() -> Iterator[Task]:
+    """A bare socket to a process that sends back what it gets."""
+    ours, theirs = socket.socketpair()
+    code = (
+        "import socket, sys\n"
+        f"other = socket.socket(fileno={theirs.fileno()})\n"
+        "while data := other.recv(65536): other.send(data)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs.fileno()]), ours:
+        theirs.close()
+        buffer, question = bytearray(65536), bytes(150)
+
+        def ask() -> None:
+            ours.send(question)
+            ours.recv_into(buffer)
+
+        yield ask
 
 
-def _at(client: Member) -> Traffic:
-    """What the client has sent to members and received from them, but for the membership's messages."""
-    kinds = [
-        (kind, traffic)
-        for peer in client._transport.statistics().peers
-        for way in (peer.sent, peer.received)
-        for kind, traffic in way.items()
-        if kind not in MEMBERSHIP
-    ]
-    return Traffic(sum(each.messages for _, each in kinds), sum(each.bytes for _, each in kinds))
+def show(name: str, timing: Timing, messages: float | None = None, size: float | None = None) -> None:
+    """A row of a table."""
+    counts = "| | |" if messages is None or size is None else f"| {messages:,.0f} | {size:,.0f} |"
+    print(f"| {name} | {timing.best:,.0f} | {timing.median:,.0f} | {timing.p99:,.0f} {counts}")
 
 
-def _between(client: Member) -> Traffic:
-    """What the members have sent to each other."""
-    reports = ask(client)
-    found = Traffic()
-    for report in reports.values():
-        for receiver, kinds in report.sent.items():
-            if receiver in reports:
-                for kind, messages in kinds.items():
-                    if kind not in MEMBERSHIP:
-                        found += Traffic(messages, report.sent_bytes[receiver][kind])
-    return found
+# ---- simulated members
 
 
-# ---- a simulation
-
-
-def on_simulation(members: int, count: int) -> Iterator[str]:
-    """The lines of the table for so many members: without pruning they all take part."""
-    cluster = SimulatedMembers(members)
-    with Session(Config(members=members), cluster) as session:
-        _small_tables(session)
-        cluster.connect_owners(key_hasher([BIGINT])((key,)) % DEFAULT_PARTITIONS for key in (ORDER, CUSTOMER))
-        for name, pruned in (("lookup", True), ("join of three", True), ("lookup", False)):
-            session.execute(f"SET sqlfront.pruning = {str(pruned).lower()}")
-            text, _ = QUERIES[name]
-            query = parse(text)
-            assert isinstance(query, Query)
-            arguments = Arguments.of([ORDER], session.settings.time_zone)
-            plan = session.plan(query, arguments)
-            cluster.reset()
-            for _ in range(count):
-                rows = sum(batch.num_rows for batch in session.submit(plan, arguments.values).batches())
-                assert rows == (1 if name == "lookup" else 4)
-            asked = f"{name}{'' if pruned else ', not pruned'}"
-            messages, size, cpu = (each / count for each in cluster.sent())
-            yield f"| {members:,} | {asked} | {messages:,.0f} | {size:,.0f} | {cpu:,.0f} |"
-
-
-def _small_tables(session: Session) -> None:
-    """A thousand orders of a hundred customers, with four lines each."""
-    orders: list[tuple[object, ...]] = [
-        (key, key * 13 % 100, key * 1.5, date(2020, 1, 1)) for key in range(1000)
-    ]
-    tables: dict[str, tuple[str, list[tuple[object, ...]]]] = {
-        "orders": ("o_orderkey BIGINT, o_custkey BIGINT, o_totalprice DOUBLE, o_orderdate DATE", orders),
-        "lineitem": (
-            "l_orderkey BIGINT, l_linenumber INT, l_extendedprice DOUBLE",
-            [(number % 1000, number, number * 2.5) for number in range(4000)],
-        ),
-        "customer": (
-            "c_custkey BIGINT, c_name STRING",
-            [(number, f"customer {number}") for number in range(100)],
-        ),
+def simulated(size: int, times: int = 50) -> dict[str, Cost]:
+    """What pruned queries cost the client of a simulated cluster."""
+    town = Town(size)
+    path, order = town.path(), 1234
+    town.acquaint(order, customer_of(order))
+    lookup = town.planned(LOOKUP.format(order=order))
+    join = town.planned(JOIN.format(order=order, customer=customer_of(order)))
+    work: dict[str, Task] = {
+        "lookup, without a job": lambda: path.find([(order,)]),
+        "lookup, as a job": lambda: town.answer(lookup),
+        "three-way join": lambda: town.answer(join),
     }
-    for name, (columns, rows) in tables.items():
-        clustered = f"CLUSTERED BY ({TABLES[name]}) INTO 271 BUCKETS"
-        session.execute(f"CREATE TABLE {name} ({columns}) USING memory {clustered}")
-        arrays = [list(column) for column in zip(*rows, strict=True)]
-        session.register("rows", pa.table(arrays, [column.split()[0] for column in columns.split(", ")]))
-        session.execute(f"INSERT INTO {name} SELECT * FROM rows")
-
-
-# ---- the tables
+    for task in work.values():
+        town.cost(task, 5)
+    return {name: town.cost(task, times) for name, task in work.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--scale", default="0.1")
-    parser.add_argument("--members", nargs="*", type=int, default=[3, 8])
-    parser.add_argument("--simulated", nargs="*", type=int, default=[10, 100, 1000])
-    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--sizes", type=int, nargs="*", default=(3, 8))
+    parser.add_argument("--simulated", type=int, nargs="*", default=(10, 100, 1000))
     options = parser.parse_args()
-    if options.members:
-        print(f"TPC-H scale {options.scale}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores.\n")
-        figures = " | ".join(("median us", "p99", "messages", "bytes"))
-        print(f"| members | query | {figures} | not pruned: {figures} | ratio of medians | of bytes |")
-        print("|---" * 12 + "|")
-        for members in options.members:
-            for line in on_processes(members, tpch_folder(options.scale), options.count):
-                print(line, flush=True)
-    if options.simulated:
-        print("\n| simulated members | query | messages | bytes | coordinator's processor us |")
-        print("|---|---|---|---|---|")
-        for members in options.simulated:
-            for line in on_simulation(members, 20):
-                print(line, flush=True)
-
-
-def _cost(cost: Cost) -> str:
-    return f"{cost.median:,.0f} | {cost.p99:,.0f} | {cost.messages:.1f} | {cost.size:,.0f}"
-
-
-def _ratios(pruned: Cost, whole: Cost) -> str:
-    return f"{pruned.median / whole.median:.2f} | {pruned.size / whole.size:.2f}"
+    print(f"Load at the beginning: {os.getloadavg()[0]:.1f} runnable processes on {os.cpu_count()} cores.")
+    with echo() as ask:
+        bare = in_turns({"": ask}, options.count)[""]
+    for size in options.sizes:
+        print(f"\n| {size} local members | best tenth | median | p99 | messages | bytes |")
+        print("|---|---|---|---|---|---|")
+        show("a bare Unix socket", bare)
+        processes(size, options.count)
+    print("\n| simulated | members | messages | bytes | processor of the client |\n|---|---|---|---|---|")
+    for size in options.simulated:
+        for name, cost in simulated(size).items():
+            print(f"| {name} | {size} | {sum(cost.messages.values())} | {cost.bytes} | {cost.cpu:,.0f} |")
+    print(f"\nLoad at the end: {os.getloadavg()[0]:.1f}.")
 
 
 if __name__ == "__main__":

@@ -128,14 +128,26 @@ class Town(Cluster):
             partitions = tuple(place for place, each in enumerate(owners) if each == owner)
             self.stores[owner].stage(f"{name}@1", Share(segments, partitions, lookups))
             reports.append(report(segments, batch.schema, len(own)))
-        known, _ = read_reports(reports)
-        known = merged(known, len(batch.schema), PARTITIONING)
+        known = merged(read_reports(reports)[0], len(batch.schema), PARTITIONING)
         table.adopt(TableVersion(1, f"{name}@1", known, 1, owners))
         self.names.add(TableEntry(name, table))
         return table
 
+    def begin_turn(self, table: SpreadTable) -> str:
+        """See :class:`~sqlfront_connectors.memory.spread.Members`, as for the following: nobody writes."""
+        raise NotImplementedError
+
+    def end_turn(self, table: SpreadTable) -> None:
+        """Nobody writes."""
+
+    def publish(self, table: SpreadTable, version: TableVersion) -> None:
+        """Nobody writes."""
+
+    def dropped(self, table: SpreadTable) -> None:
+        """Everything stays."""
+
     def release(self, key: str) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`: everything stays."""
+        """Everything stays."""
 
     # ---- queries
 
@@ -163,7 +175,7 @@ class Town(Cluster):
             return False
 
         assert self.simulation.run(at_end), "the job hangs"
-        return sorted(rows)  # type: ignore[type-var]
+        return sorted(rows)
 
     def acquaint(self, *keys: int) -> None:
         """Connect the owners of the keys with each other."""
