@@ -11,7 +11,8 @@ Three doors to one house::
 
 Text becomes a statement and a plan in ``sqlfront_planner``, which ``sqlfront_engine`` runs as a light job
 over the tables of ``sqlfront_connectors``; this package composes them. Reading order: ``session`` (text to
-result), ``commands`` (statements that are not queries), ``result``, ``connection`` and ``cursor``,
+result), ``queries`` (planned when they are new, run by the same plan when they come again) and ``prepared``,
+``commands`` (statements that are not queries), ``result``, ``connection`` and ``cursor``,
 ``cluster`` (a session's members), ``system_tables``, ``shell``.
 """
 

@@ -24,6 +24,8 @@ To be read in this order:
 * **Operators.** :mod:`.processor` is the contract: a generator that yields ``Take(ordinal)`` for input and
   batches for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file,
   :mod:`.columns` what they share. :mod:`.partitions` is Spark's hash partitioning.
+* **Without a job.** :mod:`.row_programs`: what queries of a few rows run on, tuple by tuple, on the caller's
+  thread.
 * **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
   :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another,
   :mod:`.memory` counts what operators hold, :mod:`.query_run` is what the jobs of one query share,

@@ -4,8 +4,10 @@ A query's way, each step's result being what the next one takes::
 
     text --statement.parse--> Query --binder.bind--> logical plan --optimizer.optimize--> logical plan
          --lowering.lower--> DAG in a QueryPlan --QueryPlan.bind(arguments)--> DAG of one run
+         --row_lowering--> program over Python tuples in a RowPlan, if it reads but a few rows
 
-:func:`sqlfront_planner.planning.plan_query` is that way in three lines. Columns are ordinals from the binder
+:func:`sqlfront_planner.planning.plan_query` is that way in three lines. A text that comes again, with the
+same literals or others, finds its plan in the :mod:`.plan_cache`. Columns are ordinals from the binder
 on, and every implicit cast of Spark's is written out; the engine knows no SQL, and the planner knows tables
 only by ``sqlfront_connectors.base``.
 
@@ -13,7 +15,8 @@ Reading order: ``statement`` and ``statements`` (what there is to run); ``tokens
 ``query_parser`` (a query's text to sqlglot's tree); ``commands`` and ``statement_builder`` (all other
 statements); ``binder`` (names and types; ``types`` has Spark's coercions, ``catalog`` the tables and views);
 ``logical`` (the plan); ``optimizer`` and ``rules`` (one rule a file), with ``rewriting``,
-``join_graph`` and ``statistics`` under them; ``lowering`` (the DAG); ``plan``, ``lanes`` (which way a query
-goes) and ``explain``. ``insertion`` and ``modification`` are what INSERT, DELETE and UPDATE do before a
+``join_graph`` and ``statistics`` under them; ``pruning`` (which keys of a table a query needs); ``lowering``
+(the DAG) and ``row_lowering`` (the program over rows); ``plan``, ``lanes`` (which way a query goes),
+``literal_lifting`` and ``plan_cache`` (plans used again), and ``explain``. ``insertion`` and ``modification`` are what INSERT, DELETE and UPDATE do before a
 table; ``pipeline`` is the other door to the DAG, without any SQL.
 """
