@@ -17,6 +17,7 @@ statements); ``binder`` (names and types; ``types`` has Spark's coercions, ``cat
 ``logical`` (the plan); ``optimizer`` and ``rules`` (one rule a file), with ``rewriting``,
 ``join_graph`` and ``statistics`` under them; ``pruning`` (which keys of a table a query needs); ``lowering``
 (the DAG) and ``row_lowering`` (the program over rows); ``plan``, ``lanes`` (which way a query goes),
-``literal_lifting`` and ``plan_cache`` (plans used again), and ``explain``. ``insertion`` and ``modification`` are what INSERT, DELETE and UPDATE do before a
-table; ``pipeline`` is the other door to the DAG, without any SQL.
+``literal_lifting`` and ``plan_cache`` (plans used again), and ``explain``. ``insertion`` and ``modification``
+are what INSERT, DELETE and UPDATE do before a table; ``pipeline`` is the other door to the DAG, without any
+SQL.
 """
