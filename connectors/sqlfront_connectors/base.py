@@ -143,6 +143,23 @@ class TooManyRows(Exception):
     """There are more rows than are worth being read one by one."""
 
 
+class Pieces(msgspec.Struct, frozen=True):
+    """How many pieces of a table's data a scan reads. ``what`` they are: ``chunks``, ``files``,
+    ``row groups``."""
+
+    what: str
+    read: int
+    total: int
+
+
+@runtime_checkable
+class PieceWise(Protocol):
+    """What a snapshot may offer besides: it tells which part of its data a scan skips."""
+
+    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+        """The pieces that a scan for the request reads, without reading them. Without parameters."""
+
+
 class RowPath(Protocol):
     """Finds rows of one version of a table by the values of some of its columns."""
 

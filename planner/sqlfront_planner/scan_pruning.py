@@ -1,20 +1,26 @@
 """What the scans of a plan read of their tables in one run: for EXPLAIN and for statistics."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
+from sqlfront_connectors import base
 from sqlfront_connectors.base import Key
+from sqlfront_engine.expressions import Expr, transform
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.settings import Settings
 from sqlfront_planner.lowering.builder import ScanVertex
 
 if TYPE_CHECKING:
     from sqlfront_engine import partitions
     from sqlfront_planner import run_values
     from sqlfront_planner.plan import Template
+    from sqlfront_planner.rules import fold_constants as folding
 else:
     partitions = lazy_module("sqlfront_engine.partitions")
+    folding = lazy_module("sqlfront_planner.rules.fold_constants")
     run_values = lazy_module("sqlfront_planner.run_values")
 
 
@@ -24,7 +30,8 @@ class ScanPruning(msgspec.Struct, frozen=True):
     too many or not to be told.
 
     ``partitions``: those of the table that can hold the keys, None = all of the ``of_partitions`` that the
-    table has (0 = it is not partitioned).
+    table has (0 = it is not partitioned). ``pieces`` of the table's data are skipped by what is known of
+    their values; none where that is known to other members only.
     """
 
     vertex: str
@@ -33,23 +40,37 @@ class ScanPruning(msgspec.Struct, frozen=True):
     keys: tuple[Key, ...] | None = None
     partitions: tuple[int, ...] | None = None
     of_partitions: int = 0
+    pieces: tuple[base.Pieces, ...] = ()
 
 
 def scan_prunings(
     template: "Template", arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
 ) -> tuple[ScanPruning, ...]:
     """What each scan of a plan reads in a run with these arguments (see :meth:`~.plan.Template.bind`)."""
-    literal = template.literals(arguments, values)
+    values = values or run_values.RunValues(Settings())
+    literal, settings = template.literals(arguments, values), values.settings
     found = []
     for scan in template.reads:
         keys = None if scan.keys is None else scan.keys.keys(literal)
         names = () if scan.keys is None else tuple(scan.columns[place] for place in scan.keys.columns)
         placed = scan.partitioning
         required = None if placed is None or keys is None else _partitions(scan, keys)
+        count = 0 if placed is None else placed.count
         found.append(
-            ScanPruning(scan.vertex, scan.table, names, keys, required, 0 if placed is None else placed.count)
+            ScanPruning(
+                scan.vertex, scan.table, names, keys, required, count, _pieces(scan, keys, literal, settings)
+            )
         )
     return tuple(found)
+
+
+def _pieces(
+    scan: ScanVertex, keys: Sequence[Key] | None, literal: Callable[[Expr], Expr], settings: Settings
+) -> tuple[base.Pieces, ...]:
+    if keys is not None or not isinstance(scan.snapshot, base.PieceWise):
+        return ()
+    filters = tuple(folding.fold(transform(part, literal), settings) for part in scan.request.filters)
+    return scan.snapshot.pieces(replace(scan.request, filters=filters))
 
 
 def _partitions(scan: ScanVertex, keys: Sequence[Key]) -> tuple[int, ...] | None:

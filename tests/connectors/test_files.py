@@ -11,9 +11,9 @@ import pytest
 
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import ScanRequest, Table, TableDefinition, WritableTable, insert_all
+from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.partition_values import infer
-from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_engine.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Call, Column, Expr, Literal
 from sqlfront_engine.processor import ProcessorContext

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files.failures import reading
-from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_connectors.forms import logical_type
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import BATCH_ROWS
@@ -71,6 +71,11 @@ class ParquetReader:
         self._file = open_file(path, dictionaries) if dictionaries else plain
         self._schema = schema
         self._filters = filters
+
+    @property
+    def row_group_count(self) -> int:
+        """The number of all row groups."""
+        return int(self._metadata.num_row_groups)
 
     def row_groups(self) -> list[int]:
         """Numbers of the row groups that the filters leave."""

@@ -5,10 +5,11 @@ from typing import ClassVar, Final
 
 import pyarrow as pa
 
+from sqlfront_connectors.base import Pieces
+from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files import csv_format, json_format, parquet
 from sqlfront_connectors.files.failures import file_unreadable
 from sqlfront_connectors.files.listing import DataFile
-from sqlfront_connectors.files.prune import Bounds, may_match
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine.arrays import repeat
@@ -45,6 +46,18 @@ class FileScan(Processor, frozen=True):
             yield batch
             if left == 0:
                 return
+
+    def pieces(self) -> tuple[Pieces, ...]:
+        """What is read of the files."""
+        files = [file for file in self.version.files if self._file_may_match(file, self.version)]
+        found = [Pieces("files", len(files), len(self.version.files))]
+        if self.version.format == "parquet":
+            readers = [
+                parquet.ParquetReader(file.path, (), self.version.data_schema, self.filters) for file in files
+            ]
+            total = sum(reader.row_group_count for reader in readers)
+            found.append(Pieces("row groups", sum(len(reader.row_groups()) for reader in readers), total))
+        return tuple(found)
 
     def _read(self, version: FileVersion, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         number, share, shares = 0, context.global_index, context.total_parallelism

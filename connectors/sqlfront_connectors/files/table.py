@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
+    Pieces,
     ScanPlan,
     ScanRequest,
     TableDefinition,
@@ -66,6 +67,10 @@ class FileSnapshot:
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: filters only skip files and row groups."""
         return ()
+
+    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+        """Files, and row groups of those that are read; opens the footers of Parquet files."""
+        return FileScan(self.files, self._name, request.columns, request.filters).pieces()
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of the files that the filters leave."""

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning, ScanRequest
+from sqlfront_connectors.memory.chunks import holds_any, matching
 from sqlfront_connectors.memory.locate import locator
 from sqlfront_connectors.memory.numbering import numbered
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.arrays import from_numpy, to_python
-from sqlfront_engine.expressions import Literal
+from sqlfront_engine.expressions import EngineExpr, Literal
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 
 #: More keys than that are not looked up when they come from an input: all rows are read then.
@@ -30,6 +31,7 @@ class MemoryScan(Processor, frozen=True):
     batch. ``numbered``: behind the table's columns there are the rows' numbers
     (:mod:`~sqlfront_connectors.memory.numbering`).
 
+    ``filters`` are conjuncts that no row needs to satisfy: they tell which chunks can be skipped.
     ``keys_from``: the keys are these columns of the input's rows, in the order of ``by``. If there are very
     many of them, all rows are emitted.
     """
@@ -44,6 +46,7 @@ class MemoryScan(Processor, frozen=True):
     numbered: bool = False
     by: tuple[int, ...] = ()
     keys_from: tuple[int, ...] | None = None
+    filters: tuple[EngineExpr, ...] = ()
 
     def run(self, context: ProcessorContext) -> Steps:
         segments = context.resources[self.resource]
@@ -81,10 +84,14 @@ class MemoryScan(Processor, frozen=True):
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
+            kept = matching(segment, self.filters) if self.filters else None
             for start, end in segment.ranges(partitions):
                 for first in range(start, end, BATCH_ROWS):
+                    last = min(first + BATCH_ROWS, end)
+                    if not holds_any(kept, first, last):
+                        continue
                     if number % shares == share:
-                        yield from segment.pieces(wanted, first, min(first + BATCH_ROWS, end))
+                        yield from segment.pieces(wanted, first, last)
                     number += 1
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:

@@ -32,6 +32,7 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
+from sqlfront_connectors.memory.chunks import judged
 from sqlfront_connectors.memory.index import IndexDefinition, key_columns
 from sqlfront_connectors.memory.lookup import NO_KEYS, Lookup
 from sqlfront_connectors.memory.scan import key_literals
@@ -164,6 +165,7 @@ class SpreadSnapshot:
             request.limit,
             by=request.by,
             keys_from=request.keys_from,
+            filters=judged(request.filters) if request.keys is None else (),
             dealt=members.dealt,
             holders=None if in_place else tuple(dict.fromkeys(held.owners)),
         )

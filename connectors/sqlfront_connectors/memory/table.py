@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import (
     Partitioning,
+    Pieces,
     RowPath,
     RowValues,
     ScanPlan,
@@ -19,6 +20,7 @@ from sqlfront_connectors.base import (
     TableStatistics,
     WritableTable,
 )
+from sqlfront_connectors.memory.chunks import chunk_count, judged, matching
 from sqlfront_connectors.memory.index import IndexDefinition, key_columns
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.rows import SegmentRows
@@ -96,8 +98,21 @@ class MemorySnapshot:
             request.limit,
             by=request.by,
             keys_from=request.keys_from,
+            filters=judged(request.filters) if request.keys is None else (),
         )
         return ScanPlan(source, {self._resource: self.segments})
+
+    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+        """The chunks that a scan reads that has no keys."""
+        if request.keys is not None or request.keys_from is not None:
+            return ()
+        read = total = 0
+        for segment in self.segments:
+            count = chunk_count(segment)
+            kept = matching(segment, judged(request.filters))
+            total += count
+            read += count if kept is None else sum(kept)
+        return (Pieces("chunks", read, total),)
 
     def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
         """The way to rows by the clustering key or an index."""

@@ -37,12 +37,13 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     """
     keys = builder.conditions.of(scan)
     exact = scan.snapshot.exact_filters(scan.filters) if scan.filters else ()
+    hints = scan.filters if builder.conditions.limit else exact
     if keys is not None:
         exact += keys.exact
     residual = tuple(part for part in scan.filters if not any(part is done for done in exact))
     read = sorted({place for part in residual for place in columns_used(part)} - set(scan.columns))
     columns = (*scan.columns, *read)
-    request = tables.ScanRequest(columns, scan.filters, None, None if residual else scan.limit)
+    request = tables.ScanRequest(columns, hints, None, None if residual else scan.limit)
     if keys is not None:
         request = replace(request, by=keys.columns, keys=keys.known)
     planned = scan.snapshot.scan(request)

@@ -1,0 +1,130 @@
+"""What is known of the values in each chunk of a segment, so that scans can skip chunks that hold none of the
+rows that they want.
+
+A chunk is as many rows as a scan emits at once. Bounds are found when a filter first asks for a column's, and
+kept with the segment. Rows that were deleted still count: bounds may be wider than the rows, never narrower.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.statistics import has_bounds
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import from_numpy, numpy_view, to_python, valid_mask
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, columns_used
+from sqlfront_engine.processor import BATCH_ROWS
+
+_JUDGED = frozenset({"equal", "equal_null_safe", "less", "less_equal", "greater", "greater_equal", "in"})
+
+
+def judged(filters: Iterable[Expr]) -> tuple[Expr, ...]:
+    """Those of the conjuncts that bounds can say anything about."""
+    return tuple(part for part in filters if _is_judged(part))
+
+
+def _is_judged(condition: Expr) -> bool:
+    match condition:
+        case Call(function="or", arguments=parts):
+            return all(map(_is_judged, parts))
+        case Call(function="and", arguments=parts):
+            return any(map(_is_judged, parts))
+        case Call(function="is_null" | "is_not_null", arguments=(Column(),)):
+            return True
+        case Call(function=function, arguments=arguments) if function in _JUDGED:
+            columns = [item for item in arguments if isinstance(item, Column)]
+            constants = sum(isinstance(item, Literal) for item in arguments)
+            return len(columns) == 1 and constants + 1 == len(arguments)
+        case _:
+            return False
+
+
+def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
+    """For each chunk of the segment whether it may hold rows for which all filters are true; None: all
+    may."""
+    count = chunk_count(segment)
+    used = {ordinal for condition in filters for ordinal in columns_used(condition)}
+    known = {ordinal: _bounds_of(segment, ordinal) for ordinal in used}
+    if all(len(bounds) == 1 for bounds in known.values()):
+        # No chunk differs from the others.
+        count = min(count, 1)
+    kept = []
+    for chunk in range(count):
+        bounds = {ordinal: found[chunk if len(found) > 1 else 0] for ordinal, found in known.items()}
+        kept.append(all(may_match(condition, bounds.get) for condition in filters))
+    if all(kept):
+        return None
+    return kept if len(kept) == chunk_count(segment) else kept * chunk_count(segment)
+
+
+def chunk_count(segment: Segment) -> int:
+    """The number of chunks of a segment."""
+    return -(-segment.batch.num_rows // BATCH_ROWS)
+
+
+def holds_any(kept: Sequence[bool] | None, start: int, end: int) -> bool:
+    """Whether some of the rows from ``start`` to ``end`` are in chunks that are kept."""
+    return kept is None or any(kept[start // BATCH_ROWS : (end - 1) // BATCH_ROWS + 1])
+
+
+def _bounds_of(segment: Segment, ordinal: int) -> tuple[Bounds, ...]:
+    """A column's bounds in each chunk; one for all chunks where no two of them are apart."""
+    return segment.memo.get(("bounds", ordinal), lambda: _find_bounds(segment.batch.column(ordinal)))
+
+
+def _find_bounds(column: pa.Array) -> tuple[Bounds, ...]:
+    starts = range(0, len(column), BATCH_ROWS)
+    chunks = [column.slice(start, BATCH_ROWS) for start in starts]
+    lows, highs = _ends(column, starts, chunks)
+    found = tuple(
+        Bounds(low, high, chunk.null_count, len(chunk))
+        for low, high, chunk in zip(lows, highs, chunks, strict=True)
+    )
+    if len(found) > 1 and not any(bounds.all_null for bounds in found) and not _are_apart(lows, highs):
+        return (_together(found),)
+    return found
+
+
+def _are_apart(lows: Sequence[object], highs: Sequence[object]) -> bool:
+    """Whether two chunks have no value in common."""
+    if None in lows or None in highs:
+        return False
+    return bool(max(lows) > min(highs))  # type: ignore[type-var,operator]
+
+
+def _together(found: Sequence[Bounds]) -> Bounds:
+    """The bounds of several chunks."""
+    lows, highs = [bounds.minimum for bounds in found], [bounds.maximum for bounds in found]
+    return Bounds(
+        None if None in lows else min(lows),  # type: ignore[type-var]
+        None if None in highs else max(highs),  # type: ignore[type-var]
+        sum(bounds.nulls or 0 for bounds in found),
+        sum(bounds.rows or 0 for bounds in found),
+    )
+
+
+def _ends(column: pa.Array, starts: range, chunks: Sequence[pa.Array]) -> tuple[list[object], list[object]]:
+    """Least and greatest value of each chunk; None where it has none, or none that Python has."""
+    unknown: list[object] = [None] * len(starts)
+    if pa.types.is_string(column.type):
+        found = [pc.min_max(chunk) for chunk in chunks]
+        return [item["min"].as_py() for item in found], [item["max"].as_py() for item in found]
+    if not starts or not has_bounds(column.type) or pa.types.is_decimal128(column.type):
+        return unknown, unknown
+    values, valid = numpy_view(column), valid_mask(column)
+    places = np.fromiter(starts, np.int64, len(starts))
+    lows, highs = values, values
+    if valid is not None:
+        limits = np.iinfo(values.dtype)  # type: ignore[type-var]
+        lows, highs = np.where(valid, values, limits.max), np.where(valid, values, limits.min)
+    filled = np.array([chunk.null_count < len(chunk) for chunk in chunks], np.bool_)
+    try:
+        return (
+            to_python(from_numpy(np.minimum.reduceat(lows, places), column.type, filled)),
+            to_python(from_numpy(np.maximum.reduceat(highs, places), column.type, filled)),
+        )
+    except (OverflowError, ValueError):
+        return unknown, unknown
