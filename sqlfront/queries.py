@@ -42,6 +42,12 @@ class Queries:
             return session.options.key
         return session.options.key, session.cluster.member_list.dealt
 
+    def is_settled(self, key: object) -> bool:
+        """Whether no setting has changed since this was the key, and none is about to."""
+        settings = self._session.options.key
+        taken = key[0] if self._session.cluster is not None and isinstance(key, tuple) else key
+        return settings is not None and taken is settings
+
     def execute(
         self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
     ) -> Result | Statement:
@@ -73,8 +79,7 @@ class Queries:
     ) -> tuple[Plan, tuple[object, ...]]:
         """A new plan, which is kept unless a setting has changed meanwhile, and the values for its
         parameters."""
-        session = self._session
-        settled, key = session.options.key, self.key
+        session, key = self._session, self.key
         catalog, text = session.catalog, statement.sql
         version = catalog.version
         binding = bind_query(statement, catalog, session.bind_settings, with_literals(text, arguments))
@@ -84,7 +89,7 @@ class Queries:
             else plan_logical(binding.plan, session.settings, session.target)
         )
         pins = isinstance(plan, QueryPlan)
-        if settled is not None and settled is session.options.key:
+        if self.is_settled(key):
             self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
         return plan, binding.arguments.values
 

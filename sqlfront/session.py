@@ -22,7 +22,7 @@ from sqlfront.config import Config, Launcher
 from sqlfront.frames import replace_frames
 from sqlfront.options import Options
 from sqlfront.prepared import PreparedStatement
-from sqlfront.queries import Queries
+from sqlfront.queries import Plan, Queries
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
@@ -36,6 +36,7 @@ from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
+from sqlfront_planner.plan_cache import PlanCache
 from sqlfront_planner.planning import Target, plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, is_query
@@ -80,12 +81,12 @@ class Session:
             if self.cluster is None
             else self.cluster.engine
         )
-        path_table = partial(_path_table, self.runner)
+        #: Who plans queries and runs them.
+        self.queries = Queries(self)
+        path_table = partial(_path_table, self.runner, self.queries.plans)
         self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
-        #: Who plans queries and runs them.
-        self.queries = Queries(self)
         self._home = _Home(self.config.warehouse)
         self._closed = False
         self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
@@ -354,10 +355,12 @@ def _free(engine: "Engine | clusters.Cluster", home: _Home) -> None:
     home.remove()
 
 
-def _path_table(runner: "Engine | Member", format_name: str, path: str) -> "tables.Table | None":
+def _path_table(
+    runner: "Engine | Member", plans: PlanCache[Plan], format_name: str, path: str
+) -> "tables.Table | None":
     """The table of ``format.`path``` or ``sys.name``; None if no connector has that format."""
     if format_name == "sys":
-        return system_tables.system_table(path, runner)
+        return system_tables.system_table(path, runner, plans)
     if format_name == "memory" or format_name not in registry.formats():
         return None
     return registry.create(format_name, tables.TableDefinition(f"{format_name}.`{path}`", location=path))

@@ -1,4 +1,5 @@
-"""``sys.members``, ``sys.light_jobs``, ``sys.partitions``: what a session's cluster is and does, as tables.
+"""``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans``: what a session's cluster is and
+does, and the plans that the session keeps, as tables.
 
 Each statement that names one sees a fresh picture, taken when it is planned; so ``sys.light_jobs`` doesn't
 show the query that reads it. A session without members is a cluster of one.
@@ -12,6 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sqlfront.queries import Plan
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_engine.arrays import bitmap, from_values
 from sqlfront_engine.coordinator import Engine
@@ -21,6 +23,7 @@ from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import NOBODY, MemberInfo, MemberList, alone
 from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
+from sqlfront_planner.plan_cache import PlanCache
 
 #: What stands before their names.
 SYSTEM: Final = "sys"
@@ -49,13 +52,24 @@ LIGHT_JOBS: Final = pa.schema(
     ]
 )
 PARTITIONS: Final = pa.schema([("partition", INT), ("member", STRING)])
+PLANS: Final = pa.schema(
+    [
+        ("text", STRING),
+        ("lane", STRING),
+        ("tables", pa.list_(STRING)),
+        ("hits", BIGINT),
+        ("made", TIMESTAMP),
+        ("last_used", TIMESTAMP),
+    ]
+)
 
 Row = tuple[object, ...]
+Plans = PlanCache[Plan]
 
 
-def system_table(name: str, runner: Engine | Member) -> ArrowTable:
-    """The table ``sys.name`` as it is now, as ``runner`` sees it. ProgrammingError
-    (TABLE_OR_VIEW_NOT_FOUND) if there is none."""
+def system_table(name: str, runner: Engine | Member, plans: Plans) -> ArrowTable:
+    """The table ``sys.name`` as it is now, as a session sees it whose queries ``runner`` runs and which keeps
+    these plans. ProgrammingError (TABLE_OR_VIEW_NOT_FOUND) if there is none."""
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:
         known = ", ".join(f"`{SYSTEM}`.`{each}`" for each in SYSTEM_TABLES)
@@ -64,7 +78,7 @@ def system_table(name: str, runner: Engine | Member) -> ArrowTable:
             f"The table or view `{SYSTEM}`.`{name}` cannot be found. The system tables are {known}.",
         )
     schema, rows = found
-    return ArrowTable(f"{SYSTEM}.{name.lower()}", _table(schema, rows(runner)))
+    return ArrowTable(f"{SYSTEM}.{name.lower()}", _table(schema, rows(runner, plans)))
 
 
 def listing(runner: Engine | Member) -> JobListing:
@@ -77,7 +91,7 @@ def listing(runner: Engine | Member) -> JobListing:
 # ---- rows
 
 
-def _members(runner: Engine | Member) -> list[Row]:
+def _members(runner: Engine | Member, _: Plans) -> list[Row]:
     """In the order in which they joined."""
     here = runner.name if isinstance(runner, Member) else EMBEDDED
     members = _member_list(runner)
@@ -96,7 +110,7 @@ def _member_list(runner: Engine | Member) -> MemberList:
     return runner.members if isinstance(runner, Member) else alone(EMBEDDED)
 
 
-def _light_jobs(runner: Engine | Member) -> list[Row]:
+def _light_jobs(runner: Engine | Member, _: Plans) -> list[Row]:
     """Oldest first; a row of nulls for each member that doesn't say what it runs."""
     found = listing(runner)
     rows: list[Row] = [
@@ -114,8 +128,24 @@ def _light_jobs(runner: Engine | Member) -> list[Row]:
     return rows + [(None, name, NO_ANSWER, None, None, None, None) for name in found.silent]
 
 
-def _partitions(runner: Engine | Member) -> list[Row]:
+def _partitions(runner: Engine | Member, _: Plans) -> list[Row]:
     return [(number, _owner(name)) for number, name in enumerate(_member_list(runner).owners)]
+
+
+def _plans(_: Engine | Member, plans: Plans) -> list[Row]:
+    """Least recently used first; ``text`` is that of the first query of its kind, ``hits`` how often the plan
+    was used again."""
+    return [
+        (
+            each.text,
+            each.plan.lane.value,
+            each.tables,
+            each.hits,
+            datetime.fromtimestamp(each.made, UTC),
+            datetime.fromtimestamp(each.last_used / 1e9, UTC),
+        )
+        for each in plans.entries()
+    ]
 
 
 def _owner(name: str) -> str | None:
@@ -123,10 +153,11 @@ def _owner(name: str) -> str | None:
 
 
 #: The columns and rows of each, by name.
-SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[Engine | Member], list[Row]]]]] = {
+SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[Engine | Member, Plans], list[Row]]]]] = {
     "light_jobs": (LIGHT_JOBS, _light_jobs),
     "members": (MEMBERS, _members),
     "partitions": (PARTITIONS, _partitions),
+    "plans": (PLANS, _plans),
 }
 
 

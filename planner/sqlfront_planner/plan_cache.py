@@ -7,7 +7,6 @@ relations and, where it reads pinned versions of tables, these are still the cur
 forgotten.
 """
 
-import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -33,7 +32,8 @@ Skeleton = tuple[str, ...]
 class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
     """A plan and what it depends on. ``snapshots``: the versions that it reads, none if it takes the current
     ones in each run; ``pinned``: the arguments (by position) whose values it was made for; ``literals``:
-    the values of its text's literals that are parameters."""
+    the values of its text's literals that are parameters. ``last_used`` in nanoseconds, ``made`` in seconds
+    since the epoch."""
 
     plan: PlanT
     text: str
@@ -45,6 +45,13 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
     hits: int = 0
     last_used: int = 0
     made: float = msgspec.field(default_factory=time.time)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables and views that its text names, or that these name."""
+        return tuple(
+            sorted({".".join(parts) for (parts, _), entry in self.lookups.items() if entry is not None})
+        )
 
     def is_current(self, catalog: Catalog) -> bool:
         """Whether planning anew would read the same."""
@@ -76,7 +83,6 @@ class PlanCache(Generic[PlanT]):
         self._lock = threading.Lock()
         self._shapes: dict[Skeleton, _Shape[PlanT]] = {}
         self._count = 0
-        self._clock = itertools.count(1)
 
     def find(
         self, text: str, arguments: Arguments, settings: object, catalog: Catalog
@@ -103,7 +109,7 @@ class PlanCache(Generic[PlanT]):
             self._remove(skeleton, shape, key)
             return None
         cached.hits += 1
-        cached.last_used = next(self._clock)
+        cached.last_used = time.time_ns()
         # A plan may have parameters for more literals than are free in its shape: these are in its key.
         filled = list(cached.literals)
         for (number, _), value in zip(shape.lifted, values, strict=True):
@@ -142,7 +148,7 @@ class PlanCache(Generic[PlanT]):
             tuple(sorted(pinned)),
             catalog_version,
             binding.arguments.values[given:],
-            last_used=next(self._clock),
+            last_used=time.time_ns(),
         )
         with self._lock:
             shape = self._shaped(skeleton, len(literals), lifted, pinned)

@@ -77,7 +77,7 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable) -> Made:
         except NotByRows:
             job = plan_logical(meant, session.settings, session.target)
             return _do(run, replace(plan, rows=job), values)
-    if isinstance(rows, RowPlan):
+    if isinstance(rows, RowPlan) and queries.is_settled(key):
         queries.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
     return made
 

@@ -310,3 +310,33 @@ def test_what_kill_query_takes(
 def test_an_id_is_a_number(connection: Connection) -> None:
     with pytest.raises(ProgrammingError, match="takes the id of a query, not '5'"):
         connection.execute("KILL QUERY ?", ["5"])
+
+
+def test_plans_lists_what_the_session_keeps(connection: Connection) -> None:
+    connection.session.queries.plans.clear()
+    begun = datetime.now(UTC)
+    for key in range(5):
+        ask(connection, f"SELECT count(*) FROM numbers WHERE k = {key}")
+    ask(connection, "SELECT k FROM numbers WHERE k > 19990 AND k < ?", 19995)
+    found = ask(
+        connection, "SELECT text, lane, tables, hits, made, last_used FROM sys.plans WHERE hits < 100"
+    )
+    first, second = found
+
+    assert first[:4] == ("SELECT count(*) FROM numbers WHERE k = 0", first[1], ["numbers"], 4)
+    assert second[0] == "SELECT k FROM numbers WHERE k > 19990 AND k < ?"
+    assert {first[1], second[1]} <= {"direct", "light"}
+    for made, used in (first[4:], second[4:]):
+        assert isinstance(made, datetime)
+        assert isinstance(used, datetime)
+        assert begun - timedelta(seconds=1) <= made <= used + timedelta(milliseconds=1)
+
+
+def test_a_dropped_tables_plans_are_gone(connection: Connection) -> None:
+    connection.execute("CREATE TABLE short_lived USING memory AS SELECT 1 AS a")
+    ask(connection, "SELECT a FROM short_lived")
+    named = "SELECT count(*) FROM sys.plans WHERE array_contains(tables, 'short_lived')"
+    assert ask(connection, named) == [(1,)]
+    connection.execute("DROP TABLE short_lived")
+
+    assert ask(connection, named) == [(0,)]
