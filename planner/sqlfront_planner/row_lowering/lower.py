@@ -11,6 +11,7 @@ from sqlfront_connectors.base import RowAccess, row_access
 from sqlfront_engine.expressions import Column, Expr, Literal, Parameter, columns_used, conjunction
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
+from sqlfront_engine.row_programs.computed import Computed
 from sqlfront_engine.row_programs.expressions import Constants, compiled, is_comparable
 from sqlfront_engine.row_programs.operators import Matching
 from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row, RowOperator, Run
@@ -169,10 +170,28 @@ class _Lowering:
             scan = plan.input
             condition = remap(plan.condition, scan.columns)
             return self.scan(msgspec.structs.replace(scan, filters=(*scan.filters, condition)))
-        source, condition_of = self.lower(plan.input), self.expression(plan.condition)
-        if source is None or condition_of is None:
+        source = self.lower(plan.input)
+        return None if source is None else self.kept(source, plan.input.row(), plan.condition, plan.width)
+
+    def kept(
+        self, source: RowOperator, row: Sequence[Column], condition: Expr, width: int
+    ) -> RowOperator | None:
+        """The first ``width`` columns of the source's rows for which the condition is true."""
+        test = self.expression(condition)
+        if test is not None:
+            cut = first_columns(width) if len(row) > width else None
+            return operators.Rows(source, test, cut, "Filter")
+        return self.computed(source, row, row[:width], condition)
+
+    def computed(
+        self, source: RowOperator, row: Sequence[Column], expressions: Sequence[Expr], condition: Expr | None
+    ) -> RowOperator | None:
+        """Expressions over the source's rows, by kernels."""
+        parts = (*expressions, *(() if condition is None else (condition,)))
+        if not all(map(is_deterministic, parts)) or not all(_has_python_values(part.type) for part in parts):
             return None
-        return operators.Rows(source, condition_of, None, "Filter")
+        types = [column.type for column in row]
+        return Computed(source, types, expressions, condition, self.settings)
 
     def projected(self, plan: ProjectPlan) -> RowOperator | None:
         source = self.lower(plan.input)
@@ -180,7 +199,7 @@ class _Lowering:
             return None
         project = self.project(plan.expressions, plan.input.width)
         if project is None:
-            return None
+            return self.computed(source, plan.input.row(), plan.expressions, None)
         if project is unchanged:
             return source
         return operators.Rows(source, None, project, f"Project: {', '.join(plan.names)}")
@@ -204,10 +223,11 @@ class _Lowering:
         condition = self.key_of(scan, access)
         exact = () if condition is None else condition.exact
         rest = tuple(part for part in scan.filters if not any(part is done for done in exact))
-        columns, test, project = self.reads(scan, rest)
-        if columns is None:
+        reads = self.reads(scan, rest)
+        if reads is None:
             return None
-        source: RowOperator
+        columns, wanted = reads
+        source: RowOperator | None
         if condition is not None:
             names = [scan.table.schema.field(ordinal).name for ordinal in condition.columns]
             place = self.source(scan, condition.columns, columns)
@@ -219,9 +239,11 @@ class _Lowering:
             source = operators.Table(len(self.tables) - 1, scan.name)
         else:
             return None
-        if test is not None or project is not None:
-            source = operators.Rows(source, test, project, "Filter" if test is not None else "Project")
-        return source if scan.limit is None else operators.Sort(source, (), scan.limit, 0)
+        if wanted is not None:
+            source = self.kept(source, _row_of(scan, columns), wanted, len(scan.columns))
+        if source is None or scan.limit is None:
+            return source
+        return operators.Sort(source, (), scan.limit, 0)
 
     def source(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
         """The place of a way to rows."""
@@ -229,22 +251,15 @@ class _Lowering:
         self.found.append(_Found(scan.name))
         return len(self.sources) - 1
 
-    def reads(
-        self, scan: Scan, rest: tuple[Expr, ...]
-    ) -> tuple[tuple[int, ...] | None, Evaluate | None, MakeRow | None]:
-        """Which columns are to be read for the scan's own and a condition over the table, the condition over
-        a row of these, and what makes the scan's row of it."""
+    def reads(self, scan: Scan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
+        """Which columns are to be read for the scan's own and a condition over the table, and the condition
+        over a row of these."""
         extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
         columns = (*scan.columns, *extra)
         if not all(_has_python_values(scan.table.schema.field(ordinal).type) for ordinal in extra):
-            return None, None, None
+            return None
         where = {column: place for place, column in enumerate(columns)}
-        condition = conjunction(tuple(remap(part, where) for part in rest))
-        test = None if condition is None else self.expression(condition)
-        if condition is not None and test is None:
-            return None, None, None
-        width = len(scan.columns)
-        return columns, test, (lambda row, _: row[:width]) if extra else None
+        return columns, conjunction(tuple(remap(part, where) for part in rest))
 
     def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
         """What the scan's conditions say of a key by which its rows can be found; looked for once."""
@@ -406,9 +421,14 @@ class _Lowering:
         for by in access.keys:
             if sorted(by) != sorted(ordinals) or access.row_path(by, plan.columns) is None:
                 continue
-            columns, test, cut = self.reads(plan, plan.filters)
-            if columns is None:
+            reads = self.reads(plan, plan.filters)
+            if reads is None:
                 return None
+            columns, wanted = reads
+            test = None if wanted is None else self.expression(wanted)
+            if wanted is not None and test is None:
+                return None
+            cut = first_columns(plan.width) if len(columns) > plan.width else None
             if expressions is not None:
                 cut = self.project(expressions, len(columns))
                 if cut is None:
@@ -448,6 +468,17 @@ class _Lowering:
             for key in plan.keys
         ]
         return operators.Sort(source, order, plan.limit, plan.offset)
+
+
+def _row_of(scan: Scan, columns: Sequence[int]) -> tuple[Column, ...]:
+    """A row of these columns of the table."""
+    fields = [scan.table.schema.field(ordinal) for ordinal in columns]
+    return tuple(Column(field.type, place, field.name) for place, field in enumerate(fields))
+
+
+def first_columns(width: int) -> MakeRow:
+    """A row without what stands behind its first columns."""
+    return lambda row, _: row[:width]
 
 
 def unchanged(row: Row, _: Sequence[object]) -> Row:

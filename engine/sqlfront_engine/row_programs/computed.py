@@ -1,0 +1,78 @@
+"""Expressions that only the kernels know, over a few rows."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.evaluate import Rows, compile_projection
+from sqlfront_engine.expressions import Column, Expr, Parameter, RunValue, columns_used, transform, walk
+from sqlfront_engine.row_programs.program import Row, RowOperator, Run
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import physical
+
+_Project = Callable[[Rows], tuple[list[pa.Array], int]]
+
+
+class Computed:
+    """One row of expressions for each row for which the condition is true (None: for all): the rows become a
+    batch, and its columns rows again. ``types`` are those of the source's columns.
+
+    Raises what Spark raises for these rows.
+    """
+
+    def __init__(
+        self,
+        source: RowOperator,
+        types: Sequence[pa.DataType],
+        expressions: Sequence[Expr],
+        condition: Expr | None,
+        settings: Settings,
+    ) -> None:
+        self._source = source
+        parts = (*expressions, *(() if condition is None else (condition,)))
+        self._read = sorted({ordinal for part in parts for ordinal in columns_used(part)})
+        self._types = [physical(types[ordinal]) for ordinal in self._read]
+        where = {ordinal: place for place, ordinal in enumerate(self._read)}
+        self._parts = tuple(transform(part, lambda item: _moved(item, where)) for part in parts)
+        self._width = len(expressions)
+        self._settings = settings
+        self._is_open = any(isinstance(item, Parameter | RunValue) for part in parts for item in walk(part))
+        self._compiled: _Project | None = None
+
+    def rows(self, run: Run) -> Sequence[Row]:
+        rows = self._source.rows(run)
+        if not rows:
+            return []
+        columns = [
+            from_values([row[ordinal] for row in rows], kind)
+            for ordinal, kind in zip(self._read, self._types, strict=True)
+        ]
+        batch = make_batch(columns, [""] * len(columns), len(rows))
+        computed, length = self._project(run)(Rows(batch))
+        if not computed:
+            return [()] * length
+        return list(zip(*map(to_python, computed), strict=True))
+
+    def _project(self, run: Run) -> _Project:
+        """The projection of this run; the same in every run without parameters."""
+        if not self._is_open:
+            if self._compiled is None:
+                self._compiled = self._compile(self._parts)
+            return self._compiled
+        return self._compile(tuple(transform(part, run.literal) for part in self._parts))
+
+    def _compile(self, parts: tuple[Expr, ...]) -> _Project:
+        condition = parts[self._width] if len(parts) > self._width else None
+        return compile_projection(parts[: self._width], self._settings, condition)
+
+    def describe(self) -> str:
+        return "Compute"
+
+    def inputs(self) -> tuple[RowOperator, ...]:
+        return (self._source,)
+
+
+def _moved(item: Expr, where: dict[int, int]) -> Expr:
+    return Column(item.type, where[item.ordinal], item.name) if isinstance(item, Column) else item
