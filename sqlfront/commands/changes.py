@@ -6,7 +6,7 @@ the new version shares all others with the one before.
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import msgspec
 import pyarrow as pa
@@ -18,10 +18,11 @@ from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.numbering import numbers_of, places
+from sqlfront_connectors.memory.segment import RowNumbers
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_engine.types import BIGINT, physical
+from sqlfront_engine.types import physical
 from sqlfront_planner import modification
 from sqlfront_planner.binder import Arguments, bind_query
 from sqlfront_planner.lanes import Lane
@@ -108,26 +109,26 @@ def _do(run: Run, plan: ChangePlan, values: Sequence[object]) -> Made:
     table = plan.table
     with overflow_of(plan.name), table.turn():
         snapshot = table.snapshot()
-        batches = _rows(run, plan, values)
-        numbers = numbers_of(batches)
-        width = list(range(len(table.schema)))
-        stored = [batch.select(width) for batch in batches] if plan.updates else []
+        numbers, stored = _rows(run, plan, values)
         table.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
     refresh_copies(run, table)
     return wrote(None if plan.updates else len(numbers))
 
 
-def _rows(run: Run, plan: ChangePlan, values: Sequence[object]) -> list[pa.RecordBatch]:
-    """The rows that are meant."""
+def _rows(
+    run: Run, plan: ChangePlan, values: Sequence[object]
+) -> tuple[Sequence[int] | RowNumbers, list[pa.RecordBatch]]:
+    """The numbers of the rows that are meant, and the rows that come instead."""
+    schema = plan.table.schema
     if isinstance(plan.rows, QueryPlan):
         job = run.session.submit(plan.rows, values, timeout=run.timeout, query=run.query)
-        return list(job.batches())
+        batches = list(job.batches())
+        width = list(range(len(schema)))
+        return numbers_of(batches), [batch.select(width) for batch in batches] if plan.updates else []
     rows = plan.rows.rows(values, run.session.settings)
-    if not rows:
-        return []
-    types = [*(field.type for field in plan.table.schema), BIGINT] if plan.updates else [BIGINT]
-    columns = [
-        from_values(column, physical(kind))
-        for column, kind in zip(zip(*rows, strict=True), types, strict=True)
-    ]
-    return [pa.RecordBatch.from_arrays(columns, names=[str(place) for place in range(len(columns))])]
+    numbers = [cast("int", row[-1]) for row in rows]
+    if not rows or not plan.updates:
+        return numbers, []
+    *columns, _ = zip(*rows, strict=True)
+    arrays = [from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=True)]
+    return numbers, [pa.RecordBatch.from_arrays(arrays, names=schema.names)]

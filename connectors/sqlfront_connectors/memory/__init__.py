@@ -5,9 +5,9 @@ versions, each a tuple of segments: the first holds nearly all rows, ordered by 
 add small ones, deleted rows are marked, and what has become much is merged. A reader takes one version and
 keeps it; a writer publishes the next one at once.
 
-Reading order: ``segment`` (how rows lie), ``merging`` (how many segments there are), ``scan`` (how they are
-read), ``locate`` and ``rows`` (how a few of them are found and read), ``table`` (versions and changes),
-``statistics``.
+Reading order: ``segment`` (how rows lie), ``index`` (how they are found by other columns), ``merging`` (how
+many segments there are), ``scan`` (how they are read), ``locate`` and ``rows`` (how a few are found), ``table``
+(versions and changes), ``numbering`` and ``numbered_table`` (what names the rows to be changed), ``statistics``.
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

@@ -53,17 +53,20 @@ def _numbers(count: int) -> pa.Array:
 _kept_numbers = lru_cache(1)(_numbers)
 
 
-def places(segments: Sequence[Segment], numbers: RowNumbers) -> dict[int, RowNumbers]:
+def places(segments: Sequence[Segment], numbers: RowNumbers | Sequence[int]) -> dict[int, RowNumbers]:
     """Which rows of which segments have these numbers; in any order, none twice."""
-    ordered = np.sort(numbers)
+    ordered = np.sort(np.asarray(numbers, np.int64))
     found: dict[int, RowNumbers] = {}
     first = start = 0
     for index, segment in enumerate(segments):
+        if first == len(ordered):
+            break
         end = start + segment.batch.num_rows
-        last = int(np.searchsorted(ordered, end))
-        if last > first:
+        if ordered[first] < end:
+            last = int(ordered.searchsorted(end))
             found[index] = ordered[first:last] - start
-        first, start = last, end
+            first = last
+        start = end
     return found
 
 

@@ -21,7 +21,7 @@ from msgspec import structs
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.index import SegmentIndex, indexes_of
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, numpy_view, without_validity
+from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, without_validity
 from sqlfront_engine.partitions import key_hasher, partition_ids
 from sqlfront_engine.types import DICTIONARY_STRING, is_decimal, is_string, physical
 
@@ -29,6 +29,10 @@ from sqlfront_engine.types import DICTIONARY_STRING, is_decimal, is_string, phys
 _SAMPLE_ROWS: Final = 16_384
 #: Fewer strings are left as they are.
 _MIN_ENCODED: Final = 256
+#: Batches of up to so many bytes, with all that they hold on to, are kept as they come.
+_SMALL_SIZE: Final = 65_536
+#: Up to so many rows are put in order by Python.
+_FEW_ROWS: Final = 32
 #: A string column is dictionary-encoded if the sample has at most one distinct value per that many rows ...
 _ROWS_PER_VALUE: Final = 16
 #: ... and its dictionary stays below this.
@@ -114,8 +118,9 @@ class Segment(msgspec.Struct, frozen=True):
 
     def indexed(self, wanted: Iterable[tuple[int, ...]]) -> "Segment":
         """The segment with indexes by these columns and no others."""
-        indexes = indexes_of(self.batch, wanted, self.indexes)
-        return self if indexes == self.indexes else structs.replace(self, indexes=indexes)
+        if [index.columns for index in self.indexes] == [*wanted]:
+            return self
+        return structs.replace(self, indexes=indexes_of(self.batch, wanted, self.indexes))
 
     def index(self, columns: tuple[int, ...]) -> SegmentIndex | None:
         """The index by these columns."""
@@ -202,16 +207,23 @@ def _runs(batches: list[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
 
 def _combine(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
     rows = sum(batch.num_rows for batch in batches)
+    if not len(schema):
+        nothing = pa.StructArray.from_arrays([pa.nulls(rows)], ["_"])
+        return pa.RecordBatch.from_struct_array(nothing).select([])
+    store = _store
+    if rows < _MIN_ENCODED and len(batches) == 1 and batches[0].get_total_buffer_size() <= _SMALL_SIZE:
+        store = _keep
     columns = [
-        without_validity(_store([batch.column(index) for batch in batches], field.type))
+        without_validity(store([batch.column(index) for batch in batches], field.type))
         for index, field in enumerate(schema)
     ]
-    stored = pa.schema([field.with_type(column.type) for field, column in zip(schema, columns, strict=True)])
-    if not columns:
-        return pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays([pa.nulls(rows)], ["_"])).select(
-            []
-        )
-    return pa.RecordBatch.from_arrays(columns, schema=stored)
+    return pa.RecordBatch.from_arrays(columns, names=schema.names)
+
+
+def _keep(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
+    """The only array, if it is one that may be stored as it is."""
+    [chunk] = chunks
+    return chunk if chunk.type == physical(logical_type) else _store(chunks, logical_type)
 
 
 def _store(chunks: list[pa.Array], logical_type: pa.DataType) -> pa.Array:
@@ -244,9 +256,11 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
     """Rows ordered by partition id, within a partition by key, within a key as they came."""
     if partitioning is None:
         return Segment(batch)
-    if batch.num_rows == 1:
-        return _lone_row(batch, partitioning)
     keys = [batch.column(ordinal) for ordinal in partitioning.columns]
+    if batch.num_rows <= _FEW_ROWS and all(
+        pa.types.is_integer(key.type) and not key.null_count for key in keys
+    ):
+        return _order_few(batch, keys, partitioning)
     ids = partition_ids(keys, batch.num_rows, partitioning.count)
     order = _key_order(keys)
     if order is not None:
@@ -261,16 +275,20 @@ def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:
     return Segment(batch.take(indices), offsets)
 
 
-def _lone_row(batch: pa.RecordBatch, partitioning: Partitioning) -> Segment:
-    """The same for one row."""
-    keys = [batch.column(ordinal) for ordinal in partitioning.columns]
-    types = [key.type for key in keys]
-    if all(map(pa.types.is_integer, types)):
-        partition = key_hasher(types)([key[0].as_py() for key in keys]) % partitioning.count
-    else:
-        (partition,) = partition_ids(keys, 1, partitioning.count)
-    offsets = np.zeros(partitioning.count + 1, np.int64)
-    offsets[partition + 1 :] = 1
+def _order_few(batch: pa.RecordBatch, keys: list[pa.Array], partitioning: Partitioning) -> Segment:
+    """The same for a few rows with integers as keys."""
+    count, hash_key = partitioning.count, key_hasher([key.type for key in keys])
+    found = sorted(
+        (hash_key(values) % count, values, row)
+        for row, values in enumerate(zip(*(key.to_pylist() for key in keys), strict=True))
+    )
+    offsets = np.zeros(count + 1, np.int64)
+    for partition, _, _ in found:
+        offsets[partition + 1] += 1
+    np.cumsum(offsets, out=offsets)
+    rows = [row for _, _, row in found]
+    if rows != [*range(len(rows))]:
+        batch = batch.take(from_values(rows, pa.int64()))
     return Segment(batch, offsets)
 
 
