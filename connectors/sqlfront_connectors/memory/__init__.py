@@ -6,8 +6,9 @@ add small ones, deleted rows are marked, and what has become much is merged. A r
 keeps it; a writer publishes the next one at once.
 
 Reading order: ``segment`` (how rows lie), ``index`` (how they are found by other columns), ``merging`` (how
-many segments there are), ``scan`` (how they are read), ``locate`` and ``rows`` (how a few are found), ``table``
-(versions and changes), ``numbering`` and ``numbered_table`` (what names the rows to be changed), ``statistics``.
+many segments there are), ``scan`` and ``chunks`` (how they are read), ``locate`` and ``rows`` (how a few are
+found), ``table`` (versions and changes), ``numbering`` and ``numbered_table`` (what names the rows to be
+changed), ``statistics``.
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

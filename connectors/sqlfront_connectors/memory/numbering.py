@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.memory.segment import Memo, RowNumbers, Segment
+from sqlfront_connectors.memory.segment import RowNumbers, Segment
 from sqlfront_engine.arrays import from_numpy, numpy_view, repeat
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_engine.types import BIGINT
@@ -35,7 +35,8 @@ def numbered(segments: tuple[Segment, ...], home: int | None = None) -> tuple[Se
         columns = [*batch.columns, *homes, numbers.slice(start, batch.num_rows)]
         names = [*batch.schema.names, *("home" for _ in homes), "number"]
         named = pa.RecordBatch.from_arrays(columns, names=names)
-        made.append(replace(segment, batch=named, memo=Memo()))
+        # What is known of the table's columns is as true of these.
+        made.append(replace(segment, batch=named))
         start += batch.num_rows
     return tuple(made)
 
