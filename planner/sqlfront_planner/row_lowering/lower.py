@@ -7,17 +7,17 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import RowAccess, row_access
-from sqlfront_engine.expressions import Column, Expr, Literal, Parameter, columns_used, conjunction
+from sqlfront_connectors.base import row_access
+from sqlfront_engine.expressions import Column, Expr, Literal, Parameter
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
 from sqlfront_engine.row_programs.computed import Computed
-from sqlfront_engine.row_programs.expressions import Constants, compiled, is_comparable
+from sqlfront_engine.row_programs.expressions import compiled, is_comparable
 from sqlfront_engine.row_programs.operators import Matching
-from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row, RowOperator, Run
+from sqlfront_engine.row_programs.program import Evaluate, Row, RowOperator
 from sqlfront_engine.row_programs.row_makers import MakeRow, row_maker
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import TIMESTAMP, is_fractional, is_interval
+from sqlfront_engine.types import TIMESTAMP
 from sqlfront_planner import logical
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import (
@@ -31,15 +31,10 @@ from sqlfront_planner.logical import (
     SetOperation,
 )
 from sqlfront_planner.logical import Project as ProjectPlan
-from sqlfront_planner.pruning.analysis import key_condition
-from sqlfront_planner.pruning.constraints import OneOf
-from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.rewriting import is_deterministic, remap
-from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable, Source
-from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable
+from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values, row_of
 
-#: Of so many estimated rows kernels take less time.
-MOST_ESTIMATED: Final = 2000
 #: More keys than that are not looked up one by one.
 MOST_KEYS: Final = 100
 _MATCHING: Final = {
@@ -59,50 +54,33 @@ def row_plan(
 ) -> RowPlan | None:
     """The row plan of an optimized query with results of that schema, None if it needs a job. ``titles``: the
     parameters that name its columns; ``most_keys``: no more keys than that are looked up, 0 = none."""
-    if not all(_has_python_values(field.type) for field in schema):
+    if not all(has_python_values(field.type) for field in schema):
         return None
     lowering = _Lowering(settings, min(most_keys, MOST_KEYS))
     program = lowering.lower(plan)
     if program is None:
         return None
     lane, reason = _lane(lowering)
-    constants = tuple(lowering.constants.expressions)
-    sources, tables = tuple(lowering.sources), tuple(lowering.tables)
+    constants = tuple(lowering.sources.constants.expressions)
+    sources, tables = tuple(lowering.sources.found), tuple(lowering.sources.tables)
     timestamps = tuple(place for place, kind in enumerate(schema.types) if kind == TIMESTAMP)
     return RowPlan(program, constants, sources, tables, schema, lane, reason, timestamps, titles)
 
 
-def _has_python_values(kind: pa.DataType) -> bool:
-    return not (
-        pa.types.is_nested(kind) or pa.types.is_null(kind) or is_interval(kind) or pa.types.is_duration(kind)
-    )
-
-
 def _lane(lowering: "_Lowering") -> tuple[Lane, str]:
-    names = [source.table_name for source in lowering.found]
+    found, tables = lowering.sources.found, lowering.sources.tables
     if lowering.is_lookup:
-        return Lane.DIRECT, f"{names[0]} by key, no job" if names else "no table"
-    count = len(lowering.sources) + len(lowering.tables)
+        return Lane.DIRECT, f"{found[0].name} by key, no job" if found else "no table"
+    count = len(found) + len(tables)
     return Lane.LIGHT, f"a few rows of {count} table{'' if count == 1 else 's'}, on the caller's thread"
-
-
-class _Found(msgspec.Struct):
-    table_name: str
 
 
 class _Lowering:
     """Lowers a plan bottom-up; None anywhere: the plan needs a job."""
 
     def __init__(self, settings: Settings, most_keys: int) -> None:
-        self.most_keys = most_keys
         self.settings = settings
-        self.cardinality = Cardinality()
-        # Invariant: the scan is held beside its condition, so that no other gets its id.
-        self._conditions: dict[int, tuple[Scan, KeyCondition | None]] = {}
-        self.constants = Constants()
-        self.sources: list[Source] = []
-        self.tables: list[SmallTable] = []
-        self.found: list[_Found] = []
+        self.sources = Sources(settings, most_keys)
         #: Whether it is nothing but rows by key (or constants), filtered and projected.
         self.is_lookup = True
 
@@ -110,7 +88,7 @@ class _Lowering:
 
     def expression(self, expression: Expr) -> Evaluate | None:
         """The expression as a function of the row."""
-        return compiled(expression, self.constants, is_deterministic)
+        return compiled(expression, self.sources.constants, is_deterministic)
 
     def expressions(self, expressions: Sequence[Expr]) -> list[Evaluate] | None:
         """The same for several."""
@@ -125,12 +103,8 @@ class _Lowering:
 
     def project(self, expressions: Sequence[Expr], width: int) -> MakeRow | None:
         """The same; :func:`unchanged` if that is the whole row of ``width`` columns."""
-        ordinals = [item.ordinal for item in expressions if isinstance(item, Column)]
-        return (
-            unchanged
-            if len(expressions) == len(ordinals) and ordinals == list(range(width))
-            else self.row(expressions)
-        )
+        ordinals = [item.ordinal if isinstance(item, Column) else -1 for item in expressions]
+        return unchanged if ordinals == list(range(width)) else self.row(expressions)
 
     # ---- nodes
 
@@ -188,7 +162,7 @@ class _Lowering:
     ) -> RowOperator | None:
         """Expressions over the source's rows, by kernels."""
         parts = (*expressions, *(() if condition is None else (condition,)))
-        if not all(map(is_deterministic, parts)) or not all(_has_python_values(part.type) for part in parts):
+        if not all(map(is_deterministic, parts)) or not all(has_python_values(part.type) for part in parts):
             return None
         types = [column.type for column in row]
         return Computed(source, types, expressions, condition, self.settings)
@@ -209,7 +183,7 @@ class _Lowering:
             is_deterministic(item) for row in plan.rows for item in row
         ):
             return None
-        return operators.Listed([[self.constants.place(item) for item in row] for row in plan.rows])
+        return operators.Listed([[self.sources.constants.place(item) for item in row] for row in plan.rows])
 
     # ---- scans
 
@@ -217,106 +191,32 @@ class _Lowering:
         """Rows by key, or all of a small table."""
         access = row_access(scan.snapshot)
         if access is None or not all(
-            _has_python_values(scan.table.schema.field(ordinal).type) for ordinal in scan.columns
+            has_python_values(scan.table.schema.field(ordinal).type) for ordinal in scan.columns
         ):
             return None
-        condition = self.key_of(scan, access)
+        condition = self.sources.key_of(scan, access)
         exact = () if condition is None else condition.exact
         rest = tuple(part for part in scan.filters if not any(part is done for done in exact))
-        reads = self.reads(scan, rest)
+        reads = self.sources.reads(scan, rest)
         if reads is None:
             return None
         columns, wanted = reads
         source: RowOperator | None
         if condition is not None:
             names = [scan.table.schema.field(ordinal).name for ordinal in condition.columns]
-            place = self.source(scan, condition.columns, columns)
-            source = operators.Find(place, scan.name, self.keys(condition), names)
+            place = self.sources.add(scan, condition.columns, columns)
+            source = operators.Find(place, scan.name, self.sources.keys(condition), names)
         elif access.small_rows(columns, SMALL_ROWS) is not None:
             self.is_lookup = False
-            self.tables.append(SmallTable(scan.table, columns))
-            self.found.append(_Found(scan.name))
-            source = operators.Table(len(self.tables) - 1, scan.name)
+            table = self.sources.add_table(SmallTable(scan.table, columns))
+            source = operators.Table(table, scan.name)
         else:
             return None
         if wanted is not None:
-            source = self.kept(source, _row_of(scan, columns), wanted, len(scan.columns))
+            source = self.kept(source, row_of(scan, columns), wanted, len(scan.columns))
         if source is None or scan.limit is None:
             return source
         return operators.Sort(source, (), scan.limit, 0)
-
-    def source(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
-        """The place of a way to rows."""
-        self.sources.append(Source(scan.table, by, columns, scan.name))
-        self.found.append(_Found(scan.name))
-        return len(self.sources) - 1
-
-    def reads(self, scan: Scan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
-        """Which columns are to be read for the scan's own and a condition over the table, and the condition
-        over a row of these."""
-        extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
-        columns = (*scan.columns, *extra)
-        if not all(_has_python_values(scan.table.schema.field(ordinal).type) for ordinal in extra):
-            return None
-        where = {column: place for place, column in enumerate(columns)}
-        return columns, conjunction(tuple(remap(part, where) for part in rest))
-
-    def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
-        """What the scan's conditions say of a key by which its rows can be found; looked for once."""
-        known = self._conditions.get(id(scan))
-        if known is None:
-            known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
-        return known[1]
-
-    def _key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
-        for by in access.keys if self.most_keys else ():
-            types = [scan.table.schema.field(ordinal).type for ordinal in by]
-            if any(map(is_fractional, types)):
-                continue
-            condition = key_condition(by, types, scan.filters, self.settings, self.most_keys)
-            if (
-                condition is not None
-                and condition.most is not None
-                and condition.most <= self.most_keys
-                and self.cardinality.rows(scan) <= MOST_ESTIMATED
-                and access.row_path(by, scan.columns) is not None
-            ):
-                return condition
-        return None
-
-    def keys(self, condition: KeyCondition) -> operators.Keys:
-        """How a run gets the keys of a condition."""
-        parts = self.key_parts(condition)
-        if parts is not None:
-            return operators.KeyParts(parts)
-        from_literals = condition.keys
-
-        def keys(run: Run) -> Sequence[Row]:
-            found = from_literals(run.literal)
-            if found is None:
-                raise NotByRows
-            return found
-
-        return keys
-
-    def key_parts(self, condition: KeyCondition) -> list[operators.KeyPart] | None:
-        """The commonest case: each column is one of some constants."""
-        if len(condition.boxes) != 1 or condition.boxes[0].when:
-            return None
-        parts = []
-        for constraints in condition.boxes[0].columns:
-            match constraints:
-                case (OneOf(candidates=candidates, or_null=False),) if not any(
-                    candidate.through for candidate in candidates
-                ):
-                    safe = {candidate.null_safe for candidate in candidates}
-                    if len(safe) != 1:
-                        return None
-                    places = [self.constants.place(candidate.expression) for candidate in candidates]
-                    parts.append(operators.KeyPart(places, asks_for_null=safe.pop()))
-                case _:
-                    return None
-        return parts
 
     # ---- joins
 
@@ -325,37 +225,22 @@ class _Lowering:
         if matching is None or not plan.keys:
             return None
         kinds = [key.left.type for key in plan.keys]
-        if self.cardinality.rows(plan) > MOST_ESTIMATED:
+        if self.sources.cardinality.rows(plan) > MOST_ESTIMATED:
             return None
         if any(key.left.type != key.right.type for key in plan.keys) or not all(map(is_comparable, kinds)):
             return None
         condition = None if plan.condition is None else self.expression(plan.condition)
         if plan.condition is not None and condition is None:
             return None
-        before = self.state()
+        before = self.sources.state()
         found = self.looked_up(plan, matching, condition)
         if found is None and plan.kind is JoinKind.INNER:
-            self.restore(before)
+            self.sources.restore(before)
             found = self.swapped(plan)
         if found is None:
-            self.restore(before)
+            self.sources.restore(before)
             found = self.both_sides(plan, matching, condition)
         return found
-
-    def state(self) -> tuple[int, int, int, int]:
-        """How much there is so far, for :meth:`restore`."""
-        return len(self.constants.expressions), len(self.sources), len(self.tables), len(self.found)
-
-    def restore(self, state: tuple[int, int, int, int]) -> None:
-        """Take back what was added in vain."""
-        parts: tuple[list[object], ...] = (
-            self.constants.expressions,
-            self.sources,
-            self.tables,
-            self.found,
-        )  # type: ignore[assignment]
-        for items, count in zip(parts, state, strict=True):
-            del items[count:]
 
     def looked_up(
         self, plan: logical.Join, matching: Matching, condition: Evaluate | None
@@ -415,13 +300,13 @@ class _Lowering:
         access = row_access(plan.snapshot)
         if access is None or not all(isinstance(key, Column) for key in keys):
             return None
-        if self.key_of(plan, access) is not None:
+        if self.sources.key_of(plan, access) is not None:
             return None
         ordinals = [plan.columns[key.ordinal] for key in keys if isinstance(key, Column)]
         for by in access.keys:
             if sorted(by) != sorted(ordinals) or access.row_path(by, plan.columns) is None:
                 continue
-            reads = self.reads(plan, plan.filters)
+            reads = self.sources.reads(plan, plan.filters)
             if reads is None:
                 return None
             columns, wanted = reads
@@ -434,7 +319,7 @@ class _Lowering:
                 if cut is None:
                     return None
                 cut = None if cut is unchanged else cut
-            place = self.source(plan, by, columns)
+            place = self.sources.add(plan, by, columns)
             return operators.PartnersByKey(place, plan.name, test, cut), tuple(map(ordinals.index, by))
         return None
 
@@ -468,12 +353,6 @@ class _Lowering:
             for key in plan.keys
         ]
         return operators.Sort(source, order, plan.limit, plan.offset)
-
-
-def _row_of(scan: Scan, columns: Sequence[int]) -> tuple[Column, ...]:
-    """A row of these columns of the table."""
-    fields = [scan.table.schema.field(ordinal) for ordinal in columns]
-    return tuple(Column(field.type, place, field.name) for place, field in enumerate(fields))
 
 
 def first_columns(width: int) -> MakeRow:

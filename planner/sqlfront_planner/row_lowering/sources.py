@@ -1,0 +1,136 @@
+"""What a row program reads: rows by key, small tables, and the constants that keys are made of."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import RowAccess
+from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_engine.row_programs import operators
+from sqlfront_engine.row_programs.expressions import Constants
+from sqlfront_engine.row_programs.program import NotByRows, Row, Run
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import is_fractional, is_interval
+from sqlfront_planner.logical import Scan
+from sqlfront_planner.pruning.analysis import key_condition
+from sqlfront_planner.pruning.constraints import OneOf
+from sqlfront_planner.pruning.key_condition import KeyCondition
+from sqlfront_planner.rewriting import remap
+from sqlfront_planner.row_lowering.row_plan import SmallTable, Source
+from sqlfront_planner.statistics.cardinality import Cardinality
+
+#: Of so many estimated rows kernels take less time.
+MOST_ESTIMATED: Final = 2000
+
+
+class Sources:
+    """The sources of one program, in the making. ``most_keys``: no more keys than that are looked up."""
+
+    def __init__(self, settings: Settings, most_keys: int) -> None:
+        self.settings = settings
+        self.most_keys = most_keys
+        self.cardinality = Cardinality()
+        self.constants = Constants()
+        self.found: list[Source] = []
+        self.tables: list[SmallTable] = []
+        # Invariant: the scan is held beside its condition, so that no other gets its id.
+        self._conditions: dict[int, tuple[Scan, KeyCondition | None]] = {}
+
+    def state(self) -> tuple[int, int, int]:
+        """How much there is so far, for :meth:`restore`."""
+        return len(self.constants.expressions), len(self.found), len(self.tables)
+
+    def restore(self, state: tuple[int, int, int]) -> None:
+        """Take back what was added in vain."""
+        constants, found, tables = state
+        del self.constants.expressions[constants:], self.found[found:], self.tables[tables:]
+
+    def add_table(self, table: SmallTable) -> int:
+        """The place of a small table."""
+        self.tables.append(table)
+        return len(self.tables) - 1
+
+    def add(self, scan: Scan, by: tuple[int, ...], columns: tuple[int, ...]) -> int:
+        """The place of a way to rows."""
+        self.found.append(Source(scan.table, by, columns, scan.name))
+        return len(self.found) - 1
+
+    def reads(self, scan: Scan, rest: tuple[Expr, ...]) -> tuple[tuple[int, ...], Expr | None] | None:
+        """Which columns are to be read for the scan's own and a condition over the table, and the condition
+        over a row of these."""
+        extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
+        columns = (*scan.columns, *extra)
+        if not all(has_python_values(scan.table.schema.field(ordinal).type) for ordinal in extra):
+            return None
+        where = {column: place for place, column in enumerate(columns)}
+        return columns, conjunction(tuple(remap(part, where) for part in rest))
+
+    def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
+        """What the scan's conditions say of a key by which its rows can be found; looked for once."""
+        known = self._conditions.get(id(scan))
+        if known is None:
+            known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
+        return known[1]
+
+    def _key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
+        for by in access.keys if self.most_keys else ():
+            types = [scan.table.schema.field(ordinal).type for ordinal in by]
+            if any(map(is_fractional, types)):
+                continue
+            condition = key_condition(by, types, scan.filters, self.settings, self.most_keys)
+            if (
+                condition is not None
+                and condition.most is not None
+                and condition.most <= self.most_keys
+                and self.cardinality.rows(scan) <= MOST_ESTIMATED
+                and access.row_path(by, scan.columns) is not None
+            ):
+                return condition
+        return None
+
+    def keys(self, condition: KeyCondition) -> operators.Keys:
+        """How a run gets the keys of a condition."""
+        parts = self.key_parts(condition)
+        if parts is not None:
+            return operators.KeyParts(parts)
+        from_literals = condition.keys
+
+        def keys(run: Run) -> Sequence[Row]:
+            found = from_literals(run.literal)
+            if found is None:
+                raise NotByRows
+            return found
+
+        return keys
+
+    def key_parts(self, condition: KeyCondition) -> list[operators.KeyPart] | None:
+        """The commonest case: each column is one of some constants."""
+        if len(condition.boxes) != 1 or condition.boxes[0].when:
+            return None
+        parts = []
+        for constraints in condition.boxes[0].columns:
+            match constraints:
+                case (OneOf(candidates=candidates, or_null=False),) if not any(
+                    candidate.through for candidate in candidates
+                ):
+                    safe = {candidate.null_safe for candidate in candidates}
+                    if len(safe) != 1:
+                        return None
+                    places = [self.constants.place(candidate.expression) for candidate in candidates]
+                    parts.append(operators.KeyPart(places, asks_for_null=safe.pop()))
+                case _:
+                    return None
+        return parts
+
+
+def has_python_values(kind: pa.DataType) -> bool:
+    """Whether the values of a column are single Python objects that say all about them."""
+    odd = pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_duration(kind)
+    return not (odd or is_interval(kind))
+
+
+def row_of(scan: Scan, columns: Sequence[int]) -> tuple[Column, ...]:
+    """A row of these columns of the table."""
+    fields = [scan.table.schema.field(ordinal) for ordinal in columns]
+    return tuple(Column(field.type, place, field.name) for place, field in enumerate(fields))
