@@ -121,10 +121,15 @@ def test_a_table_of_other_partitions_lies_by_those_of_jobs(shared: Members) -> N
     assert find(spread, *((key,) for key in range(50))) == [[(key, str(key))] for key in range(50)]
 
 
+def fits(value: object) -> bool:
+    """Whether an interval's microseconds have 63 bits."""
+    return not isinstance(value, datetime.timedelta) or abs(value.days) < 100_000_000
+
+
 @st.composite
 def keyed_rows(draw: st.DrawFn) -> tuple[tuple[pa.DataType, ...], list[tuple[object, ...]]]:
     types = tuple(draw(st.lists(st.sampled_from(FLAT), min_size=1, max_size=3)))
-    row = st.tuples(*map(values, types))
+    row = st.tuples(*(values(kind).filter(fits) for kind in types))
     few = draw(st.lists(row, min_size=1, max_size=4))
     return types, draw(st.lists(st.sampled_from(few), max_size=8))
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues
 from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine import codec
 from sqlfront_engine.codec.rows import encode_rows, groups_decoder, rows_decoder
 from sqlfront_engine.codec.values import malformed
+from sqlfront_engine.decoders import make_decoder
 
 #: The answer if a date or timestamp is beyond Python's years.
 BEYOND: Final = msgspec.msgpack.encode(None)
@@ -39,6 +39,7 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True):
 #: For a question that isn't asked yet.
 NO_KEYS: Final = msgspec.Raw(msgspec.msgpack.encode(()))
 _encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = make_decoder(Lookup)
 
 
 def encode_lookup(question: Lookup) -> bytes:
@@ -48,7 +49,11 @@ def encode_lookup(question: Lookup) -> bytes:
 
 def decode_lookup(content: bytes) -> Lookup:
     """The other way round; OperationalError for what is none."""
-    return codec.decode(content, Lookup)
+    try:
+        question: Lookup = _decode(content)  # type: ignore[assignment]
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise malformed("lookup", error) from error
+    return question
 
 
 def answer_decoder(
@@ -88,7 +93,7 @@ class ShareLookups:
     def answer(self, question: Lookup) -> bytes:
         """The answer's bytes; OperationalError for a question that makes no sense here."""
         decode, path = self._way(question.by, question.columns)
-        keys = decode(bytes(question.keys))
+        keys = decode(question.keys)
         try:
             return encode_rows(path.find(keys))
         except (OverflowError, ValueError):
@@ -110,4 +115,4 @@ class ShareLookups:
 
 
 #: How keys are read, and the way to their rows.
-_Way = tuple[Callable[[bytes], list[Key]], RowPath]
+_Way = tuple[Callable[[msgspec.Raw], list[Key]], RowPath]

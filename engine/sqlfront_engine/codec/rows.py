@@ -24,6 +24,8 @@ from sqlfront_engine.decoders import make_decoder
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.literal_values import decode_value
 
+#: What is decoded.
+Encoded: TypeAlias = bytes | memoryview | msgspec.Raw
 #: One value for each column, as a Literal of its type holds it.
 Row: TypeAlias = tuple[object, ...]
 
@@ -61,13 +63,13 @@ def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
         raise InterfaceError(f"these values can't be sent to other members: {error}") from error
 
 
-def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[bytes | memoryview], list[Row]]:
+def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[Row]]:
     """Reads what :func:`encode_rows` wrote of rows of these (logical) types. OperationalError for any other
     bytes."""
     kind, nested = _row_kind(types)
     decode = make_decoder(list[kind])  # type: ignore[valid-type]
 
-    def decode_rows(data: bytes | memoryview) -> list[Row]:
+    def decode_rows(data: Encoded) -> list[Row]:
         try:
             rows: list[Row] = decode(data)  # type: ignore[assignment]
             return [_read(row, nested) for row in rows] if nested else rows
@@ -77,12 +79,12 @@ def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[bytes | memoryview],
     return decode_rows
 
 
-def groups_decoder(types: Sequence[pa.DataType]) -> Callable[[bytes | memoryview], list[list[Row]]]:
+def groups_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[list[Row]]]:
     """The same for several sequences of rows."""
     kind, nested = _row_kind(types)
     decode = make_decoder(list[list[kind]])  # type: ignore[valid-type]
 
-    def decode_groups(data: bytes | memoryview) -> list[list[Row]]:
+    def decode_groups(data: Encoded) -> list[list[Row]]:
         try:
             groups: list[list[Row]] = decode(data)  # type: ignore[assignment]
             return [[_read(row, nested) for row in rows] for rows in groups] if nested else groups

@@ -395,6 +395,10 @@ class Member:
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """A message of a peer; see :mod:`sqlfront_engine.members.messages`."""
         match message:
+            case Answer():
+                self.requests.answered(peer.name, message, body)
+            case Request():
+                self.requests.asked(peer, message)
             case Init():
                 self._init(peer, message)
             case Data() | InputClosed() | Acknowledge():
@@ -419,10 +423,6 @@ class Member:
                 self._listings.answered(peer.name, message)
             case CancelQuery():
                 self._cancel(message)
-            case Request():
-                self.requests.asked(peer, message)
-            case Answer():
-                self.requests.answered(peer.name, message, body)
             case _:
                 logger.warning("%s sent %s, which nobody takes", peer.name, type(message).__name__)
 

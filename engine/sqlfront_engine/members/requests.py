@@ -72,19 +72,19 @@ class Requests:
         member.check_usable()
         version, own = member.members.version, member.name
         number = next(self._numbers)
-        others = [name for name in questions if name != own]
-        asked = self._rounds[number] = _Round(others, self._lock)
+        asked = self._rounds[number] = _Round(questions, own, self._lock)
+        peers = []
         try:
-            peers = []
-            for name in others:
-                peer = member.peers.get(name)
-                if peer is None:
-                    raise member_lost(name)
-                peer.send(Request(number, version, service, questions[name]))
-                peers.append(peer)
+            for name, question in questions.items():
+                if name != own:
+                    peer = member.peers.get(name)
+                    if peer is None:
+                        raise member_lost(name)
+                    peer.send(Request(number, version, service, question))
+                    peers.append(peer)
             if own in questions:
                 asked.answers[own] = self._find(service).answer(questions[own])
-            if others and not self._transport.attend(peers, asked.is_over):
+            if peers and not self._transport.attend(peers, asked.is_over):
                 asked.wait()
         finally:
             del self._rounds[number]
@@ -141,10 +141,12 @@ class _Round:
 
     __slots__ = ("_lock", "_over", "_waiting", "answers", "error")
 
-    def __init__(self, names: Iterable[str], lock: Lock) -> None:
+    def __init__(self, names: Iterable[str], own: str, lock: Lock) -> None:
+        """``own`` isn't waited for."""
         self.answers: dict[str, bytes | memoryview] = {}
         self.error: Error | None = None
         self._waiting = set(names)
+        self._waiting.discard(own)
         # Guards what follows and all changes; rounds share it.
         self._lock = lock
         # What the one who waits sleeps on.
@@ -168,7 +170,8 @@ class _Round:
         with self._lock:
             if name in self._waiting:
                 self.answers[name] = content
-                self._discard(name)
+                self._waiting.discard(name)
+                self._wake()
 
     def failed(self, name: str, error: Error) -> None:
         """A member has answered with an error, or will not answer any more."""
@@ -180,11 +183,11 @@ class _Round:
         with self._lock:
             if self._waiting:
                 self.error = error
-                self._discard(*self._waiting)
+                self._waiting.clear()
+                self._wake()
 
-    def _discard(self, *names: str) -> None:
-        """With the lock held: nobody waits for these any more."""
-        self._waiting.difference_update(names)
+    def _wake(self) -> None:
+        """With the lock held: somebody isn't waited for any more."""
         if not self._waiting and self._over is not None:
             self._over.release()
 

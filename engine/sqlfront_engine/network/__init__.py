@@ -9,7 +9,7 @@ the simulation:
 * :mod:`.tcp`: TCP and Unix sockets between processes, to be read bottom up: :mod:`.addresses` (what an
   address means), :mod:`.channels` (bytes, plain or in TLS), :mod:`.frames` (bytes to validated messages),
   :mod:`.handshake` (who is there, proven), :mod:`.settlement` (one connection per pair), :mod:`.connection`
-  (a peer), :mod:`.tcp` (listening, dialling, closing).
+  (a peer), :mod:`.attending` (who waits reads), :mod:`.tcp` (listening, dialling, closing).
 
 Blocking sockets with a reader thread per connection were measured quickest (``benchmarks/network.py``).
 Nothing that arrives is unpickled, and nothing is decoded as a message before the other side has proven that

@@ -29,6 +29,9 @@ PROTOCOL_VERSION: Final = 1
 
 MAGIC: Final = b"sf"
 HEADER: Final = struct.Struct(">2sBBIQ")
+_HEADER_SIZE: Final = HEADER.size
+_unpack_header: Final = HEADER.unpack_from
+_pack_header: Final = HEADER.pack
 
 #: Bytes of a reader's buffer; larger messages and all bodies get memory of their own.
 BUFFER_SIZE: Final = 64 * 1024
@@ -134,10 +137,9 @@ def encode_frame(
     """
     encoded = _encode(message)
     name = type(message).__name__
-    if not body:
-        size = 0
-        parts: list[bytes | memoryview | pa.Buffer] = []
-    else:
+    parts: list[bytes | memoryview | pa.Buffer] = []
+    size = 0
+    if body:
         parts = [part if type(part) in _PLAIN else memoryview(part).cast("B") for part in body if len(part)]
         size = sum(map(len, parts))
     if limits is not None and (len(encoded) > limits.message or size > limits.body):
@@ -145,7 +147,7 @@ def encode_frame(
             f"{name} has a message of {len(encoded)} and a body of {size} bytes; "
             f"the limits are {limits.message} and {limits.body}"
         )
-    head = HEADER.pack(MAGIC, PROTOCOL_VERSION, kind, len(encoded), size) + encoded
+    head = _pack_header(MAGIC, PROTOCOL_VERSION, kind, len(encoded), size) + encoded
     parts.insert(0, head)
     return Outgoing(name if kind else "", parts, len(head) + size)
 
@@ -178,9 +180,10 @@ class FrameReader:
     def read(self) -> Incoming | None:
         """The next frame; None at the end of the connection. Raises InvalidMessage, also if the connection
         ends within a frame, and whatever the receiving function raises; after that nothing can be read."""
-        if self._end - self._start < HEADER.size and not self._fill(HEADER.size, end_allowed=True):
+        if self._end - self._start < _HEADER_SIZE and not self._fill(_HEADER_SIZE, end_allowed=True):
             return None
-        magic, version, kind, length, body_length = HEADER.unpack_from(self._buffer, self._start)
+        start = self._start + _HEADER_SIZE
+        magic, version, kind, length, body_length = _unpack_header(self._buffer, self._start)
         decoder = self.decoders.get(kind)
         if magic != MAGIC or version != PROTOCOL_VERSION or decoder is None:
             raise _complaint(magic, version, kind)
@@ -189,10 +192,16 @@ class FrameReader:
                 f"a frame with a message of {length} and a body of {body_length} bytes; "
                 f"the limits are {self.limits.message} and {self.limits.body}"
             )
-        self._start += HEADER.size
-        message = decoder.decode(self._take(length))
+        end = start + length
+        if end <= self._end:  # as nearly always: it has come as a whole
+            data: bytes | bytearray = bytes(self._view[start:end])
+            self._start = end
+        else:
+            self._start = start
+            data = self._take(length)
+        message = decoder.decode(data)
         body = self._take_body(body_length) if body_length else None
-        return Incoming(kind, message, body, HEADER.size + length + body_length)
+        return Incoming(kind, message, body, _HEADER_SIZE + length + body_length)
 
     def _fill(self, needed: int, *, end_allowed: bool = False) -> bool:
         """Have ``needed`` bytes in the buffer; False if the connection ends in front of them."""

@@ -1,0 +1,96 @@
+"""Who reads an inline job takes other members' rows from the network itself, and can be stopped there."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+
+import msgspec
+import pytest
+
+from sqlfront_engine.coordinator import JobConfig
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_engine.launchers.running import RunningMember
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.network.transport import Body, Peer
+from tests.engine.members.test_leftovers import PRELOAD, lookup
+
+TARGET = "local-1"
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    with LocalCluster(3, workers=1, preload=PRELOAD) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster: LocalCluster) -> Iterator[RunningMember]:
+    with cluster.client() as client:
+        for _ in range(5):
+            read(submitted(client))
+        yield client
+
+
+def submitted(client: RunningMember, timeout: float | None = None) -> LightJob:
+    """A small job that one member has a part in."""
+    partition = client.member.members.owners.index(TARGET)
+    return client.member.submit(
+        lookup(), JobConfig(required_partitions=frozenset({partition}), inline=True, timeout=timeout)
+    )
+
+
+def read(job: LightJob) -> int:
+    return sum(batch.num_rows for batch in job.batches())
+
+
+def test_the_reader_handles_what_other_members_send(client: RunningMember) -> None:
+    received, threads = client.member.received, set[str]()
+
+    def note(peer: Peer, message: msgspec.Struct, body: Body) -> None:
+        threads.add(threading.current_thread().name)
+        received(peer, message, body)
+
+    client.member.received = note  # type: ignore[method-assign]
+    for _ in range(20):
+        assert read(submitted(client)) == 3
+
+    assert threading.current_thread().name in threads
+
+
+@pytest.mark.parametrize("end", ["cancelled", "timed out", "interrupted"])
+def test_a_job_that_waits_for_a_hung_member_can_be_stopped(
+    cluster: LocalCluster, client: RunningMember, end: str
+) -> None:
+    os.kill(cluster.processes[TARGET].pid, signal.SIGSTOP)
+    try:
+        job = submitted(client, timeout=0.3 if end == "timed out" else None)
+        stop: Callable[[], None] = job.cancel if end == "cancelled" else interrupt
+        if end != "timed out":
+            threading.Timer(0.3, stop).start()
+        expected = KeyboardInterrupt if end == "interrupted" else OperationalError
+        with pytest.raises(expected) as caught:
+            read(job)
+        if isinstance(caught.value, OperationalError):
+            assert caught.value.sqlstate == ("HY008" if end == "cancelled" else "57014")
+    finally:
+        os.kill(cluster.processes[TARGET].pid, signal.SIGCONT)
+
+    assert read(submitted(client)) == 3
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+def test_a_member_that_is_killed_meanwhile_fails_the_job(
+    cluster: LocalCluster, client: RunningMember
+) -> None:
+    process = cluster.processes[TARGET].pid
+    os.kill(process, signal.SIGSTOP)
+    job = submitted(client)
+    threading.Timer(0.2, os.kill, (process, signal.SIGKILL)).start()
+
+    with pytest.raises(OperationalError, match=f"member {TARGET} was lost"):
+        read(job)
