@@ -18,12 +18,9 @@ from sqlfront_engine.types import (
     DATE,
     DOUBLE,
     FLOAT,
-    INT,
-    SMALLINT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    TINYINT,
     is_decimal,
     is_integral,
 )
@@ -33,8 +30,6 @@ if TYPE_CHECKING:
 else:
     evaluate = lazy_module("sqlfront_engine.evaluate")
 
-#: Bits of the integral types.
-BITS: Final = {TINYINT: 8, SMALLINT: 16, INT: 32, BIGINT: 64}
 #: A double has that many decimal digits that no other double has.
 _DOUBLE_DIGITS: Final = 15
 #: From here on bigints are rounded when they become doubles.
@@ -55,15 +50,17 @@ def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
     """True if every value of the numeric type ``narrow`` has exactly one counterpart in ``wide``, in the same
     order.
 
+    >>> from sqlfront_engine.types import INT
     >>> keeps_order(INT, BIGINT), keeps_order(BIGINT, DOUBLE), keeps_order(INT, STRING)
     (True, False, False)
     """
     if is_integral(narrow):
         if is_integral(wide):
-            return BITS[narrow] <= BITS[wide]
+            return bool(narrow.bit_width <= wide.bit_width)
         if is_decimal(wide):
-            return wide.precision - wide.scale >= len(str(1 << (BITS[narrow] - 1)))
-        return (wide == DOUBLE and BITS[narrow] <= 32) or (wide == FLOAT and BITS[narrow] <= 16)
+            return bool(wide.precision - wide.scale >= len(str(1 << (narrow.bit_width - 1))))
+        most = {DOUBLE: 32, FLOAT: 16}.get(wide, 0)
+        return bool(narrow.bit_width <= most)
     if is_decimal(narrow) and is_decimal(wide):
         whole = narrow.precision - narrow.scale
         return wide.scale >= narrow.scale and wide.precision - wide.scale >= whole
@@ -74,6 +71,7 @@ def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
     """True if every value of ``narrow`` can be cast to ``wide``, null to null alone, and no two values to
     equal ones; but for those of which :func:`preimage` says that it doesn't know.
 
+    >>> from sqlfront_engine.types import INT
     >>> keeps_equality(INT, STRING), keeps_equality(STRING, INT), keeps_equality(TIMESTAMP, DATE)
     (True, False, False)
     """
@@ -98,6 +96,7 @@ def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Se
     For types that :func:`keeps_equality`. Raises NoSuchValue if there is none, UnknownValue if the cast isn't
     exact there or Python has no such value.
 
+    >>> from sqlfront_engine.types import INT
     >>> preimage(Decimal("5.0"), INT, pa.decimal128(11, 1), Settings())
     5
     """
@@ -148,7 +147,7 @@ def _number(value: int | float | Decimal, narrow: pa.DataType) -> int | Decimal:
     if is_decimal(narrow):
         return _scaled(Decimal(value), narrow)
     number = int(value)
-    limit = 1 << (BITS[narrow] - 1)
+    limit = 1 << (narrow.bit_width - 1)
     if value != number or not -limit <= number < limit:
         raise NoSuchValue
     return number

@@ -14,7 +14,7 @@ from sqlfront_engine.expressions import Expr, Literal, transform
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import is_fractional, is_integral
-from sqlfront_planner.preimages import BITS, NoSuchValue, UnknownValue, preimage
+from sqlfront_planner.preimages import NoSuchValue, UnknownValue, preimage
 
 if TYPE_CHECKING:
     from sqlfront_engine import evaluate
@@ -170,9 +170,10 @@ def is_empty(span: Span) -> bool:
 def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object:
     """The value of an expression without columns in this run. Raises Unknown if it fails or is beyond
     Python's values."""
-    bound = transform(expression, literal)
+    bound = expression if isinstance(expression, Literal) else literal(expression)
     if isinstance(bound, Literal):
         return bound.value
+    bound = transform(expression, literal)
     try:
         return evaluate.evaluate_scalar(bound, settings)
     except (DataError, OverflowError):
@@ -197,7 +198,7 @@ def has_canonical_values(data_type: pa.DataType) -> bool:
 def _all_of(span: Span, data_type: pa.DataType, most: int) -> Values | None:
     if is_integral(data_type):
         # Invariant: a column's type bounds its values; that of dates has values that Python's hasn't.
-        limit = 1 << (BITS[data_type] - 1)
+        limit = 1 << (data_type.bit_width - 1)
         if span is not EVERYTHING:
             span = span.within(Span(-limit, limit - 1))
     if span.low is None or span.high is None or span.high - span.low >= most:
