@@ -1,11 +1,13 @@
 """What a statement gives: rows that are read as they are asked for."""
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
@@ -34,23 +36,49 @@ else:
 Parameters = Sequence[object] | Mapping[str, object]
 
 
+class RunFacts(msgspec.Struct, frozen=True):
+    """What ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show of a query, of the run that a result comes from."""
+
+    scans: "tuple[explanations.ExplainedScan, ...]" = ()
+    vertices: "tuple[explanations.ExplainedVertex, ...]" = ()
+    members: tuple[str, ...] = ()
+
+
+NO_FACTS: Final = RunFacts()
+
+
 class Statistics(msgspec.Struct, frozen=True):
     """How a statement was answered. ``lane`` is ``direct``, ``light`` or ``command``; ``seconds`` is the time
     until the answer began or, for a statement that gives no rows, until it ended; ``affected`` the rows that
-    it wrote, None if it writes none.
-
-    Of a query, what ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show as well: ``scans`` says what was read of each
-    table, ``vertices`` what each step did as far as the result has been read (on other members nothing is
-    counted unasked), and ``members`` who took part.
-    """
+    it wrote, None if it writes none. What else there is to know of a query is found out when it is asked
+    for."""
 
     lane: str
     reason: str
     seconds: float
     affected: int | None = None
-    scans: "tuple[explanations.ExplainedScan, ...]" = ()
-    vertices: "tuple[explanations.ExplainedVertex, ...]" = ()
-    members: tuple[str, ...] = ()
+    #: Finds out what there is to know besides.
+    look: Callable[[], RunFacts] = lambda: NO_FACTS
+
+    @property
+    def scans(self) -> "tuple[explanations.ExplainedScan, ...]":
+        """What was read of each table: keys, partitions, and pieces that were skipped."""
+        return self.look().scans
+
+    @property
+    def vertices(self) -> "tuple[explanations.ExplainedVertex, ...]":
+        """What each step did, as far as the result has been read (other members count only if asked to, as
+        ``EXPLAIN ANALYZE`` does)."""
+        return self.look().vertices
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members that took part in the query's job."""
+        return self.look().members
+
+    def __repr__(self) -> str:
+        known = f"lane={self.lane!r}, reason={self.reason!r}, seconds={self.seconds!r}"
+        return f"Statistics({known}, affected={self.affected!r})"
 
 
 class Result:
@@ -88,10 +116,9 @@ class Result:
 
     @property
     def stats(self) -> Statistics:
-        """How the statement was answered; what its plan has to say is looked up when it is asked for."""
-        return run_facts.completed(
-            self._statistics, self._plan, self._arguments, self._ran, self._settings, self.affected
-        )
+        """How the statement was answered."""
+        look = partial(run_facts.facts, self._plan, self._arguments, self._ran, self._settings)
+        return replace(self._statistics, affected=self.affected, look=look)
 
     @property
     def schema(self) -> pa.Schema:

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
-from sqlfront.result import Statistics
+from sqlfront.result import NO_FACTS, RunFacts
 from sqlfront_engine.errors import Error
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.row_programs.program import NotByRows
@@ -23,29 +21,24 @@ from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 
 
-def completed(
-    statistics: Statistics,
-    plan: QueryPlan | RowPlan | None,
-    values: Sequence[object],
-    job: LightJob | None,
-    settings: Settings,
-    affected: int | None,
-) -> Statistics:
-    """The statistics with what a plan and its job have to say."""
-    if affected != statistics.affected:
-        statistics = replace(statistics, affected=affected)
+def facts(
+    plan: QueryPlan | RowPlan | None, values: Sequence[object], job: LightJob | None, settings: Settings
+) -> RunFacts:
+    """What a plan, with these values of its parameters, and its job have to say. What the plan read may have
+    gone since: then there is nothing to say of it."""
     match plan:
         case None:
-            return statistics
+            return NO_FACTS
         case RowPlan():
             found = _by_rows(plan, values, settings).job
-            return replace(statistics, scans=found.scans, vertices=found.vertices)
+            return RunFacts(found.scans, found.vertices)
         case QueryPlan():
-            ran = None if job is None else job.statistics()
-            found = explained_job(plan.dag, ran)
-            bound = Bound(values, RunValues(settings))
-            scans = explained_scans(plan.template, bound, None)
-            return replace(statistics, scans=scans, vertices=found.vertices, members=found.members)
+            ran = explained_job(plan.dag, None if job is None else job.statistics())
+            try:
+                scans = explained_scans(plan.template, Bound(values, RunValues(settings)), None)
+            except Error:
+                scans = ()
+            return RunFacts(scans, ran.vertices, ran.members)
 
 
 def explained(

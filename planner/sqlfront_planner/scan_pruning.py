@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from sqlfront_connectors import base
 from sqlfront_connectors.base import Key
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Expr, transform
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
@@ -70,7 +71,10 @@ def _pieces(
     if keys is not None or not isinstance(scan.snapshot, base.PieceWise):
         return ()
     filters = tuple(folding.fold(transform(part, literal), settings) for part in scan.request.filters)
-    return scan.snapshot.pieces(replace(scan.request, filters=filters))
+    try:
+        return scan.snapshot.pieces(replace(scan.request, filters=filters))
+    except OperationalError:  # such as files that are gone: whoever reads them says so
+        return ()
 
 
 def _partitions(scan: ScanVertex, keys: Sequence[Key]) -> tuple[int, ...] | None:

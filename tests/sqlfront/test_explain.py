@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 import sqlfront
 from sqlfront import Connection
 from sqlfront.config import Config
+from sqlfront_planner.explain.explanation import Part
 
 TABLES = (
     "CREATE TABLE o (k BIGINT, c BIGINT, p DOUBLE) USING memory CLUSTERED BY (k) INTO 271 BUCKETS",
@@ -108,6 +111,27 @@ def test_a_job_names_its_members(three: Connection) -> None:
     assert "members: 3 of 3 (embedded-0, embedded-1, embedded-2)" in plan(
         three, "EXPLAIN SELECT sum(p) FROM o"
     )
+
+
+def test_scans_name_chunks_that_are_skipped() -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE t USING memory AS SELECT id AS k FROM range(200000)")
+        found = scans(connection, "EXPLAIN SELECT sum(k) FROM t WHERE k < ?", (100,))
+        stats = connection.session.execute("SELECT sum(k) FROM t WHERE k < 100").stats
+
+    assert found == ["t: chunks 1 of 4 (3 skipped)"]
+    assert stats.scans[0].chunks == Part(1, 4)
+
+
+def test_scans_name_files_and_row_groups_that_are_skipped(tmp_path: Path) -> None:
+    rows = "SELECT id AS v, CAST(id % 4 AS INT) AS p FROM range(100)"
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE t USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}' AS {rows}")
+        found = scans(connection, "EXPLAIN SELECT sum(v) FROM t WHERE p = ? AND v > 500", (2,))
+        shutil.rmtree(tmp_path)
+
+        assert found == ["t: files 1 of 4 (3 skipped), row groups 0 of 1 (1 skipped)"]
+        assert plan(connection, "EXPLAIN SELECT sum(v) FROM t")[-1].strip() == "FileScan: t"
 
 
 def test_without_pruning_all_is_read(three: Connection) -> None:
@@ -215,6 +239,13 @@ def test_stats_of_what_is_no_query(alone: Connection) -> None:
     stats = alone.session.execute("SHOW TABLES").stats
 
     assert (stats.lane, stats.scans, stats.vertices, stats.affected) == ("command", (), (), None)
+
+
+def test_stats_show_the_short_of_it(alone: Connection) -> None:
+    stats = alone.session.execute("SELECT p FROM o WHERE k = 7").stats
+
+    assert repr(stats).startswith("Statistics(lane='direct', reason='o by key, no job', seconds=")
+    assert repr(stats).endswith(", affected=None)")
 
 
 def test_explain_of_a_result_shows_the_values_that_it_ran_with(

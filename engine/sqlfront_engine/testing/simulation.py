@@ -35,8 +35,6 @@ class Simulation:
         self.time = 0.0
         self.steps = 0
         self.drop: Callable[[str, str, msgspec.Struct], bool] = lambda sender, receiver, message: False
-        #: Hears of every message that isn't lost, with its body.
-        self.sent: Callable[[str, str, msgspec.Struct, Sequence[Part]], None] = lambda *_: None
         self.watch: Callable[[str, str, msgspec.Struct, Sequence[Part]], None] = lambda *_: None
         self.machines: dict[str, Machine] = {}
         #: Pairs of machines that can't connect; :meth:`cut` their connections, too.
@@ -282,7 +280,6 @@ class SimulatedPeer:
         simulation.watch(self.here.name, self.name, message, body)
         if simulation.drop(self.here.name, self.name, message):
             return
-        simulation.sent(self.here.name, self.name, message, body)
         first, second = self._connection.peers
         other = second if self is first else first
         other.deliver(lambda: other.here.transport.receiver.received(other, message, body or None))

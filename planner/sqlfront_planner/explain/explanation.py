@@ -122,9 +122,9 @@ class ExplainedScan(msgspec.Struct, frozen=True):
 
     ``partitioned_by``: the columns of the table's partition key. ``by``: those by which the scan finds its
     rows (none: it reads all that it can't skip), ``keys`` their values as SQL text; None = all, or known only
-    while it runs. ``partitions`` are the table's, ``members`` those that have rows of it; ``chunks`` (blocks
-    of a memory table, row groups of files) and ``files`` are those that conditions leave. None: it has none,
-    or it isn't known.
+    while it runs. ``partitions`` are the table's, ``members`` those that have rows of it. ``chunks`` of a
+    memory table, ``files`` and their ``row_groups`` are those that conditions leave of them by what is known
+    of their values. None: it has none, or it isn't known.
     """
 
     vertex: str
@@ -136,6 +136,7 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     members: Part | None = None
     chunks: Part | None = None
     files: Part | None = None
+    row_groups: Part | None = None
 
 
 class Participants(msgspec.Struct, frozen=True):
@@ -259,7 +260,21 @@ def explained_scans(
             keys = key_texts(scan.keys.types, pruning.keys)
         placed = () if scan.partitioning is None else scan.partitioning.columns
         key = tuple(scan.columns[place] for place in placed)
-        found.append(ExplainedScan(scan.vertex, scan.table, key, pruning.columns, keys, partitions, members))
+        pieces = {each.what: Part(each.read, each.total) for each in pruning.pieces}
+        found.append(
+            ExplainedScan(
+                scan.vertex,
+                scan.table,
+                key,
+                pruning.columns,
+                keys,
+                partitions,
+                members,
+                pieces.get("chunks"),
+                pieces.get("files"),
+                pieces.get("row groups"),
+            )
+        )
     return tuple(found)
 
 

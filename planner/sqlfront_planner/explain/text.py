@@ -10,6 +10,7 @@ from sqlfront_planner.explain.explanation import (
     ExplainedScan,
     ExplainedVertex,
     Explanation,
+    Part,
     Place,
 )
 
@@ -53,7 +54,6 @@ def job_text(job: ExplainedJob) -> str:
 def scan_text(scan: ExplainedScan) -> str:
     """What a scan reads of its table; empty if there is nothing to say.
 
-    >>> from sqlfront_planner.explain.explanation import Part
     >>> key = ("k",)
     >>> scan_text(ExplainedScan("scan t", "t", key, key, (("7",), ("8",)), Part(2, 271), chunks=Part(1, 5)))
     't by k IN (7, 8): partitions 2 of 271, chunks 1 of 5 (4 skipped)'
@@ -69,8 +69,9 @@ def scan_text(scan: ExplainedScan) -> str:
         )
     if scan.members is not None:
         facts.append(f"members {scan.members}")
-    for name, part in (("chunks", scan.chunks), ("files", scan.files)):
-        if part is not None:
+    pieces = (("chunks", scan.chunks), ("files", scan.files), ("row groups", scan.row_groups))
+    for name, part in pieces:
+        if part is not None and part != Part(1, 1):
             skipped = f" ({part.total - part.read:,} skipped)" if part.read < part.total else ""
             facts.append(f"{name} {part}{skipped}")
     if not scan.by and not facts:

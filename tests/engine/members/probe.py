@@ -47,7 +47,7 @@ TRANSIENT = (
 class Report(msgspec.Struct, frozen=True):
     """A member's state. ``reserved`` are bytes that operators have charged, ``resident`` those of the process
     (as the kernel counts them), ``arrow`` those of Arrow's pool; ``objects`` are counted by class,
-    messages ``sent`` by receiver and kind, and their bytes."""
+    messages ``sent`` by receiver and kind."""
 
     member: str
     process: int
@@ -60,7 +60,6 @@ class Report(msgspec.Struct, frozen=True):
     threads: tuple[str, ...]
     objects: dict[str, int]
     sent: dict[str, dict[str, int]]
-    sent_bytes: dict[str, dict[str, int]]
 
 
 class Probe(Processor, frozen=True):
@@ -105,10 +104,6 @@ def report(member: Member, *, objects: bool = False) -> Report:
         {kind.__name__: found[kind.__name__] for kind in TRANSIENT} if objects else {},
         {
             peer.name: {kind: traffic.messages for kind, traffic in peer.sent.items()}
-            for peer in member._transport.statistics().peers
-        },
-        {
-            peer.name: {kind: traffic.bytes for kind, traffic in peer.sent.items()}
             for peer in member._transport.statistics().peers
         },
     )
