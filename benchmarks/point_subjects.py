@@ -4,6 +4,7 @@ and how SQL text becomes Python tuples."""
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -48,14 +49,17 @@ class Sqlfront:
                 f" AS SELECT * FROM parquet.`{folder / table}.parquet`"
             )
             for key in keys[1:]:
-                try:
-                    self._connection.execute(f"CREATE INDEX {table}_{key} ON {table} ({key})")
-                except sqlfront.Error as error:
-                    print(f"sqlfront has no index on {key}: {error}", file=sys.stderr)
+                self._connection.execute(f"CREATE INDEX {table}_{key} ON {table} ({key})")
 
     def client(self) -> Ask:
-        cursor = self._connection.cursor()
-        return lambda text, parameters: cursor.execute(text, parameters).fetchall()
+        cursor, prepare = self._connection.cursor(), cache(self._connection.prepare)
+
+        def ask(text: str, parameters: Sequence[object] | None) -> Rows:
+            if parameters is None:
+                return cursor.execute(text).fetchall()
+            return cursor.execute(prepare(text), parameters).fetchall()
+
+        return ask
 
 
 class SQLite:
