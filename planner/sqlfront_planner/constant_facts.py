@@ -265,6 +265,8 @@ def _restate_call(
     if link is None:
         return condition
     constants_type = link.type
+    if constants_type is None and link.other.type != column.type:
+        constants_type = link.other.type
     if constants_type is None:
         moved = tuple(link.other if item is column else item for item in arguments)
     else:

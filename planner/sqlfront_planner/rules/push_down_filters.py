@@ -177,7 +177,8 @@ class _Spreading:
                 predicates += (item for item in relation.predicates if self.is_left_only(item, relation))
         self.predicates = list(without_repeats(predicates))
         self.facts = [
-            () if relation.kind is JoinKind.ANTI else _facts_of(relation) for relation in graph.relations
+            _facts_of(relation) if relation.kind in (JoinKind.INNER, JoinKind.SEMI) else ()
+            for relation in graph.relations
         ]
         for predicate in self.predicates:
             self.place(predicate)

@@ -29,6 +29,8 @@ def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
             f"SELECT id % 100 AS a, id DIV 100 AS b, id AS v FROM range({ROWS})"
         )
         connection.execute(f"CREATE TABLE heap USING memory AS SELECT id AS k, id AS v FROM range({ROWS})")
+        connection.execute("CREATE TABLE indexed USING memory CLUSTERED BY (v) AS SELECT * FROM large")
+        connection.execute("CREATE INDEX i ON indexed (s, k)")
         keys = [5, 6, 6, None, 19_999, 20_000, -1]
         connection.register("few", pa.table({"k": pa.array(keys, pa.int64()), "n": range(len(keys))}))
         connection.execute("CREATE TABLE small USING memory CLUSTERED BY (k) AS SELECT * FROM few")
@@ -58,6 +60,11 @@ LOOKED_UP = [
     "SELECT v FROM large WHERE k = (SELECT max(k) FROM few WHERE k < 100)",
     "SELECT l.v FROM large l JOIN (SELECT k, count(*) n FROM few GROUP BY k) x ON l.k = x.k AND x.n = 2",
 ]
+BY_INDEX = [
+    "SELECT x.n, i.v FROM few x JOIN indexed i ON i.k = x.k AND i.s = 'n5'",
+    "SELECT n, i.v FROM (SELECT *, concat('n', n) AS s FROM few) x JOIN indexed i ON i.k = x.k AND i.s = x.s",
+    "SELECT v FROM indexed WHERE (s, k) IN (SELECT concat('n', n), k FROM few)",
+]
 READ_WHOLE = [
     "SELECT n FROM few WHERE k NOT IN (SELECT k FROM large)",
     "SELECT count(*) FROM large l LEFT JOIN few x ON l.k = x.k",
@@ -81,6 +88,17 @@ def test_few_rows_find_their_partners(connection: sqlfront.Connection, sql: str)
 
     switch(connection, pruning=False)
     assert "by the input's keys" not in plan_of(connection, sql)
+    assert found.rows == run(connection, sql).rows
+
+
+@pytest.mark.parametrize("sql", BY_INDEX)
+def test_few_rows_find_their_partners_by_an_index(connection: sqlfront.Connection, sql: str) -> None:
+    switch(connection, pruning=True)
+    found = run(connection, sql)
+    looked_up = "by the input's keys" in plan_of(connection, sql)
+    assert looked_up is ("'n5'" not in sql)
+
+    switch(connection, pruning=False)
     assert found.rows == run(connection, sql).rows
 
 
