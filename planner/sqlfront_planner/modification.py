@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from msgspec import structs
 
-from sqlfront_engine.errors import InternalError, ProgrammingError, spark_error
+from sqlfront_engine.errors import InternalError, OperationalError, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Call, Case, Column, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, VOID, sql_name
 from sqlfront_planner.insertion import store_assigned
@@ -56,6 +56,13 @@ def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa
     for place, stored in _assignments(bound, columns, table, schema).items():
         items[place] = Case(stored.type, ((meant, stored),), old[place])
     return Project(rows, tuple(items), tuple(schema.names))
+
+
+def check_table(bound: LogicalPlan, table: "Table", name: str) -> None:
+    """Raise OperationalError with SQLSTATE 40001 unless ``bound`` reads that table, for which ``name`` stood
+    before."""
+    if _scan(bound).table is not table:
+        raise OperationalError(f"`{name}` was replaced; run the statement again", sqlstate="40001")
 
 
 def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int, ...]:

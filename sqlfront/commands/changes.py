@@ -66,6 +66,7 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable) -> Made:
     with table.turn():
         arguments = with_literals(text, run.arguments)
         binding = bind_query(statement.rows, catalog, session.bind_settings, arguments)
+        modification.check_table(binding.plan, table, name)
         numbered = NumberedTable(table)
         if isinstance(statement, Update):
             meant = modification.changed(binding.plan, numbered, statement.columns, name)
@@ -74,13 +75,14 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable) -> Made:
         rows = plan_small(replace(binding, plan=meant, titles={}), session.settings, session.target)
         plan, values = ChangePlan(table, name, updates, rows), binding.arguments.values
         try:
-            made = _do(run, plan, values)
+            count = _publish(run, plan, values)
         except NotByRows:
-            job = plan_logical(meant, session.settings, session.target)
-            return _do(run, replace(plan, rows=job), values)
+            rows = plan_logical(meant, session.settings, session.target)
+            count = _publish(run, replace(plan, rows=rows), values)
+    refresh_copies(run, table)
     if isinstance(rows, RowPlan) and queries.is_settled(key):
         queries.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
-    return made
+    return wrote(None if updates else count)
 
 
 def change_again(
@@ -96,23 +98,26 @@ def change_again(
     began = time.perf_counter()
     run = Run(session, arguments, timeout, query)
     try:
-        made = _do(run, plan, values)
+        count = _publish(run, plan, values)
     except NotByRows:
         statement = parse(text)
         assert isinstance(statement, Change)
         made = change(replace(run, query=query or session.begin(text)), statement, plan.name, plan.table)
+    else:
+        refresh_copies(run, plan.table)
+        made = wrote(None if plan.updates else count)
     session.queries.plans.sweep(session.catalog)  # they hold on to what has changed
     return result_of(session, made, time.perf_counter() - began)
 
 
-def _do(run: Run, plan: ChangePlan, values: Sequence[object]) -> Made:
+def _publish(run: Run, plan: ChangePlan, values: Sequence[object]) -> int:
+    """Make the next version; the number of rows that were meant."""
     table = plan.table
     with overflow_of(plan.name), table.turn():
         snapshot = table.snapshot()
         numbers, stored = _rows(run, plan, values)
         table.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
-    refresh_copies(run, table)
-    return wrote(None if plan.updates else len(numbers))
+    return len(numbers)
 
 
 def _rows(

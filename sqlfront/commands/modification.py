@@ -25,6 +25,7 @@ def delete(run: Run, statement: Delete) -> Made:
     with table.turn():
         before = table.snapshot().statistics.rows or 0
         bound, keys = run.bind(statement.rows), _keys(table)
+        modification.check_table(bound, table, entry.name)
         if _moves(table):
             run.store(table, modification.remaining(bound, table.schema), overwrite=True)
         else:
@@ -43,6 +44,7 @@ def update(run: Run, statement: Update) -> Made:
         return change(run, statement, entry.name, table)
     with overflow_of(entry.name), table.turn():
         bound, columns = run.bind(statement.rows), statement.columns
+        modification.check_table(bound, table, entry.name)
         if _moves(table, modification.places(columns, table.schema, entry.name)):
             rows = modification.updated(bound, columns, entry.name, table.schema)
             run.store(table, rows, overwrite=True)

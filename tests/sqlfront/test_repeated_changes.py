@@ -11,6 +11,8 @@ import pytest
 
 import sqlfront
 from sqlfront.commands.changes import ChangePlan
+from sqlfront.commands.run import Run
+from sqlfront_planner.catalog import Entry
 from tests.sqlfront.test_modification import ask
 
 
@@ -161,3 +163,21 @@ def test_any_changes_by_key_leave_what_a_model_says(connection: sqlfront.Connect
             [model[key]] if key in model else []
         )
     assert Counter(ask(connection, "SELECT * FROM t")) == Counter((k, *row) for k, row in model.items())
+
+
+def test_a_table_that_is_replaced_meanwhile_is_an_error(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is looked up twice: for the turn to write, and for the rows."""
+    lookup = Run.entry
+
+    def and_replace(run: Run, name: str) -> Entry:
+        found = lookup(run, name)
+        monkeypatch.undo()
+        connection.execute("CREATE OR REPLACE TABLE t AS SELECT id AS k FROM range(10)")
+        return found
+
+    monkeypatch.setattr(Run, "entry", and_replace)
+    with pytest.raises(sqlfront.OperationalError, match="`t` was replaced"):
+        connection.execute("DELETE FROM t WHERE k = 1")
+    assert ask(connection, "SELECT count(*) FROM t") == [(10,)]
