@@ -221,3 +221,17 @@ def test_eight_readers_see_whole_versions_while_rows_are_replaced() -> None:
     for reader in readers:
         reader.join()
     assert wrong == []
+
+
+def test_a_segment_that_is_full_takes_no_rows_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(merging, "MAX_COLUMN_BYTES", 8000)
+    table = MemoryTable("t", SCHEMA, Partitioning((0,), 5))
+    insert_all(table, [batch(numbers(1000))])
+    full = table.snapshot().segments[0]
+    for _ in range(3):
+        insert_all(table, [batch(numbers(400))])
+    assert table.snapshot().segments[0] is full
+
+    table.replace_rows(table.snapshot(), {0: full.live_rows()[:300]})
+    assert table.snapshot().segments[0].rows == table.snapshot().segments[0].batch.num_rows
+    assert table.snapshot().statistics.rows == 1900
