@@ -63,15 +63,26 @@ def test_query_gives_sparks_answer(subject: Subject, record: Record) -> None:
     assert difference(record.expected, got, ordered=record.ordered, approximate=record.approximate) is None
 
 
-@pytest.mark.parametrize("query", [LOOKUP, "SELECT carrier, flight FROM flights WHERE tailnum IS NULL"])
-def test_lookup_by_key_reads_that_key_alone(subject: Subject, query: str) -> None:
-    """A null key is a key."""
+@pytest.mark.parametrize(
+    ("query", "lane", "read"),
+    [
+        (LOOKUP, "direct", "Find: flights by tailnum"),
+        (
+            "SELECT carrier, flight FROM flights WHERE tailnum IS NULL",
+            "light",
+            "MemoryScan: flights, one key",
+        ),
+    ],
+)
+def test_lookup_by_key_reads_that_key_alone(subject: Subject, query: str, lane: str, read: str) -> None:
+    """A null key is a key; many rows take a job."""
     plan = subject.answer(f"EXPLAIN {query}")
 
     assert isinstance(plan, Answer)
     text = plan.rows[0][0].lstrip("'")
-    assert text.startswith("lane: light (")
-    assert "MemoryScan: flights, one key" in text
+    assert text.startswith(f"lane: {lane} (")
+    assert read in text
+    assert "partitions 1 of " in text
 
 
 def test_join_is_a_light_job(subject: Subject) -> None:

@@ -120,10 +120,15 @@ class Listed:
 
 
 class Rows:
-    """The rows for which the condition is true (None: all), made into others (None: as they are)."""
+    """The rows for which the condition is true (None: all), made into others (None: as they are). ``text``
+    gives its line in EXPLAIN."""
 
     def __init__(
-        self, source: RowOperator, condition: Evaluate | None, project: MakeRow | None, text: str
+        self,
+        source: RowOperator,
+        condition: Evaluate | None,
+        project: MakeRow | None,
+        text: Callable[[], str],
     ) -> None:
         self._source = source
         self._condition = condition
@@ -140,7 +145,7 @@ class Rows:
         return rows
 
     def describe(self) -> str:
-        return self._text
+        return self._text()
 
     def inputs(self) -> tuple[RowOperator, ...]:
         return (self._source,)

@@ -8,6 +8,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import row_access
+from sqlfront_engine.display import describe
 from sqlfront_engine.expressions import Column, Expr, Literal, Parameter
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
@@ -154,7 +155,7 @@ class _Lowering:
         test = self.expression(condition)
         if test is not None:
             cut = first_columns(width) if len(row) > width else None
-            return operators.Rows(source, test, cut, "Filter")
+            return operators.Rows(source, test, cut, lambda: f"Filter: {describe(condition)}")
         return self.computed(source, row, row[:width], condition)
 
     def computed(
@@ -176,7 +177,7 @@ class _Lowering:
             return self.computed(source, plan.input.row(), plan.expressions, None)
         if project is unchanged:
             return source
-        return operators.Rows(source, None, project, f"Project: {', '.join(plan.names)}")
+        return operators.Rows(source, None, project, lambda: f"Project: {', '.join(plan.names)}")
 
     def values(self, plan: logical.Values) -> RowOperator | None:
         if len(plan.rows) > SMALL_ROWS or not all(
@@ -271,7 +272,9 @@ class _Lowering:
         found = self.looked_up(other, Matching.INNER, condition)
         if found is None:
             return None
-        return operators.Rows(found, None, lambda row, _: row[right:] + row[:right], "Project")
+        return operators.Rows(
+            found, None, lambda row, _: row[right:] + row[:right], lambda: "Project: sides swapped"
+        )
 
     def both_sides(
         self, plan: logical.Join, matching: Matching, condition: Evaluate | None
