@@ -6,5 +6,7 @@ conditions are only read here; who finds rows by keys is a matter of the connect
 the engine.
 
 Read ``constraints`` (what is said of one column), ``key_condition`` (of all columns of a key, and what that
-means with a run's arguments) and then ``analysis`` (how it is read from expressions).
+means with a run's arguments) and then ``analysis`` (how it is read from expressions). ``scans`` has the
+conditions of a query's scans, ``joins`` says where one side of a join gives the keys of the other at run
+time.
 """
