@@ -14,12 +14,13 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster.processes import Client
-from sqlfront_connectors.base import RowPath
+from sqlfront_connectors.base import MOST_FOUND, RowPath, TooManyRows
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.partitions import key_hasher
 from sqlfront_engine.types import BIGINT
+from tests.engine.launchers.stopping import stop
 from tests.engine.members.probe import resident
 from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
 
@@ -52,9 +53,12 @@ class Lookups:
         assert path is not None
         return path
 
+    def owner_of(self, key: int) -> str:
+        owners = self.client.member_list.owners
+        return owners[key_hasher([BIGINT])((key,)) % len(owners)]
+
     def keys_of(self, owner: str, count: int) -> list[int]:
-        hash_key, owners = key_hasher([BIGINT]), self.client.member_list.owners
-        return [key for key in range(ROWS) if owners[hash_key((key,)) % len(owners)] == owner][:count]
+        return [key for key in range(ROWS) if self.owner_of(key) == owner][:count]
 
     def messages(self) -> Counter[str]:
         """Those of the session so far, in both directions."""
@@ -118,11 +122,13 @@ def test_the_thread_that_waits_takes_the_answer_itself(lookups: Lookups) -> None
 
 def test_a_long_answer_arrives(quiet: LocalCluster) -> None:
     lookups = Lookups(quiet)
-    lookups.connection.execute("INSERT INTO t SELECT 1, id FROM range(100000)")
-    (rows,) = lookups.path_now().find([(1,)])
+    lookups.connection.execute(f"INSERT INTO t SELECT 1, id FROM range({MOST_FOUND - 1})")
+    path = lookups.path_now()
 
-    assert len(rows) == 100_001
-    assert sum(row[1] for row in rows) == 2 + sum(range(100_000))  # type: ignore[misc]
+    (rows,) = path.find([(1,)])
+    assert sum(row[1] for row in rows) == 2 + sum(range(MOST_FOUND - 1))  # type: ignore[misc]
+    with pytest.raises(TooManyRows):
+        path.find([(1,), *((key,) for key in lookups.keys_of(lookups.owner_of(1), 5))])
     lookups.close()
 
 
@@ -197,7 +203,7 @@ def test_a_member_that_is_killed_during_a_lookup_fails_it(shaken: LocalCluster) 
     victim = "local-1"
     (key, other), process = lookups.keys_of(victim, 2), shaken.processes[victim]
     assert lookups.path.find([(key,)])[0]
-    os.kill(process.pid, signal.SIGSTOP)
+    stop(process.pid)
     threading.Timer(0.3, os.kill, (process.pid, signal.SIGKILL)).start()
 
     with pytest.raises(OperationalError, match=f"member {victim} was lost") as caught:
@@ -217,7 +223,7 @@ def test_a_member_that_is_killed_during_a_lookup_fails_it(shaken: LocalCluster) 
 def test_a_hung_member_is_not_waited_for_longer_than_its_lease(shaken: LocalCluster) -> None:
     lookups = Lookups(shaken)
     (key,) = lookups.keys_of("local-1", 1)
-    os.kill(shaken.processes["local-1"].pid, signal.SIGSTOP)
+    stop(shaken.processes["local-1"].pid)
     try:
         with pytest.raises(OperationalError, match="member local-1 was lost") as caught:
             lookups.path.find([(key,)])
@@ -232,7 +238,7 @@ def test_an_interrupted_lookup_leaves_nothing(shaken: LocalCluster) -> None:
     (key,), process = lookups.keys_of("local-1", 1), shaken.processes["local-1"]
     for _ in range(20):
         lookups.path.find([(key,)])
-    os.kill(process.pid, signal.SIGSTOP)
+    stop(process.pid)
     threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
     with pytest.raises(KeyboardInterrupt):
         lookups.path.find([(key,)])

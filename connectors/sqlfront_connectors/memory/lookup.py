@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues
+from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues, TooManyRows
 from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.codec.rows import encode_rows, groups_decoder, rows_decoder
@@ -18,6 +18,8 @@ from sqlfront_engine.decoders import make_decoder
 
 #: The answer if a date or timestamp is beyond Python's years.
 BEYOND: Final = msgspec.msgpack.encode(None)
+#: The answer if there are too many rows.
+TOO_MANY: Final = msgspec.msgpack.encode(True)
 #: Of how many pairs of keys and columns a share remembers the way; then it begins anew.
 _KEPT: Final = 256
 
@@ -26,7 +28,7 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True):
     """The question: for each key its rows. ``version``: the key of the version, ``table``: for errors,
     ``dealt``: the dealing of partitions that it was planned for, ``by`` and ``columns``: ordinals of the
     table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_engine.codec.rows`. The answer is a
-    sequence of rows for each key, or :data:`BEYOND`."""
+    sequence of rows for each key, :data:`BEYOND` or :data:`TOO_MANY`."""
 
     version: str
     table: str
@@ -59,13 +61,15 @@ def decode_lookup(content: bytes) -> Lookup:
 def answer_decoder(
     schema: pa.Schema, columns: tuple[int, ...]
 ) -> Callable[[bytes | memoryview, int], list[list[RowValues]]]:
-    """Reads the answer to a question with so many keys. OverflowError if there are values beyond Python's
-    years."""
+    """Reads the answer to a question with so many keys. Raises OverflowError for values beyond Python's
+    years, and TooManyRows."""
     decode = groups_decoder([schema.field(ordinal).type for ordinal in columns])
 
     def read(answer: bytes | memoryview, keys: int) -> list[list[RowValues]]:
         if answer == BEYOND:
             raise OverflowError("a date or timestamp beyond Python's years")
+        if answer == TOO_MANY:
+            raise TooManyRows
         groups = decode(answer)
         if len(groups) != keys:
             raise malformed("lookup's answer", f"there are rows for {len(groups)} keys, not for {keys}")
@@ -98,6 +102,8 @@ class ShareLookups:
             return encode_rows(path.find(keys))
         except (OverflowError, ValueError):
             return BEYOND
+        except TooManyRows:
+            return TOO_MANY
 
     def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> "_Way":
         known = self._ways.get((by, columns))

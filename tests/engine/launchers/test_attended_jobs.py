@@ -14,6 +14,7 @@ from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.network.transport import Body, Peer
+from tests.engine.launchers.stopping import stop
 from tests.engine.members.test_leftovers import PRELOAD, lookup
 
 TARGET = "local-1"
@@ -63,12 +64,12 @@ def test_the_reader_handles_what_other_members_send(client: RunningMember) -> No
 def test_a_job_that_waits_for_a_hung_member_can_be_stopped(
     cluster: LocalCluster, client: RunningMember, end: str
 ) -> None:
-    os.kill(cluster.processes[TARGET].pid, signal.SIGSTOP)
+    stop(cluster.processes[TARGET].pid)
     try:
         job = submitted(client, timeout=0.3 if end == "timed out" else None)
-        stop: Callable[[], None] = job.cancel if end == "cancelled" else interrupt
+        end_it: Callable[[], None] = job.cancel if end == "cancelled" else interrupt
         if end != "timed out":
-            threading.Timer(0.3, stop).start()
+            threading.Timer(0.3, end_it).start()
         expected = KeyboardInterrupt if end == "interrupted" else OperationalError
         with pytest.raises(expected) as caught:
             read(job)
@@ -88,7 +89,7 @@ def test_a_member_that_is_killed_meanwhile_fails_the_job(
     cluster: LocalCluster, client: RunningMember
 ) -> None:
     process = cluster.processes[TARGET].pid
-    os.kill(process, signal.SIGSTOP)
+    stop(process)
     job = submitted(client)
     threading.Timer(0.2, os.kill, (process, signal.SIGKILL)).start()
 
