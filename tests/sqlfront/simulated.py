@@ -7,7 +7,7 @@ stands still and hands back whenever it would wait. Whoever reads is polled.
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Final, cast
 
@@ -27,6 +27,7 @@ from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.keeper import KEEPER
 from sqlfront_engine.members.membership import Membership, MembershipSettings, PutOutcome
+from sqlfront_engine.network.transport import Peer
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.registry import register_processor
 from sqlfront_engine.processors.sink import ResultSink
@@ -248,6 +249,7 @@ class TableTown(Kept):
     def add(self, name: str) -> Membership:
         """A member begins to join."""
         machine = self.simulation.machine(name)
+        machine.transport.attend = self._attend  # type: ignore[method-assign]
         engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
         lite = name.startswith("client")
         resources: Mapping[str, object] = NO_RESOURCES
@@ -271,6 +273,11 @@ class TableTown(Kept):
             self.services[name].attach(running)
         membership.join()
         return membership
+
+    def _attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+        """Who waits for answers is a statement, too."""
+        self.wait(done)
+        return True
 
     def _note_end(self, name: str, error: OperationalError | None) -> None:
         self.ends.setdefault(name, error)
@@ -340,6 +347,21 @@ class TableTown(Kept):
                 with table.next_version(How.OVERWRITE) as version:
                     dag = updating(planned.source, Stamp(value, modulus), version)
                     version.publish(session.run(dag, planned.resources))
+
+        return Statement(at, code)
+
+    def look_up(self, at: str, keys: Sequence[int]) -> Statement:
+        """SELECT * FROM t WHERE k IN (...), without a job; AssertionError for wrong rows."""
+        snapshot = self._table(self.sessions[at]).snapshot()
+        path = snapshot.row_path((0,), (0, 1))
+
+        def code() -> None:
+            if path is None:
+                return
+            found = [sorted(rows) for rows in path.find([(key,) for key in keys])]
+            there = self.rows[snapshot.held.key]
+            wanted = [sorted(row for row in there if row[0] == key) for key in keys]
+            assert found == wanted, f"a mix: {found}, not {wanted}"
 
         return Statement(at, code)
 

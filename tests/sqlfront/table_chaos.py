@@ -27,21 +27,24 @@ class Outcome(msgspec.Struct):
     """How reads and writes of some seeds ended."""
 
     read: int = 0
+    looked_up: int = 0
     written: int = 0
     failed: int = 0
     steps: int = 0
 
 
 class TableChaos:
-    """One seed."""
+    """One seed; with ``lookups`` keys are looked up besides, without jobs."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, lookups: bool = False) -> None:
         self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed)
         self.simulation = self.town.simulation
         self.random = self.simulation.random
         self.outcome = Outcome()
         self._reads: list[Reading] = []
         self._writes: dict[str, Statement] = {}
+        self._lookups: list[tuple[Statement, float]] = []
+        self._looks_up = lookups
         self._next_key = 0
         self._value = 0
         self._breaks = self.random.randint(0, 3)
@@ -53,13 +56,13 @@ class TableChaos:
         """Let it all happen; raises :class:`Bug`."""
         self.town.create(CLIENTS[0], self.random.choice(PARTITIONINGS), self._new_rows())
         try:
-            while self._left or self._writes or self._reads:
+            while self._left or self._writes or self._reads or self._lookups:
                 self._step()
             self._check_the_end()
         except AssertionError as error:
             raise Bug(str(error)) from error
         finally:
-            for statement in self._writes.values():
+            for statement in (*self._writes.values(), *(lookup for lookup, _ in self._lookups)):
                 statement.kill()
         self.outcome.steps = self.simulation.steps
         return self.outcome
@@ -90,6 +93,24 @@ class TableChaos:
                 self._written(statement)
         for reading in tuple(self._reads):
             self._look(reading)
+        self._look_up(sessions)
+
+    def _look_up(self, sessions: list[str]) -> None:
+        """Let lookups go on, and perhaps begin one."""
+        for lookup in tuple(self._lookups):
+            statement, began = lookup
+            if self.town.resume(statement) and statement.ended:
+                self._lookups.remove(lookup)
+                if statement.error is None:
+                    self.outcome.looked_up += 1
+                else:
+                    self._written(statement)
+            elif self.simulation.time > began + 100:
+                raise Bug("a lookup hangs")
+        if self._looks_up and sessions and self._left and self.random.random() < 0.05:
+            at = self.random.choice(sessions)
+            keys = [self.random.randrange(self._next_key + 3) for _ in range(self.random.randint(1, 4))]
+            self._lookups.append((self.town.look_up(at, keys), self.simulation.time))
 
     def _begin(self, at: str) -> None:
         if len(self._reads) < 8 and self.random.random() < 0.75:
@@ -192,16 +213,17 @@ class TableChaos:
             assert key in history, f"the confirmed version {key} was lost: {history}"
 
 
-def explore(seeds: Iterable[int]) -> tuple[int, Outcome]:
+def explore(seeds: Iterable[int], *, lookups: bool = False) -> tuple[int, Outcome]:
     """Run seeds; a bug names the one that found it."""
     total, count = Outcome(), 0
     for seed in seeds:
         try:
-            outcome = TableChaos(seed).run()
+            outcome = TableChaos(seed, lookups=lookups).run()
         except Exception as error:
             raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
         count += 1
         total.read += outcome.read
+        total.looked_up += outcome.looked_up
         total.written += outcome.written
         total.failed += outcome.failed
         total.steps += outcome.steps
@@ -212,14 +234,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--lookups", action="store_true", help="look up keys without jobs besides")
     options = parser.parse_args()
     logging.disable(logging.CRITICAL)
     began = time.perf_counter()
-    count, total = explore(range(options.first, options.first + options.seeds))
+    seeds = range(options.first, options.first + options.seeds)
+    count, total = explore(seeds, lookups=options.lookups)
     seconds = time.perf_counter() - began
     print(
         f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute): {total.written} writes,"
-        f" {total.read} reads of one version each, {total.failed} named errors, {total.steps:,} events"
+        f" {total.read} reads and {total.looked_up} lookups of one version each, {total.failed} named errors,"
+        f" {total.steps:,} events"
     )
     return 0
 

@@ -43,6 +43,13 @@ def test_readers_see_versions_and_confirmed_writes_last() -> None:
     assert outcome.failed > 0
 
 
+def test_lookups_see_one_version_or_say_why_not() -> None:
+    _, outcome = explore(range(SEEDS), lookups=True)
+
+    assert outcome.looked_up > 10 * SEEDS
+    assert outcome.failed > 0
+
+
 @pytest.mark.parametrize("seed", [81])
 def test_a_seed_that_has_found_a_bug_finds_none_any_more(seed: int) -> None:
     """81: the connection with the keeper broke while a session wrote, and its turn was never given back."""
