@@ -8,7 +8,7 @@ import argparse
 import logging
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -95,7 +95,7 @@ class TableChaos:
             self._look(reading)
         self._look_up(sessions)
 
-    def _look_up(self, sessions: list[str]) -> None:
+    def _look_up(self, sessions: Sequence[str]) -> None:
         """Let lookups go on, and perhaps begin one."""
         for lookup in tuple(self._lookups):
             statement, began = lookup
