@@ -72,7 +72,7 @@ def goals_table(measured: Measured, goals: Mapping[tuple[str, str], Goal], refer
             *asked,
             f"{ours.median:,.0f} ({ours.best:,.0f})",
             f"{goal.microseconds:,.0f}",
-            "-" if share is None else f"{share:.2f}",
+            "-" if share is None else _ratio(share),
             "-" if goal.share is None else f"{goal.share:.2f}",
             "-" if spark is None else f"{spark:,.0f}",
             "-" if goal.spark is None else f"{goal.spark:,.0f}",
@@ -103,4 +103,4 @@ def _short(microseconds: float) -> str:
 
 
 def _ratio(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
+    return f"{value:.2g}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:,.0f}"
