@@ -359,7 +359,6 @@ def question(members: Members, spread: SpreadTable, **changes: object) -> bytes:
         ({"version": ""}, "is gone"),
         ({"dealt": 9}, "have moved"),
     ],
-    ids=str,
 )
 def test_a_question_that_makes_no_sense(shared: Members, changes: dict[str, object], reason: str) -> None:
     spread = table(shared, 1)
