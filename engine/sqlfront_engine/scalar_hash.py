@@ -94,9 +94,10 @@ def hash_long(value: int, seed: int = SEED) -> int:
     word = (word << 15 | word >> 17) * 0x1B873593 & _MASK
     seed ^= word
     seed = ((seed << 13 | seed >> 19) * 5 + 0xE6546B64) & _MASK
-    word = (value >> 32 & _MASK) * 0xCC9E2D51 & _MASK
-    word = (word << 15 | word >> 17) * 0x1B873593 & _MASK
-    seed ^= word
+    word = value >> 32 & _MASK
+    if word:  # a zero, as small numbers have it, mixes to zero
+        word = word * 0xCC9E2D51 & _MASK
+        seed ^= (word << 15 | word >> 17) * 0x1B873593 & _MASK
     seed = ((seed << 13 | seed >> 19) * 5 + 0xE6546B64) & _MASK
     seed ^= 8
     seed = (seed ^ seed >> 16) * 0x85EBCA6B & _MASK

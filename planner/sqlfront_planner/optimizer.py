@@ -78,13 +78,15 @@ RULES: Final = (
 def optimize(plan: LogicalPlan, settings: Settings | None = None) -> LogicalPlan:
     """The plan after all rules: without subquery expressions, fit for lowering."""
     settings = settings or Settings()
-    held = _held_by(plan)
+    held: set[type] | None = None
     for rule in RULES:
-        if rule.concerns and rule.concerns.isdisjoint(held):
-            continue
+        if rule.concerns:
+            held = _held_by(plan) if held is None else held
+            if rule.concerns.isdisjoint(held):
+                continue
         rewritten = rule(plan, settings)
         if rewritten is not plan:
-            plan, held = rewritten, _held_by(rewritten)
+            plan, held = rewritten, None
     return plan
 
 

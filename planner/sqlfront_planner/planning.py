@@ -20,6 +20,7 @@ from sqlfront_planner.row_lowering.lower import row_plan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (
     SharedRows,
+    has_shared_rows,
     inline_single_uses,
     rewrite_shared,
     scan_of,
@@ -66,7 +67,7 @@ def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER
     """The plan of a bound query: a program over its few rows if it is one for that, else a job. Its estimates
     are those of the values that the query was bound with; with others it is as right."""
     optimized = _optimize_all(binding.plan, settings)
-    if not shared_rows(optimized):
+    if not has_shared_rows(optimized):
         rows = row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
         if rows is not None:
             return rows
@@ -132,5 +133,6 @@ def _optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
         done.update(part.key for part in shared_rows(scan))
         return scan
 
-    separate = rewrite_shared(inline_single_uses(bound), place)
-    return rewrite_shared(optimize(separate, settings), place)
+    separate = rewrite_shared(inline_single_uses(bound), place) if shared_rows(bound) else bound
+    optimized = optimize(separate, settings)
+    return rewrite_shared(optimized, place) if has_shared_rows(optimized) else optimized

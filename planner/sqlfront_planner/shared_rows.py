@@ -170,6 +170,11 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
     return tuple(found.values())
 
 
+def has_shared_rows(plan: LogicalPlan) -> bool:
+    """Whether an optimized plan, which has no subquery expressions any more, reads shared rows."""
+    return any(isinstance(node, Scan) and isinstance(node.table, SharedRows) for node in walk_plan(plan))
+
+
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
     """The plan with those shared rows that only one scan reads computed in that place."""
     tables = shared_rows(plan)

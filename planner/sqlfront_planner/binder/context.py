@@ -69,8 +69,9 @@ class Arguments(msgspec.Struct, frozen=True):
 
         Raises ProgrammingError for a value of a class that has no SQL type.
 
-        >>> Arguments.of({"b": "x", "a": 1})
-        Arguments(values=(1, 'x'), types=(DataType(int32), DataType(string)), names=('a', 'b'))
+        >>> arguments = Arguments.of({"b": "x", "a": 1})
+        >>> arguments.names, arguments.values, arguments.types
+        (('a', 'b'), (1, 'x'), (DataType(int32), DataType(string)))
         """
         if given is None:
             return NO_ARGUMENTS
