@@ -103,8 +103,6 @@ class Queries:
         query: QueryRun | None,
     ) -> Result:
         session = self._session
-        if not isinstance(plan, RowPlan | QueryPlan):
-            return changes.change_again(session, text, plan, values, arguments, timeout, query)
         if isinstance(plan, RowPlan):
             try:
                 return self._run_rows(plan, values)
@@ -112,7 +110,9 @@ class Queries:
                 statement = parse(text)
                 assert isinstance(statement, Query)
                 plan, values = self._plan(statement, arguments, by_rows=False)
-        assert isinstance(plan, QueryPlan)
+        if not isinstance(plan, QueryPlan):
+            assert not isinstance(plan, RowPlan)
+            return changes.change_again(session, text, plan, values, arguments, timeout, query)
         return session.run(plan, values, timeout=timeout, query=query or session.begin(text))
 
     def _run_rows(self, plan: RowPlan, values: Sequence[object]) -> Result:

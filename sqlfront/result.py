@@ -304,14 +304,9 @@ class RowsResult(Result):
         values: Sequence[object] = (),
     ) -> None:
         """``rows`` are in logical types, each value as a Literal holds it."""
-        super().__init__(schema, self._batch(rows), statistics, settings=settings, plan=plan, values=values)
+        super().__init__(schema, _as_batch(schema, rows), statistics, settings=settings, plan=plan, values=values)
         self._values = rows
         self._timestamps = plan.timestamps
-
-    def _batch(self, rows: Sequence[tuple[object, ...]]) -> Iterator[pa.RecordBatch]:
-        """The rows as Arrow has them, if they are asked for that way."""
-        if rows:
-            yield rows_batch(self._schema, rows)
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         self._check_unconsumed()
@@ -334,6 +329,13 @@ class RowsResult(Result):
             return self._values
         zone = _zone(self._settings.time_zone)
         return [in_zone(values, places, zone, naive=naive) for values in self._values]
+
+
+def _as_batch(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> Iterator[pa.RecordBatch]:
+    """Rows as Arrow has them, if they are asked for that way. No method: a generator that holds its result
+    would leave each of them to the garbage collector."""
+    if rows:
+        yield rows_batch(schema, rows)
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
