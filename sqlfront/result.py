@@ -304,7 +304,9 @@ class RowsResult(Result):
         values: Sequence[object] = (),
     ) -> None:
         """``rows`` are in logical types, each value as a Literal holds it."""
-        super().__init__(schema, _as_batch(schema, rows), statistics, settings=settings, plan=plan, values=values)
+        super().__init__(
+            schema, _as_batch(schema, rows), statistics, settings=settings, plan=plan, values=values
+        )
         self._values = rows
         self._timestamps = plan.timestamps
 
