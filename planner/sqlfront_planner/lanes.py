@@ -2,15 +2,20 @@
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import Join, LogicalPlan, Scan, walk_plan
-from sqlfront_planner.pruning.joins import keys_from_join
-from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
+
+if TYPE_CHECKING:
+    from sqlfront_planner.pruning import joins
+    from sqlfront_planner.pruning.scans import KeyConditions
+else:
+    joins = lazy_module("sqlfront_planner.pruning.joins")
 
 #: Up to that many rows of input a query runs on the caller's thread.
 INLINE_ROWS: Final = 10_000
@@ -30,6 +35,11 @@ class Lane(Enum):
 #: With fewer workers than that, sending rows to the instance of their key costs more than the instances save:
 #: measured on TPC-H at scale 1 with two workers, half of the CPU time of the queries that did it.
 EXCHANGE_WORKERS: Final = 4
+
+
+#: Over several members, inputs of up to that many estimated rows are collected by the coordinator instead of
+#: being exchanged.
+COLLECT_ROWS: Final = 20_000
 
 
 class Regime(Enum):
@@ -61,7 +71,7 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 def input_size(
-    plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: KeyConditions | None = None
+    plans: Iterable[LogicalPlan], cardinality: Cardinality, conditions: "KeyConditions | None" = None
 ) -> InputSize:
     """What the scans of a query's plans read: a scan by so many keys (``conditions`` are those of the scans),
     or by those of a join's other side, reads what it finds, any other the whole table."""
@@ -72,7 +82,8 @@ def input_size(
     joined = {
         id(found.node): cardinality.rows(join)
         for join in nodes
-        if isinstance(join, Join) and (found := keys_from_join(join, cardinality, conditions)) is not None
+        if isinstance(join, Join)
+        and (found := joins.keys_from_join(join, cardinality, conditions)) is not None
     }
     for scan in scans:
         keys = conditions.of(scan)

@@ -25,11 +25,11 @@ from sqlfront_engine.processor import Processor
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.lowering import Lowered
-from sqlfront_planner.lowering.builder import ScanVertex
 
 if TYPE_CHECKING:
     from sqlfront_planner import run_values
+    from sqlfront_planner.lowering import Lowered
+    from sqlfront_planner.lowering.builder import ScanVertex
     from sqlfront_planner.rules import fold_constants as folding
 else:
     run_values = lazy_module("sqlfront_planner.run_values")
@@ -46,10 +46,10 @@ class Template(msgspec.Struct, frozen=True):
 
     dag: DAG
     resources: Mapping[str, object]
-    scans: tuple[ScanVertex, ...] = ()
+    scans: "tuple[ScanVertex, ...]" = ()
     fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
     distributed: bool = False
-    reads: tuple[ScanVertex, ...] = ()
+    reads: "tuple[ScanVertex, ...]" = ()
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
@@ -141,7 +141,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
         return self.template.bind(arguments, values)
 
 
-def template_of(lowered: Lowered) -> Template:
+def template_of(lowered: "Lowered") -> Template:
     """What a lowered plan needs for its runs."""
     sources = {scan.vertex for scan in lowered.scans}
     scans = tuple(scan for scan in lowered.scans if any(map(is_open, scan.request.filters)))

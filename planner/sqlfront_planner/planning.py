@@ -1,21 +1,20 @@
 """The planner's way from a statement to a plan that can run: bind, optimize, lower."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.scheduler import available_cores
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, Binding, BindSettings, bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
-from sqlfront_planner.lanes import EXCHANGE_WORKERS, Regime, choose, input_size
+from sqlfront_planner.lanes import COLLECT_ROWS, EXCHANGE_WORKERS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan, Scan
-from sqlfront_planner.lowering import COLLECT_ROWS, Store, lower, lower_distributed
 from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning.key_condition import MOST_KEYS
-from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.row_lowering.lower import row_plan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (
@@ -29,6 +28,14 @@ from sqlfront_planner.shared_rows import (
 )
 from sqlfront_planner.statement import Query
 from sqlfront_planner.statistics.cardinality import Cardinality
+
+if TYPE_CHECKING:
+    from sqlfront_planner import lowering
+    from sqlfront_planner.lowering import Store
+    from sqlfront_planner.pruning import scans
+else:  # what runs row by row needs neither
+    lowering = lazy_module("sqlfront_planner.lowering")
+    scans = lazy_module("sqlfront_planner.pruning.scans")
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -75,7 +82,7 @@ def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER
 
 
 def plan_logical(
-    bound: LogicalPlan, settings: Settings, target: Target = ONE_MEMBER, store: Store | None = None
+    bound: LogicalPlan, settings: Settings, target: Target = ONE_MEMBER, store: "Store | None" = None
 ) -> QueryPlan:
     """The plan of a bound query. With ``store``, for a cluster only, its rows are stored by them and
     the plan's result is what they say about it."""
@@ -83,19 +90,19 @@ def plan_logical(
 
 
 def _plan_optimized(
-    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: Target, store: Store | None
+    bound: LogicalPlan, optimized: LogicalPlan, settings: Settings, target: Target, store: "Store | None"
 ) -> QueryPlan:
     tables = shared_rows(optimized)
     cardinality = Cardinality()
-    conditions = KeyConditions(settings, target.most_keys)
+    conditions = scans.KeyConditions(settings, target.most_keys)
     size = input_size((optimized, *(table.plan for table in tables)), cardinality, conditions)
     choice = choose(size)
     exchange = (available_cores() if target.workers is None else target.workers) >= EXCHANGE_WORKERS
     parallel = choice.regime is Regime.PARALLEL
 
-    def template(plan: LogicalPlan, store: Store | None = None) -> Template:
+    def template(plan: LogicalPlan, store: "Store | None" = None) -> Template:
         if target.distributed and (size.tables or store is not None):
-            lowered = lower_distributed(
+            lowered = lowering.lower_distributed(
                 plan,
                 cardinality,
                 parallel=parallel,
@@ -105,7 +112,9 @@ def _plan_optimized(
             )
             if lowered.distributed:
                 return template_of(lowered)
-        lowered = lower(plan, cardinality, parallel=parallel, exchange=exchange, conditions=conditions)
+        lowered = lowering.lower(
+            plan, cardinality, parallel=parallel, exchange=exchange, conditions=conditions
+        )
         return template_of(lowered)
 
     return QueryPlan(

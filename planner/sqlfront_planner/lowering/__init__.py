@@ -11,7 +11,7 @@ Reading order: :func:`lower` below (one case per node), then ``builder`` (fragme
 ``joins``, ``aggregates``, ``windows``, ``sorts``.
 """
 
-from sqlfront_planner.lowering.builder import COLLECT_ROWS, Store
+from sqlfront_planner.lowering.builder import Store
 from sqlfront_planner.lowering.lower import Lowered, lower, lower_distributed
 
-__all__ = ["COLLECT_ROWS", "Lowered", "Store", "lower", "lower_distributed"]
+__all__ = ["Lowered", "Store", "lower", "lower_distributed"]

@@ -1,6 +1,6 @@
 """The DAG under construction, and how its pieces are connected."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -9,17 +9,13 @@ from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.settings import DEFAULT_PARTITIONS
+from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Partitioning, ScanRequest, Snapshot
-
-
-#: Over several members, inputs of up to that many estimated rows are collected by the coordinator instead of
-#: being exchanged.
-COLLECT_ROWS: Final = 20_000
 
 
 class Fragment(msgspec.Struct, frozen=True):

@@ -13,6 +13,7 @@ from sqlfront_engine.expressions import Column, Expr, Literal, SortKey, conjunct
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.values import Values as ValuesProcessor
+from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -30,7 +31,7 @@ from sqlfront_planner.logical import (
     Values,
     Window,
 )
-from sqlfront_planner.lowering.builder import COLLECT_ROWS, Builder, Fragment, ScanVertex, Store
+from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, Store
 from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.rewriting import is_deterministic, remap, substitute

@@ -1,24 +1,29 @@
 """What a row program reads: rows by key, small tables, and the constants that keys are made of."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.expressions import Constants
 from sqlfront_engine.row_programs.program import NotByRows, Row, Run
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import is_fractional, is_interval
 from sqlfront_planner.logical import Scan
-from sqlfront_planner.pruning.analysis import key_condition
-from sqlfront_planner.pruning.constraints import OneOf
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.row_lowering.row_plan import SmallTable, Source
 from sqlfront_planner.statistics.cardinality import Cardinality
+
+if TYPE_CHECKING:
+    from sqlfront_planner.pruning import analysis, constraints
+else:
+    analysis = lazy_module("sqlfront_planner.pruning.analysis")
+    constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
 #: Of so many estimated rows kernels take less time.
 MOST_ESTIMATED: Final = 2000
@@ -78,7 +83,7 @@ class Sources:
             types = [scan.table.schema.field(ordinal).type for ordinal in by]
             if any(map(is_fractional, types)):
                 continue
-            condition = key_condition(by, types, scan.filters, self.settings, self.most_keys)
+            condition = analysis.key_condition(by, types, scan.filters, self.settings, self.most_keys)
             if (
                 condition is not None
                 and condition.most is not None
@@ -109,9 +114,9 @@ class Sources:
         if len(condition.boxes) != 1 or condition.boxes[0].when:
             return None
         parts = []
-        for constraints in condition.boxes[0].columns:
-            match constraints:
-                case (OneOf(candidates=candidates, or_null=False),) if not any(
+        for said in condition.boxes[0].columns:
+            match said:
+                case (constraints.OneOf(candidates=candidates, or_null=False),) if not any(
                     candidate.through for candidate in candidates
                 ):
                     safe = {candidate.null_safe for candidate in candidates}
