@@ -274,8 +274,11 @@ class TableTown(Kept):
         membership.join()
         return membership
 
-    def _attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+    def _attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
         """Who waits for answers is a statement, too."""
+        send()
         self.wait(done)
         return True
 

@@ -117,7 +117,8 @@ def test_the_thread_that_waits_takes_the_answer_itself(lookups: Lookups) -> None
     for key in range(100):
         lookups.path.find([(key,)])
 
-    assert threads[threading.current_thread().name] > 10  # more often than not, unless others take the cores
+    # The first answer of each connection shows that somebody wants to.
+    assert threads[threading.current_thread().name] >= 100 - 2 * 3
 
 
 def test_a_long_answer_arrives(quiet: LocalCluster) -> None:

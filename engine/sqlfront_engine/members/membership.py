@@ -125,9 +125,11 @@ class Membership:
         """See :meth:`~sqlfront_engine.network.transport.Transport.connect`."""
         self._transport.connect(address)
 
-    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
         """See :meth:`~sqlfront_engine.network.transport.Transport.attend`."""
-        return self._transport.attend(peers, done)
+        return self._transport.attend(peers, done, send)
 
     def statistics(self) -> NetworkStatistics:
         """See :meth:`~sqlfront_engine.network.transport.Transport.statistics`."""

@@ -73,24 +73,31 @@ class Requests:
         version, own = member.members.version, member.name
         number = next(self._numbers)
         asked = self._rounds[number] = _Round(questions, own, self._lock)
-        peers = []
-        try:
-            for name, question in questions.items():
-                if name != own:
-                    peer = member.peers.get(name)
-                    if peer is None:
-                        raise member_lost(name)
-                    peer.send(Request(number, version, service, question))
-                    peers.append(peer)
+        peers: dict[str, Peer] = {}
+
+        def send() -> None:
+            for name, peer in peers.items():
+                peer.send(Request(number, version, service, questions[name]))
             if own in questions:
                 asked.answers[own] = self._find(service).answer(questions[own])
-            if peers and not self._transport.attend(peers, asked.is_over):
+
+        try:
+            peers.update((name, self._peer(name)) for name in questions if name != own)
+            if not peers:
+                send()
+            elif not self._transport.attend(tuple(peers.values()), asked.is_over, send):
                 asked.wait()
         finally:
             del self._rounds[number]
         if asked.error is not None:
             raise asked.error
         return asked.answers
+
+    def _peer(self, name: str) -> Peer:
+        peer = self._member.peers.get(name)
+        if peer is None:
+            raise member_lost(name)
+        return peer
 
     def answered(self, sender: str, message: Answer, body: Body) -> None:
         """An answer; perhaps nobody waits for it any more."""

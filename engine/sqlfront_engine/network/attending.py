@@ -70,18 +70,24 @@ class Attended(Protocol):
         """Let the reading thread go on. Without effect unless this thread has begun."""
 
 
-def attend(connections: Sequence[Attended], done: Callable[[], bool]) -> bool:
+def attend(
+    connections: Sequence[Attended], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+) -> bool:
     """Handle what arrives over the connections, on this thread, until ``done()``, which is asked after each
     message and now and then. False: they can't be attended (any more), so somebody else has to bring what is
-    waited for.
+    waited for. ``send`` is called in either case, before anything is waited for; an answer to what it sends
+    is not taken by another thread first.
 
     An interrupt while nothing arrives changes nothing; one in the midst of handling a message ends that
     connection.
     """
     try:
-        for connection in connections:
-            if not connection.begin():
-                return False
+        if not all(connection.begin() for connection in connections):
+            for connection in connections:
+                connection.end()
+            send()
+            return False
+        send()
         poll = select.poll()
         by_descriptor = {}
         for connection in connections:

@@ -185,8 +185,11 @@ class LoopbackTransport:
             self._network.begin()
             self._network.deliver(lambda: self._connect(address))
 
-    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
         """See :meth:`~sqlfront_engine.network.transport.Transport.attend`: only one thread delivers."""
+        send()
         return False
 
     def statistics(self) -> NetworkStatistics:

@@ -130,9 +130,11 @@ class TcpTransport:
         if not self._connections.connected(address):
             self._run(lambda: self._dial(target, address), f"to-{address}")
 
-    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
         """See :meth:`~sqlfront_engine.network.transport.Transport.attend`."""
-        return attend([peer for peer in peers if isinstance(peer, Connection)], done)
+        return attend([peer for peer in peers if isinstance(peer, Connection)], done, send)
 
     def statistics(self) -> NetworkStatistics:
         """See :meth:`~sqlfront_engine.network.transport.Transport.statistics`."""

@@ -89,10 +89,13 @@ class Transport(Protocol):
         """Connect to the member at the address, without waiting: ``connected`` or ``disconnected`` follows,
         unless that member is connected already."""
 
-    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
-        """For who is about to wait for what these peers send: handle it on this thread until ``done()``. The
-        thread may hold no lock that a receiver's methods take. False: it can't be done (any more), and who
-        waits has to be woken by the receiver."""
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
+        """For who is about to wait for what these peers send: handle it on this thread until ``done()``,
+        beginning with ``send``, which asks for it. The thread may hold no lock that a receiver's methods
+        take. False: it can't be done (any more), and who waits has to be woken by the receiver; ``send`` was
+        called nevertheless."""
 
     def statistics(self) -> "NetworkStatistics":
         """What went through this transport."""

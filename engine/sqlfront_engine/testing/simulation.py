@@ -227,8 +227,11 @@ class SimulatedTransport:
         tell = partial(self.receiver.disconnected, UnconnectedPeer(address), "it can't be reached")
         simulation.at(simulation.time + simulation.delay(NETWORK_DELAY), tell, self._machine)
 
-    def attend(self, peers: Sequence[Peer], done: Callable[[], bool]) -> bool:
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
         """Let the simulation go on until ``done()``: who waits in it isn't part of it."""
+        send()
         return self._machine.simulation.run(done)
 
     def statistics(self) -> NetworkStatistics:
