@@ -104,8 +104,10 @@ class Queries:
     ) -> Result:
         session = self._session
         if isinstance(plan, RowPlan):
+            if session.cluster is not None:
+                query = session.limited(text, timeout, query)
             try:
-                return self._run_rows(plan, values)
+                return self._run_rows(plan, values, query)
             except NotByRows:  # a job then, now and when it comes again
                 statement = parse(text)
                 assert isinstance(statement, Query)
@@ -115,10 +117,10 @@ class Queries:
             return changes.change_again(session, text, plan, values, arguments, timeout, query)
         return session.run(plan, values, timeout=timeout, query=query or session.begin(text))
 
-    def _run_rows(self, plan: RowPlan, values: Sequence[object]) -> Result:
+    def _run_rows(self, plan: RowPlan, values: Sequence[object], query: QueryRun | None) -> Result:
         """Run a row program, here and now. Raises NotByRows."""
         began = time.perf_counter()
         settings = self._session.settings
-        rows = plan.rows(values, settings)
+        rows = plan.rows(values, settings, query)
         statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
         return RowsResult(plan.schema_of(values), rows, statistics, settings, plan, values)

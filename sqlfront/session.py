@@ -156,6 +156,15 @@ class Session:
         """The run of a statement that is about to begin, for those who want to cancel it."""
         return self._engine.begin_query(self.config.query_memory_limit, text)
 
+    def limited(self, text: str, timeout: float | None, query: QueryRun | None) -> QueryRun | None:
+        """The run of a statement that waits for members without a job, with its timeout; None if nothing can
+        end it."""
+        seconds = self.options.timeout if timeout is None else timeout
+        if seconds is not None:
+            query = query or self.begin(text)
+            query.timeout = seconds
+        return query
+
     def execute(
         self,
         text: str,

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import Processor
+from sqlfront_engine.query_run import QueryRun
 
 
 class ColumnStatistics(msgspec.Struct, frozen=True):
@@ -171,9 +172,11 @@ class RowPath(Protocol):
 class RowAccess(KeyAccess, Protocol):
     """What a snapshot may offer besides: its rows as Python values, for queries that read a few of them."""
 
-    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+    def row_path(
+        self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
+    ) -> RowPath | None:
         """The way to ``columns`` by the values of ``by`` (both ordinals of the table); None if there is no
-        quick one."""
+        quick one. ``query``: whose rows they are; where members are waited for, that ends with the query."""
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """All rows, if there are at most ``limit`` and they are here; else None."""

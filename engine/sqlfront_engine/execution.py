@@ -11,7 +11,7 @@ from sqlfront_engine.errors import Error, InterfaceError, InternalError, Operati
 from sqlfront_engine.execution_plan import ExecutionPlan
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.placement import EMBEDDED
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.query_run import QueryRun, stopped_error
 from sqlfront_engine.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
 from sqlfront_engine.tasklet import Tasklet, TaskletStatistics
@@ -273,7 +273,7 @@ class Execution:
         if self.error is not None:
             raise self.error
         if self._stopped_as is not None:
-            raise _stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
+            raise stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
 
     def _await_end(self, timeout: float | None) -> bool:
         """Wait for the last tasklet on its thread; False after ``timeout`` seconds."""
@@ -419,10 +419,3 @@ def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
         error.member = member
         error.add_note(f"raised by vertex {tasklet.vertex!r} on member {member!r}")
     return error
-
-
-def _stopped_error(status: JobStatus, timeout: float | None, by: str) -> OperationalError:
-    if status is JobStatus.TIMED_OUT:
-        return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
-    text = "the query was cancelled" + (f" by {by}" if by else "")
-    return OperationalError(text, condition="OPERATION_CANCELED", sqlstate="HY008")

@@ -1,8 +1,9 @@
 """A query while it runs: what its jobs share, and the one way to cancel them all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.memory import MemoryBudget
 
@@ -41,6 +42,7 @@ class QueryRun:
         "cancelled",
         "cancelled_by",
         "id",
+        "timeout",
     )
 
     def __init__(
@@ -62,6 +64,8 @@ class QueryRun:
         self.cancelled = False
         #: What has cancelled it, for the error's text; "" = whoever runs it.
         self.cancelled_by = ""
+        #: Seconds after ``began`` for which it waits for other members without a job; None = no limit.
+        self.timeout: float | None = None
         self._text = text
         self._running = running
 
@@ -88,3 +92,19 @@ class QueryRun:
         for job in tuple(self._running.values()):
             if job.query is self:
                 job.stop(JobStatus.CANCELLED)
+
+    def stopped(self, now: Callable[[], float]) -> OperationalError | None:
+        """The error to end with if it was cancelled, or its time is over; ``now``: the engine's clock."""
+        if self.cancelled:
+            return stopped_error(JobStatus.CANCELLED, by=self.cancelled_by)
+        if self.timeout is not None and now() >= self.began + self.timeout:
+            return stopped_error(JobStatus.TIMED_OUT, self.timeout)
+        return None
+
+
+def stopped_error(status: JobStatus, timeout: float | None = None, by: str = "") -> OperationalError:
+    """What a query ends with that was stopped: after ``timeout`` seconds, or cancelled ``by`` somebody."""
+    if status is JobStatus.TIMED_OUT:
+        return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
+    text = "the query was cancelled" + (f" by {by}" if by else "")
+    return OperationalError(text, condition="OPERATION_CANCELED", sqlstate="HY008")

@@ -25,6 +25,7 @@ from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.catalog import Catalog, PathTables
 
 if TYPE_CHECKING:
@@ -81,9 +82,11 @@ class Cluster:
         config = JobConfig(resources=resources, memory_limit=self._query_memory_limit)
         return self.submit(dag, config).batches()
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+    ) -> Mapping[str, bytes | memoryview]:
         """See :class:`~sqlfront_connectors.memory.spread.Members`."""
-        return self.coordinator.requests.ask(service, questions)
+        return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables) -> Catalog:
         """The catalog of a session."""

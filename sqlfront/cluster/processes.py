@@ -143,7 +143,7 @@ class ProcessMembers(Cluster):
 
     def close(self) -> None:
         """Cancel what runs, and leave the cluster, so that nobody waits for this session's answers."""
-        self.engine.close()
+        self.coordinator.cancel_all()
         if not self._running.ended.is_set():
             self._running.leave(_LEAVE_TIMEOUT)
         self._running.close()

@@ -28,6 +28,7 @@ from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.launchers.embedded import EmbeddedCluster
 from sqlfront_engine.members.member_list import MemberInfo, MemberList
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.types import BIGINT, STRING
 
 SCHEMA = pa.schema([("k", BIGINT), ("s", STRING)])
@@ -77,8 +78,10 @@ class Members:
     def publish(self, table: SpreadTable, version: TableVersion) -> None:
         table.adopt(version)
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
-        return self.cluster.coordinator.requests.ask(service, questions)
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+    ) -> Mapping[str, bytes | memoryview]:
+        return self.cluster.coordinator.requests.ask(service, questions, query)
 
     def dropped(self, table: SpreadTable) -> None:
         pass

@@ -7,8 +7,10 @@ import gc
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -248,6 +250,82 @@ def test_an_interrupted_lookup_leaves_nothing(shaken: LocalCluster) -> None:
     assert len(lookups.client.coordinator.requests) == 0
     assert lookups.path.find([(key,)]) == [[(key, 2 * key)]]
     lookups.close()
+
+
+@contextmanager
+def one_stopped(lookups: Lookups, cluster: LocalCluster, *, warm: bool) -> Iterator[int]:
+    """While it lasts, a member doesn't answer; gives a key of it. ``warm``: who asks reads the connection."""
+    (key,), process = lookups.keys_of("local-1", 1), cluster.processes["local-1"]
+    for other in range(50 if warm else 0):
+        lookups.path.find([(other,)])
+    stop(process.pid)
+    try:
+        yield key
+    finally:
+        os.kill(process.pid, signal.SIGCONT)
+
+
+def ends_soon(
+    cursor: sqlfront.Cursor, sql: object, key: int, timeout: float | None = None
+) -> OperationalError:
+    """The error of a lookup that has to end long before its member is given up."""
+    began = time.monotonic()
+    with pytest.raises(OperationalError) as caught:
+        cursor.execute(sql, [key], timeout=timeout)  # type: ignore[arg-type]
+    assert time.monotonic() - began < 1.5
+    return caught.value
+
+
+SQL = "SELECT v FROM t WHERE k = ?"
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_timeout_reaches_a_lookup_that_waits(shaken: LocalCluster, warm: bool) -> None:
+    lookups = Lookups(shaken)
+    connection, cursor = lookups.connection, lookups.connection.cursor()
+    prepared = connection.prepare(SQL)
+    for statement in (SQL, prepared):
+        assert cursor.execute(statement, [5]).fetchall() == [(10,)]
+    with one_stopped(lookups, shaken, warm=warm) as key:
+        for statement in (SQL, prepared):
+            error = ends_soon(cursor, statement, key, 0.2)
+            assert (error.sqlstate, error.message) == (
+                "57014",
+                "the query ran longer than its timeout of 0.2 s",
+            )
+        connection.execute("SET sqlfront.timeout = 0.1")
+        assert ends_soon(cursor, SQL, key).sqlstate == "57014"
+
+    connection.execute("SET sqlfront.timeout = 0")
+    assert len(lookups.client.coordinator.requests) == 0
+    assert cursor.execute(SQL, [key]).fetchall() == [(2 * key,)]
+    lookups.close()
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_a_lookup_that_waits_can_be_cancelled(shaken: LocalCluster, warm: bool) -> None:
+    lookups = Lookups(shaken)
+    cursor = lookups.connection.cursor()
+    assert cursor.execute(SQL, [5]).fetchall() == [(10,)]
+    with one_stopped(lookups, shaken, warm=warm) as key:
+        for statement in (SQL, "SELECT a.v FROM t a JOIN t b ON b.k = a.k WHERE a.k IN (?, 1, 2, 3)"):
+            threading.Timer(0.2, cursor.cancel).start()
+            error = ends_soon(cursor, statement, key)
+            assert (error.sqlstate, error.message) == ("HY008", "the query was cancelled")
+
+    assert len(lookups.client.coordinator.requests) == 0
+    assert cursor.execute(SQL, [key]).fetchall() == [(2 * key,)]
+    lookups.close()
+
+
+def test_a_session_that_is_closed_cancels_its_lookups(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    cursor = lookups.connection.cursor()
+    with one_stopped(lookups, shaken, warm=True) as key:
+        closing = threading.Timer(0.2, lookups.close)
+        closing.start()
+        assert ends_soon(cursor, SQL, key).sqlstate == "HY008"
+    closing.join()
 
 
 def test_a_version_that_was_replaced_is_gone_after_its_time(shaken: LocalCluster) -> None:

@@ -25,6 +25,7 @@ from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processors.values import Values
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.types import BIGINT
 
 #: What comes behind a table's columns; the first only where a row has one.
@@ -86,7 +87,9 @@ class NumberedSnapshot:
         """Those of the version."""
         return self._snapshot.keys if isinstance(self._snapshot, KeyAccess) else ()
 
-    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+    def row_path(
+        self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
+    ) -> RowPath | None:
         """The version's, if it is one that finds numbers, too."""
         return self._snapshot.row_path(by, columns) if isinstance(self._snapshot, MemorySnapshot) else None
 

@@ -52,6 +52,7 @@ from sqlfront_engine.members.member_list import NOBODY, MemberList
 from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.values import Values
+from sqlfront_engine.query_run import QueryRun
 
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
@@ -83,7 +84,9 @@ class Members(Protocol):
         """Make it the table's current version for all sessions at once, unless somebody else has changed the
         table since this turn began: OperationalError then. Calls :meth:`SpreadTable.adopt`."""
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+    ) -> Mapping[str, bytes | memoryview]:
         """See :meth:`sqlfront_engine.members.requests.Requests.ask`."""
 
     def dropped(self, table: "SpreadTable") -> None:
@@ -172,7 +175,9 @@ class SpreadSnapshot:
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
 
-    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+    def row_path(
+        self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
+    ) -> RowPath | None:
         """The way to rows by the clustering key or an index, as long as they lie with their partitions'
         owners."""
         way = self._ways.get((by, columns))
@@ -182,7 +187,7 @@ class SpreadSnapshot:
                 return None
         if way.question.dealt != self.members.member_list.dealt:
             return None
-        return SpreadPath(self, way)
+        return SpreadPath(self, way, query)
 
     def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> Way | None:
         held = self.held

@@ -12,6 +12,7 @@ from sqlfront_connectors.memory.store import STORE, partitions_moved
 from sqlfront_engine.codec.rows import encode_rows
 from sqlfront_engine.members.member_list import NOBODY, MemberList
 from sqlfront_engine.partitions import key_hasher
+from sqlfront_engine.query_run import QueryRun
 
 
 class Answering(Protocol):
@@ -32,7 +33,9 @@ class Askable(Protocol):
     def member_list(self) -> MemberList:
         """Who is in the cluster now, and how the partitions are dealt."""
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+    ) -> Mapping[str, bytes | memoryview]:
         """See :meth:`sqlfront_engine.members.requests.Requests.ask`."""
 
 
@@ -62,14 +65,16 @@ class SpreadPath:
     """See :class:`~sqlfront_connectors.base.RowPath`. Holds its version.
 
     One question to each member that may have rows of the keys, and one answer. OperationalError with SQLSTATE
-    40001 if the partitions were dealt anew or the version is gone, 08006 if a member is lost meanwhile.
+    40001 if the partitions were dealt anew or the version is gone, 08006 if a member is lost meanwhile; those
+    of a stopped query, if the way is that of one.
     """
 
-    __slots__ = ("_version", "_way")
+    __slots__ = ("_query", "_version", "_way")
 
-    def __init__(self, version: Answering, way: Way) -> None:
+    def __init__(self, version: Answering, way: Way, query: QueryRun | None = None) -> None:
         self._version = version
         self._way = way
+        self._query = query
 
     def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
         """For each key its rows."""
@@ -123,4 +128,4 @@ class SpreadPath:
     def _ask(self, questions: Mapping[str, bytes]) -> Mapping[str, bytes | memoryview]:
         if NOBODY in questions:
             self._version.check_complete()
-        return self._version.members.ask(STORE, questions)
+        return self._version.members.ask(STORE, questions, self._query)

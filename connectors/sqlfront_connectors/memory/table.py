@@ -30,6 +30,7 @@ from sqlfront_connectors.memory.statistics import LazyStatistics, segments_stati
 from sqlfront_engine.errors import InternalError, ProgrammingError
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
+from sqlfront_engine.query_run import QueryRun
 
 _identities = itertools.count(1)
 #: More rows are put in order before their writer's turn.
@@ -114,7 +115,9 @@ class MemorySnapshot:
             read += count if kept is None else sum(kept)
         return (Pieces("chunks", read, total),)
 
-    def row_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+    def row_path(
+        self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
+    ) -> RowPath | None:
         """The way to rows by the clustering key or an index."""
         return self._rows.path(by, columns)
 

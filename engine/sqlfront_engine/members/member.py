@@ -128,7 +128,7 @@ class Member:
         self._checking = self._adapting = False
         self._listings = Listings(self, self._clock)
         #: What this member asks others without a job, and answers to them.
-        self.requests = Requests(self, transport, resources)
+        self.requests = Requests(self, transport, resources, engine.clock)
         engine.number_from(secrets.randbits(JOB_ID_BITS))
         transport.start(self)
 
@@ -514,8 +514,13 @@ class Member:
 
     def close(self) -> None:
         """Cancel what runs here, and leave: to the others the member is lost."""
-        self.engine.close()
+        self.cancel_all()
         self._transport.close()
+
+    def cancel_all(self) -> None:
+        """Cancel what runs here and what was asked here; nothing begins any more."""
+        self.engine.close()
+        self.requests.cancel()
 
 
 def _always_usable() -> None:

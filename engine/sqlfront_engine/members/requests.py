@@ -16,13 +16,18 @@ from msgspec.structs import replace
 
 from sqlfront_engine import codec
 from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.members.member_list import MemberList, topology_changed
 from sqlfront_engine.members.messages import Answer, Request
 from sqlfront_engine.members.participation import member_lost
 from sqlfront_engine.network.transport import Body, Peer, Transport
+from sqlfront_engine.query_run import QueryRun, stopped_error
+from sqlfront_engine.scheduler import Clock
 
 #: Bytes of an answer above which it travels in the body.
 _LONG: Final = 65_536
+#: Seconds after which who sleeps until an answer comes looks whether it still has to.
+_LOOK: Final = 0.05
 
 
 class Service(ABC):
@@ -47,10 +52,13 @@ class Asking(Protocol):
 class Requests:
     """A member's questions to others, and its answers to theirs. ``services``: the member's resources."""
 
-    def __init__(self, member: Asking, transport: Transport, services: Mapping[str, object]) -> None:
+    def __init__(
+        self, member: Asking, transport: Transport, services: Mapping[str, object], clock: Clock
+    ) -> None:
         self._member = member
         self._transport = transport
         self._services = services
+        self._now = clock.now
         self._numbers = itertools.count(1)
         self._lock = Lock()
         # Invariant: changed by single operations only; holds what somebody waits for.
@@ -61,18 +69,22 @@ class Requests:
 
     # ---- asking
 
-    def ask(self, service: str, questions: Mapping[str, bytes]) -> dict[str, bytes | memoryview]:
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+    ) -> dict[str, bytes | memoryview]:
         """What the members of these names answer to a question each. All questions are on their way before an
         answer is waited for; one to this member itself needs no message.
 
         Raises the error that one of them answered with, and OperationalError if a member isn't there or is
-        lost meanwhile (08006), or knows that the cluster is another one by now (40001).
+        lost meanwhile (08006), or knows that the cluster is another one by now (40001); also, within
+        hundredths of a second, if ``query`` is cancelled (HY008) or its timeout is over (57014), as its jobs
+        do.
         """
         member = self._member
         member.check_usable()
         version, own = member.members.version, member.name
         number = next(self._numbers)
-        asked = self._rounds[number] = _Round(questions, own, self._lock)
+        asked = self._rounds[number] = _Round(questions, own, self._lock, query, self._now)
         peers: dict[str, Peer] = {}
 
         def send() -> None:
@@ -114,6 +126,10 @@ class Requests:
         for asked in tuple(self._rounds.values()):
             asked.failed(member, member_lost(member))
 
+    def cancel(self) -> None:
+        """Who asks is about to leave."""
+        self.abandon(stopped_error(JobStatus.CANCELLED))
+
     def abandon(self, error: Error) -> None:
         """No answer will come."""
         for asked in tuple(self._rounds.values()):
@@ -144,23 +160,36 @@ class Requests:
 
 class _Round:
     """Questions asked together, and their answers: any number of threads bring some, one waits. The first
-    error is the end."""
+    error is the end, and so is that of the query."""
 
-    __slots__ = ("_lock", "_over", "_waiting", "answers", "error")
+    __slots__ = ("_lock", "_now", "_over", "_query", "_waiting", "answers", "error")
 
-    def __init__(self, names: Iterable[str], own: str, lock: Lock) -> None:
+    def __init__(
+        self,
+        names: Iterable[str],
+        own: str,
+        lock: Lock,
+        query: QueryRun | None,
+        now: Callable[[], float],
+    ) -> None:
         """``own`` isn't waited for."""
         self.answers: dict[str, bytes | memoryview] = {}
         self.error: Error | None = None
         self._waiting = set(names)
         self._waiting.discard(own)
+        self._query = query
+        self._now = now
         # Guards what follows and all changes; rounds share it.
         self._lock = lock
         # What the one who waits sleeps on.
         self._over: Lock | None = None
 
     def is_over(self) -> bool:
-        """Whether nothing is waited for any more."""
+        """Whether nothing is waited for any more; for who waits."""
+        if self._waiting and self._query is not None:
+            error = self._query.stopped(self._now)
+            if error is not None:
+                self.give_up(error)
         return not self._waiting
 
     def wait(self) -> None:
@@ -170,7 +199,8 @@ class _Round:
                 return
             self._over = over = Lock()
             over.acquire()
-        over.acquire()
+        while not self.is_over():
+            over.acquire(timeout=_LOOK)
 
     def answered(self, name: str, content: bytes | memoryview) -> None:
         """A member's answer, which counts once."""

@@ -11,6 +11,7 @@ from sqlfront_connectors.base import RowAccess, Table, TooManyRows, row_access
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.row_programs.program import Find, NotByRows, Row, RowOperator, Run
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.lanes import Lane
@@ -71,13 +72,13 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             fields[column] = pa.field(names.value_text(literal), title.type)
         return pa.schema(fields)
 
-    def run(self, arguments: Sequence[object], settings: Settings) -> Run:
+    def run(self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None) -> Run:
         """What the program needs for one run. Raises NotByRows if the query has to run as a job."""
         literal = _literals(arguments, settings)
         snapshots: dict[int, RowAccess] = {}
         finds: list[Find] = []
         for source in self.sources:
-            path = _access(source.table, snapshots).row_path(source.by, source.columns)
+            path = _access(source.table, snapshots).row_path(source.by, source.columns, query)
             if path is None:
                 raise NotByRows
             finds.append(path.find)
@@ -90,9 +91,12 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
         constants = [_value(expression, arguments, literal, settings) for expression in self.constants]
         return Run(constants, finds, tables, literal)
 
-    def rows(self, arguments: Sequence[object], settings: Settings) -> Sequence[Row]:
-        """The result of a run. Raises NotByRows if the query has to run as a job."""
-        run = self.run(arguments, settings)
+    def rows(
+        self, arguments: Sequence[object], settings: Settings, query: QueryRun | None = None
+    ) -> Sequence[Row]:
+        """The result of a run. Raises NotByRows if the query has to run as a job, and the error of a stopped
+        ``query`` if that is waiting for members."""
+        run = self.run(arguments, settings, query)
         try:
             return self.program.rows(run)
         except UNFIT:

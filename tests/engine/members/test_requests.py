@@ -222,3 +222,51 @@ def test_a_member_that_was_cut_off_waits_no_longer() -> None:
 
     assert caught.value.sqlstate == "08006"
     assert len(member.requests) == 0
+
+
+@pytest.mark.parametrize("stopping", ["timeout", "cancelled"])
+def test_a_query_that_is_stopped_waits_no_longer(stopping: str) -> None:
+    cluster = Kept("m0", "m1", "client")
+    member = cluster.memberships["client"].member
+    query = member.engine.begin_query()
+    began = cluster.simulation.time
+    if stopping == "timeout":
+        query.timeout = 1.0
+    else:
+        member.engine.clock.call_at(began + 1.0, lambda: query.cancel("a wish"))
+    cluster.pause("m1", 3.0)
+
+    with pytest.raises(OperationalError) as caught:
+        member.requests.ask(ECHO, {"m1": b"a"}, query)
+
+    assert 1.0 <= round(cluster.simulation.time - began, 6) < 2.5
+    assert (caught.value.sqlstate, caught.value.message) == {
+        "timeout": ("57014", "the query ran longer than its timeout of 1 s"),
+        "cancelled": ("HY008", "the query was cancelled by a wish"),
+    }[stopping]
+    assert len(member.requests) == 0
+    cluster.simulation.pass_time(5)  # the answer comes, and nobody waits for it
+    with pytest.raises(NotSupportedError):
+        member.requests.ask(ECHO, {"m1": b"a"}, member.engine.begin_query())
+
+
+def test_a_query_that_was_stopped_before_does_not_wait() -> None:
+    cluster = echoes()
+    query = cluster.members["client"].engine.begin_query()
+    query.cancel()
+
+    with pytest.raises(OperationalError, match="the query was cancelled"):
+        cluster.members["client"].requests.ask(ECHO, {"m1": b"a"}, query)
+
+    cluster.simulation.pass_time(1)
+    assert cluster.leftovers() == {}
+
+
+def test_who_leaves_waits_no_longer() -> None:
+    cluster = Kept("m0", "m1", "client")
+    member = cluster.memberships["client"].member
+    member.engine.clock.call_at(cluster.simulation.time + 1.0, member.cancel_all)
+    cluster.pause("m1", 3.0)
+
+    with pytest.raises(OperationalError, match="the query was cancelled"):
+        member.requests.ask(ECHO, {"m1": b"a"})
