@@ -13,7 +13,8 @@ from sqlfront_engine.columns.encoding import SAMPLE_ROWS, Codes, combine, encode
 from sqlfront_engine.columns.hashing import IntegerTable
 
 #: Codes are addressed directly if their bound is at most this many times the number of rows, or SMALL_BOUND.
-DENSITY: Final = 16
+#: Beyond, a hash table is as fast, and takes less memory.
+DENSITY: Final = 4
 SMALL_BOUND: Final = 4096
 #: Codes are few, and counted first, if there are that many rows for each.
 ROWS_PER_CODE: Final = 8

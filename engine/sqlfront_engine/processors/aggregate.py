@@ -10,7 +10,7 @@ from sqlfront_engine.display import describe_call
 from sqlfront_engine.expressions import AggregateCall
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.aggregate_calls import AggregateCalls
-from sqlfront_engine.processors.inputs import Blocks
+from sqlfront_engine.processors.inputs import Blocks, footprint
 from sqlfront_engine.processors.state_table import StateTable
 
 #: A partial aggregation hands on what it has beyond that many groups, so that its memory is bounded.
@@ -54,14 +54,17 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
             blocks = Blocks(0, context)
             while (block := (yield from blocks.take(table.wanted_rows))) is not None:
                 states = self._states(block, calls)
-                if self.mode is AggregateMode.SINGLE:
-                    table.add(states, distinct=True)
-                elif self.keys and 2 * states.num_rows > block.num_rows:
+                partial = self.mode is AggregateMode.PARTIAL
+                if partial and self.keys and 2 * states.num_rows > block.num_rows:
                     yield from slices(states, BATCH_ROWS)
-                else:
-                    table.add(states, distinct=True)
-                    if table.rows > PARTIAL_GROUPS:
-                        yield from slices(table.take(), BATCH_ROWS)
+                    continue
+                # Before the groups are merged, which takes room.
+                del block
+                blocks.give_back()
+                table.add(states, distinct=True)
+                if partial and table.rows > PARTIAL_GROUPS:
+                    yield from slices(table.merged(), BATCH_ROWS)
+                    table.clear()
         yield from slices(self._output(table, calls, context), BATCH_ROWS)
 
     def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> pa.RecordBatch:
@@ -71,10 +74,11 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         return calls.states(block, keys, grouping)
 
     def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
-        """What is emitted at the end of the input."""
-        states = table.take()
+        """What is emitted at the end of the input; it stays charged."""
+        states = table.merged()
         if self.mode is AggregateMode.PARTIAL:
             return states
+        context.memory.charge(footprint(states))
         if states.num_rows == 0:
             if self.keys or context.total_parallelism > 1:
                 return empty_batch(self.schema)

@@ -11,7 +11,7 @@ from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
-from sqlfront_engine.processors.inputs import WORKING_BYTES, Blocks, take_all
+from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, take_all
 from sqlfront_engine.processors.join_rows import (
     KINDS,
     JoinRows,
@@ -73,7 +73,7 @@ class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
         rows = JoinRows(self._layout(), wanted, build, self.condition, context.settings)
         probing = None
         if build is not None:
-            working = 2 * WORKING_BYTES * build.num_rows
+            working = GROUPING_BYTES * build.num_rows
             context.memory.charge(working)
             probing = _Probing(self, build, rows, wanted)
             context.memory.charge(probing.table.nbytes)

@@ -9,8 +9,10 @@ from sqlfront_engine.columns.batches import concat_batches
 from sqlfront_engine.processor import ProcessorContext, Take
 from sqlfront_engine.processors.reduction import Reduction
 
-#: What grouping, matching or sorting a row takes beside the row: codes, numbers, places, a copy of them.
+#: What sorting a row takes beside the row: codes, ranks, its place in the order.
 WORKING_BYTES: Final = 40
+#: What grouping or matching a row takes beside the row: codes, their products, a table of them, numbers.
+GROUPING_BYTES: Final = 80
 
 Block = Generator[Take, pa.RecordBatch | None, pa.RecordBatch | None]
 
@@ -39,7 +41,8 @@ class Blocks:
     """An input as batches of a useful size. What works on whole columns pays per call, so that many small
     batches cost more than copying them together. ``reductions`` drop rows before they are held.
 
-    The block taken last stays charged, with what working on its rows takes, until the next one is asked for.
+    The block taken last stays charged, with what grouping or matching its rows takes and as many bytes
+    again for what is made of it, until it is given back or the next one is asked for.
     """
 
     def __init__(self, ordinal: int, context: ProcessorContext, reductions: Sequence[Reduction] = ()) -> None:
@@ -50,21 +53,24 @@ class Blocks:
 
     def take(self, rows: int) -> Block:
         """The next block, of at least ``rows`` rows (fewer at the input's end); None if it has ended."""
-        memory = self._context.memory
-        memory.release(self._charged)
-        self._charged = 0
+        self.give_back()
         batches, size = yield from _take(self._ordinal, rows, self._context, self._reductions)
         self._charged = size
         if not batches:
             return None
-        working = WORKING_BYTES * sum(batch.num_rows for batch in batches)
-        copied = size if len(batches) > 1 else 0
-        memory.charge(working + copied)
+        # The block put together is charged as what is made of it later, when the batches are gone.
+        working = size + GROUPING_BYTES * sum(batch.num_rows for batch in batches)
+        self._context.memory.charge(working)
         self._charged += working
         block = concat_batches(batches)
         batches.clear()
-        memory.release(copied)
         return block
+
+    def give_back(self) -> None:
+        """The block taken last is not held any more."""
+        if self._charged:
+            self._context.memory.release(self._charged)
+            self._charged = 0
 
 
 def _take(

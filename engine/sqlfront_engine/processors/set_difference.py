@@ -46,7 +46,7 @@ class SetDifference(Processor, frozen=True, tag_field="processor", tag=True):
                 table = table or StateTable(block.num_columns, (Count(), Count()), context.memory)
                 table.add(_counted(block, ordinal))
         if table is not None:
-            counted = table.take()
+            counted = table.merged()
             left, right = (integers(column) for column in counted.columns[-2:])
             rows = np.repeat(np.arange(counted.num_rows), _COPIES[self.kind](left, right))
             distinct = make_batch(counted.columns[:-2], names, counted.num_rows)

@@ -9,16 +9,18 @@ from sqlfront_engine.columns.batches import concat_batches, gather, make_batch, 
 from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
-from sqlfront_engine.processors.inputs import WORKING_BYTES, footprint
+from sqlfront_engine.processors.inputs import GROUPING_BYTES, footprint
 
 #: Rows that are aggregated at a time, at least: a scan's batches pass as they are, small ones are put
 #: together.
 BLOCK_ROWS: Final = BATCH_ROWS // 2
 #: State rows that wait for a merge, at least.
 MERGE_ROWS: Final = 2 * BATCH_ROWS
-#: Once there are many groups, blocks have so many times as many rows, since each block is merged with all
-#: groups.
+#: Once there are many groups, blocks have so many times as many rows, so that more rows of a group meet
+#: before they are merged with all groups.
 ROWS_PER_GROUP: Final = 4
+#: Unless merging has left more than this part of the rows: then few rows have the same key.
+MERGED_SHARE: Final = 0.9
 
 
 class StateTable:
@@ -35,6 +37,8 @@ class StateTable:
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         self._merged_rows = 0
+        # The part of the rows that the last merge has left.
+        self._share = 1.0
         #: Whether every key is there once.
         self._merged = True
         #: Rows held, merged or not.
@@ -43,8 +47,10 @@ class StateTable:
     @property
     def wanted_rows(self) -> int:
         """How many rows are best aggregated next: the more groups there are, the fewer merges are to be
-        paid."""
-        return BLOCK_ROWS if self.rows < BLOCK_ROWS else ROWS_PER_GROUP * self.rows
+        paid, if rows meet others of their group at all."""
+        if self.rows < BLOCK_ROWS or self._share > MERGED_SHARE:
+            return BLOCK_ROWS
+        return ROWS_PER_GROUP * self.rows
 
     def add(self, states: pa.RecordBatch, *, distinct: bool = False) -> None:
         """Take state rows; unless they are ``distinct``, a key may come several times."""
@@ -61,23 +67,26 @@ class StateTable:
         elif self.rows >= max(MERGE_ROWS, 2 * self._merged_rows):
             self._merge()
 
-    def take(self) -> pa.RecordBatch:
-        """All state rows, each key once; the table is empty afterwards."""
+    def merged(self) -> pa.RecordBatch:
+        """All state rows, each key once."""
         self._merge()
-        states = self._batches[0] if self._batches else make_batch([], [], 0)
+        return self._batches[0] if self._batches else make_batch([], [], 0)
+
+    def clear(self) -> None:
+        """Hold no rows."""
         self._replace([])
-        return states
 
     def _merge(self) -> None:
         if self._merged:
             return
         # The rows put together, and the merged ones, beside those held.
-        working = 2 * self._bytes + WORKING_BYTES * self.rows
+        working = 2 * self._bytes + GROUPING_BYTES * self.rows
         self._memory.charge(working)
         batch = concat_batches(self._batches)
         columns = batch.columns
         keys, states = columns[: self._keys], columns[self._keys :]
         grouping = group_rows(keys, batch.num_rows)
+        self._share = grouping.size / max(1, batch.num_rows)
         if grouping.size < batch.num_rows:
             first = row_indices(grouping.rows)
             merged = [gather(key, first) for key in keys]
