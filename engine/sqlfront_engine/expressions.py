@@ -202,9 +202,23 @@ def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
     return rewrite(expression)
 
 
+def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
+    """The expression with ``move(column)`` in the place of every column; nodes under which nothing changed
+    are kept as they are."""
+    if isinstance(expression, Column):
+        return move(expression)
+    children = expression.children()
+    if not children:
+        return expression
+    moved = tuple([map_columns(child, move) for child in children])
+    return expression.with_children(moved) if any(map(is_not, moved, children)) else expression
+
+
 def columns_used(expression: Expr) -> frozenset[int]:
     """The ordinals of all input columns that the expression reads."""
-    return frozenset(node.ordinal for node in walk(expression) if isinstance(node, Column))
+    if isinstance(expression, Column):
+        return frozenset((expression.ordinal,))
+    return frozenset().union(*map(columns_used, expression.children()))
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:

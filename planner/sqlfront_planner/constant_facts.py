@@ -78,7 +78,7 @@ def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
         case Filter():
             parts = conjuncts(plan.condition)
             known = (*filter(is_fact, parts), *facts(plan.input))
-            return (*known, *restated(known, Equalities(parts), lambda _: True))
+            return (*known, *restated(known, Equalities(parts), lambda _: True)) if known else ()
         case Scan():
             places = {column: place for place, column in enumerate(plan.columns)}
             return _moved(filter(is_fact, plan.filters), places)
@@ -162,16 +162,16 @@ class Equalities:
         for predicate in predicates:
             match predicate:
                 case Call(function="equal" | "equal_null_safe", arguments=(left, right)):
-                    self._learn(left, right)
-                    self._learn(right, left)
+                    mine, other = _cast_column(left), _cast_column(right)
+                    if mine is not None and other is not None and mine.ordinal != other.ordinal:
+                        self._learn(mine, left, right)
+                        self._learn(other, right, left)
                 case _:
                     pass
 
-    def _learn(self, mine: Expr, other: Expr) -> None:
-        column, target = _cast_column(mine), _cast_column(other)
-        if column is None or target is None or column == target:
-            return
-        link = _Link(other, None if mine is column else mine.type)
+    def _learn(self, column: Column, cast: Expr, other: Expr) -> None:
+        """``cast``: the column as it stands in the equality."""
+        link = _Link(other, None if cast is column else cast.type)
         self._links.setdefault(column.ordinal, []).append(link)
 
     def __bool__(self) -> bool:
@@ -202,10 +202,9 @@ def _cast_column(expression: Expr) -> Column | None:
     return expression if isinstance(expression, Column) else None
 
 
-def restated(
-    conditions: Iterable[Expr], equalities: Equalities, belongs: Callable[[int], bool]
-) -> list[Expr]:
-    """What facts say of the columns that ``belongs`` accepts, by way of those that are equal to them.
+def restated(known: Iterable[Expr], equalities: Equalities, belongs: Callable[[int], bool]) -> list[Expr]:
+    """What facts (see :func:`is_fact`) say of the columns that ``belongs`` accepts, by way of those that are
+    equal to them.
 
     From ``a = b`` and ``a = 5 OR a = 7`` follows ``b = 5 OR b = 7``, from ``cast(a as bigint) = b`` and
     ``a = 5`` follows ``b = 5`` (a bigint).
@@ -213,12 +212,9 @@ def restated(
     if not equalities:
         return []
     found: list[Expr] = []
-    for condition in conditions:
-        used = columns_used(condition)
-        if not used or not is_fact(condition):
-            continue
-        for links in _ways(sorted(used), equalities, belongs):
-            said = _restate(condition, links)
+    for fact in known:
+        for links in _ways(sorted(columns_used(fact)), equalities, belongs):
+            said = _restate(fact, links)
             if said is not None:
                 found.append(said)
     return found
@@ -228,6 +224,8 @@ def _ways(
     used: Sequence[int], equalities: Equalities, belongs: Callable[[int], bool]
 ) -> Iterator[dict[int, _Link]]:
     """For each column an equal one that belongs; at least one of them is another one."""
+    if not used:
+        return
     choices: list[list[_Link | None]] = []
     for ordinal in used:
         others: list[_Link | None] = [link for other, link in equalities.reached(ordinal) if belongs(other)]

@@ -90,20 +90,23 @@ class _Flattening:
 
     def add(self, plan: LogicalPlan) -> list[int]:
         """Add a subtree; returns the places of its output columns."""
-        if not is_join_tree(plan):
-            return self._add_relation(Relation(plan, self.width))
+        if is_join_tree(plan):
+            return self._add_tree(plan)
+        return self._add_relation(Relation(plan, self.width))
+
+    def _add_tree(self, plan: LogicalPlan) -> list[int]:
         match plan:
             case Filter():
-                places = self.add(plan.input)
+                places = self._add_tree(plan.input)
                 self.predicates.extend(remap(part, places) for part in conjuncts(plan.condition))
                 return places
             case Project():
-                places = self.add(plan.input)
+                places = self._add_tree(plan.input)
                 return [places[item.ordinal] for item in plan.expressions if isinstance(item, Column)]
             case Join():
                 return self._add_join(plan)
             case _:
-                raise AssertionError("is_join_tree() and add() disagree")
+                raise AssertionError("is_join_tree() and flatten() disagree")
 
     def _add_join(self, join: Join) -> list[int]:
         left = self.add(join.left)
@@ -199,10 +202,11 @@ def _key(part: Expr, left_width: int) -> JoinKey | None:
 
 
 class _Part(msgspec.Struct):
-    """A piece of the tree under construction: its plan and the places of the graph's row that it gives."""
+    """A piece of the tree under construction: its plan, and where in the plan's row the places of the graph's
+    row stand that it gives."""
 
     plan: LogicalPlan
-    places: list[int]
+    positions: dict[int, int]
 
 
 class _Building:
@@ -211,7 +215,7 @@ class _Building:
     def __init__(self, graph: JoinGraph) -> None:
         self.graph = graph
         equalities = EqualityClasses(graph.predicates)
-        self.classes = equalities.all()
+        self.classes = [sorted(members) for members in equalities.all()]
         self.pending: list[Expr] = list(equalities.others)
 
     def part(self, shape: Shape) -> _Part:
@@ -223,56 +227,55 @@ class _Building:
         return self.join(left, self.part(shape[1]))
 
     def leaf(self, relation: Relation) -> _Part:
-        places = list(range(relation.start, relation.start + relation.plan.width))
-        row = relation.plan.row()
+        row, start = relation.plan.row(), relation.start
+        stop = start + len(row)
         equalities: list[Expr] = []
         for members in self.classes:
-            columns = [row[place - relation.start] for place in sorted(members.intersection(places))]
+            columns = [row[place - start] for place in members if start <= place < stop]
             equalities += [Call(BOOLEAN, "equal", pair) for pair in pairwise(columns)]
-        local = [remap(item, self.where(places)) for item in self.take(places)]
-        return _Part(filtered(relation.plan, (*equalities, *local)), places)
+        positions = {place: position for position, place in enumerate(range(start, stop))}
+        return _Part(filtered(relation.plan, (*equalities, *self.take(positions))), positions)
 
     def join(self, left: _Part, right: _Part) -> _Part:
-        places = [*left.places, *right.places]
-        condition = self.take(places)
         mine, other = left.plan.row(), right.plan.row()
         keys: list[JoinKey] = []
         for members in self.classes:
-            on_left = members.intersection(left.places)
-            on_right = members.intersection(right.places)
-            if on_left and on_right:
-                places_there = left.places.index(min(on_left)), right.places.index(min(on_right))
-                keys.append(JoinKey(mine[places_there[0]], other[places_there[1]]))
-        where = self.where(places)
-        more, rest = split_keys((remap(item, where) for item in condition), len(left.places))
+            on_left = next((place for place in members if place in left.positions), None)
+            on_right = next((place for place in members if place in right.positions), None)
+            if on_left is not None and on_right is not None:
+                keys.append(JoinKey(mine[left.positions[on_left]], other[right.positions[on_right]]))
+        width = len(mine)
+        positions = left.positions | {place: width + at for place, at in right.positions.items()}
+        more, rest = split_keys(self.take(positions), width)
         plan = Join(left.plan, right.plan, JoinKind.INNER, conjunction(rest), (*keys, *more))
-        return _Part(plan, places)
+        return _Part(plan, positions)
 
     def filter(self, left: _Part, relation: Relation) -> _Part:
-        own = range(relation.start, relation.start + relation.plan.width)
-        where = self.where([*left.places, *own])
-        predicates = (remap(item, where) for item in relation.predicates)
-        keys, rest = split_keys(predicates, len(left.places))
+        width = left.plan.width
+        own = {relation.start + place: width + place for place in range(relation.plan.width)}
+        where = self.where(left.positions | own)
+        keys, rest = split_keys((remap(item, where) for item in relation.predicates), width)
         plan = Join(left.plan, relation.plan, relation.kind, conjunction(rest), keys)
-        return _Part(plan, left.places)
+        return _Part(plan, left.positions)
 
-    def where(self, places: Sequence[int]) -> dict[int, int]:
-        """For every place that is there, or that something equal to it stands for, its position in the
-        row."""
-        positions = {place: position for position, place in enumerate(places)}
+    def where(self, positions: dict[int, int]) -> dict[int, int]:
+        """The positions of all places that are there, or that something equal to them stands for."""
+        found = dict(positions)
         for members in self.classes:
-            there = members.intersection(places)
-            if there:
-                stand_in = positions[min(there)]
-                positions.update((member, stand_in) for member in members if member not in positions)
-        return positions
+            stand_in = next((place for place in members if place in positions), None)
+            if stand_in is not None:
+                found.update((place, positions[stand_in]) for place in members if place not in positions)
+        return found
 
-    def take(self, places: Sequence[int]) -> list[Expr]:
-        """The pending predicates whose columns are all there; they are pending no more."""
-        there = self.where(places)
-        ready = [item for item in self.pending if all(column in there for column in columns_used(item))]
+    def take(self, positions: dict[int, int]) -> list[Expr]:
+        """The pending predicates whose columns are all there, over the row of these positions; they are
+        pending no more."""
+        if not self.pending:
+            return []
+        there = self.where(positions)
+        ready = [item for item in self.pending if columns_used(item) <= there.keys()]
         self.pending = [item for item in self.pending if item not in ready]
-        return ready
+        return [remap(item, there) for item in ready]
 
 
 def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
@@ -281,8 +284,7 @@ def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
     building = _Building(graph)
     part = building.part(shape)
     assert not building.pending, "a shape must hold all relations"
-    where = {place: position for position, place in enumerate(part.places)}
-    return selected(part.plan, [where[place] for place in graph.row])
+    return selected(part.plan, [part.positions[place] for place in graph.row])
 
 
 def left_deep(graph: JoinGraph) -> Shape:

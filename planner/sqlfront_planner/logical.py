@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, SortKey, WindowCall, transform
+from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, SortKey, WindowCall, map_columns
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
 
@@ -31,6 +31,10 @@ else:
 
 class JoinKind(Enum):
     """How unmatched rows are treated."""
+
+    __hash__ = (
+        object.__hash__
+    )  # by identity: there is one member of each name, and sets of kinds are all over
 
     INNER = "inner"
     """Only matches."""
@@ -280,11 +284,8 @@ class JoinKey(NamedTuple):
 
     def over_both(self, left_width: int) -> Expr:
         """The same as a condition over the concatenated row."""
-        moved = transform(
-            self.right,
-            lambda item: (
-                Column(item.type, item.ordinal + left_width, item.name) if isinstance(item, Column) else item
-            ),
+        moved = map_columns(
+            self.right, lambda column: Column(column.type, column.ordinal + left_width, column.name)
         )
         return Call(BOOLEAN, "equal_null_safe" if self.null_safe else "equal", (self.left, moved))
 
@@ -496,6 +497,12 @@ def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:
     """The node over other inputs of the same schemas; the node itself if these are its own."""
     given = tuple(inputs)
     return plan.with_inputs(given) if any(map(is_not, given, plan.inputs())) else plan
+
+
+def map_inputs(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
+    """The node over its inputs rewritten; the node itself if that changes none."""
+    inputs = plan.inputs()
+    return over(plan, [rewrite(child) for child in inputs]) if inputs else plan
 
 
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:

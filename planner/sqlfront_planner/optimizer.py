@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Final, cast
 
-from sqlfront_engine.expressions import Call, Case, Cast, walk
+from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, Parameter
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     Aggregate,
@@ -19,12 +19,13 @@ from sqlfront_planner.logical import (
     Filter,
     InSubquery,
     Join,
+    JoinKind,
     Limit,
     LogicalPlan,
     ScalarSubquery,
     SetOperation,
     Sort,
-    walk_plan,
+    Subquery,
 )
 
 #: A rewrite of the whole plan; ``Settings`` are the session's, for what folds constants.
@@ -34,13 +35,14 @@ Rewrite = Callable[[LogicalPlan, Settings], LogicalPlan]
 class Rule:
     """The rewrite ``name`` in the module :mod:`sqlfront_planner.rules` of the same name.
 
-    ``concerns``: the nodes and expressions of which a plan must hold one for the rule to change anything;
-    none given: any plan.
+    ``concerns``: of what a plan must hold something for the rule to change anything, see :func:`constructs`;
+    none given: any plan. ``brings``: whether the rule makes what later rules concern out of what they don't.
     """
 
-    def __init__(self, name: str, *concerns: type) -> None:
+    def __init__(self, name: str, *concerns: object, brings: bool = False) -> None:
         self.name = name
         self.concerns = frozenset(concerns)
+        self.brings = brings
 
     def __call__(self, plan: LogicalPlan, settings: Settings) -> LogicalPlan:
         """The rewritten plan."""
@@ -55,20 +57,20 @@ class Rule:
 _SUBQUERIES: Final = (ScalarSubquery, Exists, InSubquery)
 
 RULES: Final = (
-    Rule("fold_constants"),
-    Rule("simplify_expressions", Filter, Call, Case, Cast, *_SUBQUERIES),
-    Rule("unnest_subqueries", *_SUBQUERIES),
+    Rule("fold_constants", Literal, Parameter),
+    Rule("simplify_expressions", Filter, Call, Case, Cast),
+    Rule("unnest_subqueries", *_SUBQUERIES, brings=True),
     Rule("flatten_unions", SetOperation),
-    Rule("turn_right_joins", Join),
-    Rule("eliminate_outer_joins", Join),
+    Rule("turn_right_joins", JoinKind.RIGHT, brings=True),
+    Rule("eliminate_outer_joins", JoinKind.LEFT, JoinKind.FULL),
     Rule("push_down_filters", Filter, Join),
-    Rule("reduce_aggregates", Join),
+    Rule("reduce_aggregates", Aggregate),
     Rule("reorder_joins", Join),
     Rule("extract_join_keys", Join),
     Rule("remove_redundant_sorts", Sort),
     Rule("prune_columns"),
-    Rule("surface_constant_errors", Call, Case, Cast),
-    Rule("propagate_empty"),
+    Rule("surface_constant_errors", Literal),
+    Rule("propagate_empty", Literal, Limit, Sort),
     Rule("rewrite_distinct_aggregates", Aggregate),
     Rule("merge_projections"),
     Rule("push_down_limits", Limit),
@@ -78,23 +80,41 @@ RULES: Final = (
 def optimize(plan: LogicalPlan, settings: Settings | None = None) -> LogicalPlan:
     """The plan after all rules: without subquery expressions, fit for lowering."""
     settings = settings or Settings()
-    held: set[type] | None = None
+    held = constructs(plan)
     for rule in RULES:
-        if rule.concerns:
-            held = _held_by(plan) if held is None else held
-            if rule.concerns.isdisjoint(held):
-                continue
+        if rule.concerns and rule.concerns.isdisjoint(held):
+            continue
         rewritten = rule(plan, settings)
-        if rewritten is not plan:
-            plan, held = rewritten, None
+        if rule.brings and rewritten is not plan:
+            held = constructs(rewritten)
+        plan = rewritten
     return plan
 
 
-def _held_by(plan: LogicalPlan) -> set[type]:
-    """The classes of the nodes and of the expressions in a plan (not in the plans of subqueries)."""
-    held: set[type] = set()
-    for node in walk_plan(plan):
-        held.add(type(node))
-        for operand in node.operands():
-            held.update(map(type, walk(operand)))
-    return held
+def constructs(plan: LogicalPlan) -> frozenset[object]:
+    """What a plan is made of, subqueries included: the classes of its nodes and expressions and the kinds of
+    its joins. A call without arguments is a constant, and counts as a :class:`Literal` too."""
+    held: set[object] = set()
+    _gather(plan, held)
+    return frozenset(held)
+
+
+def _gather(plan: LogicalPlan, held: set[object]) -> None:
+    held.add(type(plan))
+    if isinstance(plan, Join):
+        held.add(plan.kind)
+    for operand in plan.operands():
+        _gather_expression(operand, held)
+    for child in plan.inputs():
+        _gather(child, held)
+
+
+def _gather_expression(expression: Expr, held: set[object]) -> None:
+    held.add(type(expression))
+    children = expression.children()
+    for child in children:
+        _gather_expression(child, held)
+    if isinstance(expression, Subquery):
+        _gather(expression.plan, held)
+    elif isinstance(expression, Call) and not children:
+        held.add(Literal)

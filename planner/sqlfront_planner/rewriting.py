@@ -16,6 +16,7 @@ from sqlfront_engine.expressions import (
     Parameter,
     RunValue,
     conjunction,
+    map_columns,
     transform,
     walk,
 )
@@ -57,37 +58,28 @@ def shift(expression: Expr, by: int) -> Expr:
     """The expression over a row that has ``by`` more columns in front."""
     if by == 0:
         return expression
-    if isinstance(expression, Column):
-        return Column(expression.type, expression.ordinal + by, expression.name)
-    return transform(
-        expression,
-        lambda item: Column(item.type, item.ordinal + by, item.name) if isinstance(item, Column) else item,
-    )
+    return map_columns(expression, lambda column: Column(column.type, column.ordinal + by, column.name))
 
 
 def remap(expression: Expr, places: Mapping[int, int] | Sequence[int]) -> Expr:
     """The expression over a row in which the column ``i`` stands at ``places[i]``."""
 
-    def move(item: Expr) -> Expr:
-        if isinstance(item, Column) and places[item.ordinal] != item.ordinal:
-            return Column(item.type, places[item.ordinal], item.name)
-        return item
+    def move(column: Column) -> Expr:
+        place = places[column.ordinal]
+        return column if place == column.ordinal else Column(column.type, place, column.name)
 
-    return transform(expression, move)
+    return map_columns(expression, move)
 
 
 def substitute(expression: Expr, values: Sequence[Expr] | Mapping[int, Expr]) -> Expr:
     """The expression with every column ``i`` replaced by ``values[i]``: what it says of a projection's
     input."""
-    return transform(expression, lambda item: values[item.ordinal] if isinstance(item, Column) else item)
+    return map_columns(expression, lambda column: values[column.ordinal])
 
 
 def columns_to_outer(expression: Expr) -> Expr:
     """An expression of the enclosing row as a subquery of it says it."""
-    return transform(
-        expression,
-        lambda item: OuterColumn(item.type, item.ordinal, item.name) if isinstance(item, Column) else item,
-    )
+    return map_columns(expression, lambda column: OuterColumn(column.type, column.ordinal, column.name))
 
 
 def nameless(expression: Expr) -> Expr:
@@ -97,17 +89,19 @@ def nameless(expression: Expr) -> Expr:
     >>> nameless(Column(pa.int32(), 1, "a")) == nameless(Column(pa.int32(), 1, "b"))
     True
     """
-    return transform(
-        expression,
-        lambda item: Column(item.type, item.ordinal) if isinstance(item, Column) and item.name else item,
+    return map_columns(
+        expression, lambda column: Column(column.type, column.ordinal) if column.name else column
     )
 
 
 def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
     """The expressions in their order, each meaning once."""
+    given = tuple(expressions)
+    if len(given) < 2:
+        return given
     kept: list[Expr] = []
     seen: list[Expr] = []
-    for expression in expressions:
+    for expression in given:
         meaning = nameless(expression)
         if meaning not in seen:
             seen.append(meaning)
@@ -118,11 +112,11 @@ def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
 def is_deterministic(expression: Expr) -> bool:
     """True if the value depends on the row only, so that it may be computed elsewhere, again, or not at
     all."""
-    return all(
-        (entry := registry.lookup(item.function)) is None or entry.deterministic
-        for item in walk(expression)
-        if isinstance(item, Call)
-    )
+    if isinstance(expression, Call):
+        entry = registry.lookup(expression.function)
+        if entry is not None and not entry.deterministic:
+            return False
+    return all(map(is_deterministic, expression.children()))
 
 
 def is_null_propagating(call: Call) -> bool:
@@ -136,10 +130,16 @@ def is_null_propagating(call: Call) -> bool:
 def is_fixed(expression: Expr) -> bool:
     """True if the expression has one value for all rows of a run: it reads no column and is
     deterministic."""
-    if isinstance(expression, Literal | Parameter | RunValue):
-        return True
-    known = (Literal, Parameter, RunValue, Call, Cast, Case)
-    return all(isinstance(item, known) for item in walk(expression)) and is_deterministic(expression)
+    match expression:
+        case Literal() | Parameter() | RunValue():
+            return True
+        case Call(function=function):
+            entry = registry.lookup(function)
+            return (entry is None or entry.deterministic) and all(map(is_fixed, expression.arguments))
+        case Cast() | Case():
+            return all(map(is_fixed, expression.children()))
+        case _:
+            return False
 
 
 def is_trivial(expression: Expr) -> bool:
@@ -194,7 +194,7 @@ def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> Logi
         return item if inner is item.plan else structs.replace(item, plan=inner)
 
     def rewrite_operand(operand: Expr) -> Expr:
-        return rewrite(transform(operand, enter))
+        return rewrite(transform(operand, enter) if operand.children() else enter(operand))
 
     return transform_plan(plan, lambda node: map_operands(node, rewrite_operand))
 

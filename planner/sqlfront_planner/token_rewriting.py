@@ -22,6 +22,7 @@ select list, ``@x``, BETWEEN without AND, VARCHAR without a length.
 
 import re
 from collections.abc import Callable
+from functools import cached_property
 from typing import Final, NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -101,7 +102,6 @@ class _Rewriter:
         ] = []  # per open parenthesis: does it belong to a cast, so that AS begins a type?
         self._type_depth: int | None = None  # inside the type of the cast at this depth
         self._placeholders = 0
-        self._with = any(token.token_type == _T.WITH for token in tokens)
 
     def run(self) -> list[Token]:
         source, position = self._source, 0
@@ -114,7 +114,8 @@ class _Rewriter:
 
     def _word(self, position: int, token: Token) -> int:
         """A token with no handler, or that its handler leaves alone: the name of a call, or just itself."""
-        if self._follows(position, _T.L_PAREN):
+        following = self._at(position + 1)
+        if following is not None and following.token_type == _T.L_PAREN:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
                 return self._extract(position, token)
             if self._is_call(position, token):
@@ -366,7 +367,7 @@ class _Rewriter:
             return not self._contains(position + 1, _CAST_WORDS)
         if upper in _SPECIAL:
             return not self._contains(position + 1, _SPECIAL[upper])
-        return not (self._with and self._is_cte_name(position))
+        return not (self._has_with and self._is_cte_name(position))
 
     def _after_operand(self) -> bool:
         """Whether the token before ends an operand, so that ``word (`` is an alias with a column list, not a
@@ -396,6 +397,10 @@ class _Rewriter:
         if self._output and self._output[-1].token_type in _PATTERNS:
             return True
         return self._source[position].token_type == _T.ALL or self._opens_query(position + 1)
+
+    @cached_property
+    def _has_with(self) -> bool:
+        return any(token.token_type == _T.WITH for token in self._source)
 
     def _is_cte_name(self, position: int) -> bool:
         """``name (columns) AS (query)``."""

@@ -15,7 +15,7 @@ from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.check import check
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.lowering import lower, scans
-from sqlfront_planner.optimizer import RULES
+from sqlfront_planner.optimizer import RULES, optimize
 from sqlfront_planner.plan import template_of
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -96,3 +96,8 @@ def test_rule_keeps_the_rows(
 
 def test_every_rule_has_fixtures() -> None:
     assert {pair.file for pair in pairs()} >= {rule.name for rule in RULES} - {"surface_constant_errors"}
+
+
+@pytest.mark.parametrize("pair", pairs(), ids=str)
+def test_rules_that_are_passed_over_would_change_nothing(pair: Pair, catalog: Catalog) -> None:
+    assert plan_text(optimize(bound(pair.sql, catalog), SETTINGS)) == plan_text(optimized(pair.sql, catalog))

@@ -27,6 +27,9 @@ class LazyStatistics(Mapping[str, ColumnStatistics]):
         self._lock = threading.Lock()
 
     def __getitem__(self, name: str) -> ColumnStatistics:
+        known = self._known.get(name)
+        if known is not None:
+            return known
         with self._lock:
             known = self._known.get(name)
             if known is None:

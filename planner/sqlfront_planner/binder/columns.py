@@ -7,7 +7,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, RunValue, columns_used, transform
+from sqlfront_engine.expressions import Call, Expr, Literal, RunValue, columns_used
 from sqlfront_engine.types import STRING
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.collections import subscript
@@ -15,8 +15,7 @@ from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
 from sqlfront_planner.binder.syntax import failure, handles, parts_of, syntax_failure, unsupported
-from sqlfront_planner.logical import OuterColumn
-from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_planner.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.tokens import FUNCTION_MARK
 
 _USER_WORDS = frozenset({"user", "current_user", "session_user"})
@@ -185,7 +184,7 @@ def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
             error.message += " A subquery reads columns of the query directly around it only."
             raise error
         return None
-    return _fields(binder, outer(_only(match, parts, node)), parts[match.parts :], node)
+    return _fields(binder, columns_to_outer(_only(match, parts, node)), parts[match.parts :], node)
 
 
 def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
@@ -194,14 +193,6 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
             return True
         scope = scope.parent
     return False
-
-
-def outer(expression: Expr) -> Expr:
-    """The expression over the enclosing query's row, seen from within a subquery."""
-    return transform(
-        expression,
-        lambda item: OuterColumn(item.type, item.ordinal, item.name) if isinstance(item, Column) else item,
-    )
 
 
 def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:

@@ -76,7 +76,7 @@ def bind_join(
     condition = node.args.get("on")
     if condition is None:
         return joined
-    both = side_by_side(left, right, JoinKind.INNER)
+    both = side_by_side(left, right, JoinKind.INNER) if kind in FILTERING_JOINS else joined
     binder = ExpressionBinder(queries, both.scope(parent), "JOIN")
     bound = binder.bind(condition)
     if bound.type != BOOLEAN:

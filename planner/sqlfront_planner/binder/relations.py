@@ -116,11 +116,9 @@ def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
 
 
 def _scan(queries: "QueryBinder", table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
-    schema = table.schema
-    names = schema.names
-    plan = Scan(name, table, queries.context.snapshot(table), tuple(range(len(names))))
-    row = tuple(Column(kind, place, names[place]) for place, kind in enumerate(schema.types))
-    return Relation(plan, relation(names, row, qualifier))
+    plan = Scan(name, table, queries.context.snapshot(table), tuple(range(len(table.schema))))
+    row = plan.row()
+    return Relation(plan, relation([column.name for column in row], row, qualifier))
 
 
 def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation:

@@ -38,6 +38,7 @@ class Scope:
     width: int
     parent: "Scope | None" = None
     _by_name: dict[str, list[ScopeColumn]] | None = field(default=None, repr=False)
+    _resolved: dict[tuple[str, ...], Match | None] = field(default_factory=dict, repr=False)
 
     def visible(self) -> Iterator[ScopeColumn]:
         """The columns that ``*`` stands for."""
@@ -57,6 +58,11 @@ class Scope:
         As Spark does: the longest reading as a qualified column wins, what follows are fields. Names are
         compared without regard to case.
         """
+        if parts not in self._resolved:
+            self._resolved[parts] = self._resolve(parts)
+        return self._resolved[parts]
+
+    def _resolve(self, parts: tuple[str, ...]) -> Match | None:
         for length in range(min(len(parts), 4), 0, -1):
             candidates = self._named(parts[length - 1].lower())
             if not candidates:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.constant_facts import Equalities, facts, restated
+from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.inference import implied, unknown_yet
 from sqlfront_planner.join_graph import (
     JoinGraph,
@@ -29,7 +29,7 @@ from sqlfront_planner.logical import (
     SetOperation,
     Sort,
     Window,
-    over,
+    map_inputs,
 )
 from sqlfront_planner.rewriting import (
     filtered,
@@ -90,7 +90,7 @@ def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
 
 def _over(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     """The node over its inputs, each of which takes all ``parts``."""
-    return over(plan, [_push(child, parts) for child in plan.inputs()])
+    return map_inputs(plan, lambda child: _push(child, parts))
 
 
 def _push_set_operation(plan: SetOperation, parts: Parts) -> LogicalPlan:
@@ -112,7 +112,7 @@ def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:
     if not parts:
         return scan
     filters = without_repeats((*scan.filters, *(remap(part, scan.columns) for part in parts)))
-    derived = restated(filters, Equalities(filters), lambda _: True)
+    derived = restated(filter(is_fact, filters), Equalities(filters), lambda _: True)
     return scan.with_operands((*filters, *unknown_yet(derived, filters)))
 
 
@@ -202,17 +202,18 @@ class _Spreading:
         )
 
     def known(self) -> list[Expr]:
-        """What holds for all rows that the graph gives."""
-        return [*self.predicates, *(fact for found in self.facts for fact in found)]
+        """The facts that hold for all rows that the graph gives."""
+        return [*filter(is_fact, self.predicates), *(fact for found in self.facts for fact in found)]
 
     def derive(self) -> None:
         """Give each relation what constants say of its columns by way of those that are equal to them."""
         relations = self.graph.relations
         matched = [part for item in relations if item.kind is JoinKind.SEMI for part in item.predicates]
         equalities = Equalities([*self.predicates, *matched])
+        known = self.known()
         for index, relation in enumerate(relations):
             if not relation.filters:
-                derived = restated(self.known(), equalities, partial(self.is_place_of, index))
+                derived = restated(known, equalities, partial(self.is_place_of, index))
                 self.own[index] += unknown_yet(derived, [*self.own[index], *self.facts[index]])
 
     def is_place_of(self, index: int, place: int) -> bool:
@@ -264,7 +265,7 @@ def _push_outer_join(plan: Join, parts: Parts) -> LogicalPlan:
     right = [part for part in on if is_deterministic(part) and min(columns_used(part), default=0) >= width]
     rest = tuple(part for part in on if part not in right)
     keys = [key.over_both(width) for key in plan.keys]
-    known = [*left, *on, *facts(plan.left)]
+    known = [*filter(is_fact, (*left, *on)), *facts(plan.left)]
     derived = restated(known, Equalities([*on, *keys]), lambda place: place >= width)
     right += unknown_yet(derived, [*right, *(shift(fact, width) for fact in facts(plan.right))])
     join = replace(

@@ -24,7 +24,7 @@ from sqlfront_planner.logical import (
     LogicalPlan,
     Project,
     Scan,
-    over,
+    map_inputs,
     walk_plan,
 )
 from sqlfront_planner.rewriting import is_deterministic, selected, shift
@@ -60,7 +60,7 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
             new.plan is not old.plan for new, old in zip(reduced.relations, graph.relations, strict=True)
         )
         return build(reduced, left_deep(reduced)) if changed else plan
-    return over(plan, [_visit(child, cardinality) for child in plan.inputs()])
+    return map_inputs(plan, lambda child: _visit(child, cardinality))
 
 
 def _reduce(graph: JoinGraph, cardinality: Cardinality) -> JoinGraph:

@@ -18,7 +18,7 @@ from sqlfront_planner.join_graph import (
     flatten,
     is_join_tree,
 )
-from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, over
+from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, map_inputs
 from sqlfront_planner.statistics.cardinality import Cardinality, KeySide, joined_values
 from sqlfront_planner.statistics.selectivity import selectivity
 
@@ -57,7 +57,7 @@ def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
         )
         graph = replace(graph, relations=relations)
         return build(graph, best_shape(graph, cardinality))
-    return over(plan, [_visit(child, cardinality) for child in plan.inputs()])
+    return map_inputs(plan, lambda child: _visit(child, cardinality))
 
 
 def best_shape(graph: JoinGraph, cardinality: Cardinality) -> Shape:
