@@ -30,7 +30,8 @@ class Cursor:
         # The statement that runs or ran last; set before it begins, for cancel().
         self._query: QueryRun | None = None
         self._result: Result | None = None
-        self._rows: Iterator[tuple[object, ...]] = iter(())
+        # The rows that are left, once the first was fetched.
+        self._rows: Iterator[tuple[object, ...]] | None = None
         self._closed = False
         #: Rows that the fetch methods get when none are asked for.
         self.arraysize = 1
@@ -71,7 +72,8 @@ class Cursor:
         """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. ``timeout`` in seconds is an
         OperationalError."""
         self._check_open()
-        self._finish()
+        if self._result is not None:
+            self._finish()
         session = self._connection.session
         if isinstance(operation, str):
             self._query = query = session.begin(operation)
@@ -79,7 +81,6 @@ class Cursor:
         else:
             self._query = query = session.begin(operation.text)
             self._result = operation.execute(parameters, timeout=timeout, query=query)
-        self._rows = self._result.tuples(naive=False)
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
@@ -98,19 +99,16 @@ class Cursor:
 
     def fetchone(self) -> tuple[object, ...] | None:
         """The next row, or None."""
-        self._check_result()
-        return next(self._rows, None)
+        return next(self._remaining(), None)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
         """The next ``size`` (or ``arraysize``) rows; fewer at the end."""
-        self._check_result()
         wanted = self.arraysize if size is None else size
-        return list(islice(self._rows, wanted))
+        return list(islice(self._remaining(), wanted))
 
     def fetchall(self) -> list[tuple[object, ...]]:
         """All remaining rows."""
-        self._check_result()
-        return list(self._rows)
+        return list(self._remaining())
 
     def fetch_arrow_table(self) -> pa.Table:
         """All rows as an Arrow table of logical types; not after a row was fetched."""
@@ -137,8 +135,7 @@ class Cursor:
         return self._check_result().__arrow_c_stream__(requested_schema)
 
     def __iter__(self) -> Iterator[tuple[object, ...]]:
-        self._check_result()
-        return self._rows
+        return self._remaining()
 
     def cancel(self) -> None:
         """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008); may be called
@@ -167,12 +164,18 @@ class Cursor:
     def _finish(self) -> None:
         if self._result is not None:
             self._result.close()
-        self._result = None
-        self._rows = iter(())
+        self._result = self._rows = None
 
     def _check_open(self) -> None:
         if self._closed or self._connection.closed:
             raise InterfaceError("the cursor or its connection is closed")
+
+    def _remaining(self) -> Iterator[tuple[object, ...]]:
+        """The rows that weren't fetched yet."""
+        result, rows = self._check_result(), self._rows
+        if rows is None:
+            rows = self._rows = result.tuples(naive=False)
+        return rows
 
     def _check_result(self) -> Result:
         self._check_open()

@@ -49,7 +49,8 @@ class PreparedStatement:
             cached, key, literals = held
             now = queries.key, arguments_key(arguments, cached.pinned)
             if key == now and cached.is_current(session.catalog):
-                return queries.run_again(self.text, cached, literals, arguments, timeout, query)
+                values = (*arguments.values, *literals) if literals else arguments.values
+                return queries.run(self.text, cached.plan, values, arguments, timeout, query)
         except OperationalError as error:
             if error.sqlstate != "40001":
                 error.locate(self.text)

@@ -4,13 +4,13 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from sqlfront.result import Result, RowsResult, Statistics
+from sqlfront.result import Result, RowsResult
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Arguments, bind_query
 from sqlfront_planner.plan import QueryPlan
-from sqlfront_planner.plan_cache import CachedPlan, PlanCache, with_literals
+from sqlfront_planner.plan_cache import PlanCache, with_literals
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Query, Statement, parse
@@ -54,25 +54,14 @@ class Queries:
         """Run a query; a statement that is none is given back, parsed."""
         found = self.plans.find(text, arguments, self.key, self._session.catalog)
         if found is not None:
-            return self.run_again(text, *found, arguments, timeout, query)
+            cached, literals = found
+            values = (*arguments.values, *literals) if literals else arguments.values
+            return self.run(text, cached.plan, values, arguments, timeout, query)
         statement = parse(text)
         if not isinstance(statement, Query):
             return statement
         plan, values = self._plan(statement, arguments, by_rows=True)
-        return self._run(text, plan, values, arguments, timeout, query)
-
-    def run_again(
-        self,
-        text: str,
-        cached: CachedPlan[Plan],
-        literals: tuple[object, ...],
-        arguments: Arguments,
-        timeout: float | None,
-        query: QueryRun | None,
-    ) -> Result:
-        """Run a query by a plan that is current; ``literals`` are the values that its text has for it."""
-        values = (*arguments.values, *literals) if literals else arguments.values
-        return self._run(text, cached.plan, values, arguments, timeout, query)
+        return self.run(text, plan, values, arguments, timeout, query)
 
     def _plan(
         self, statement: Query, arguments: Arguments, *, by_rows: bool
@@ -93,7 +82,7 @@ class Queries:
             self.plans.add(text, arguments, key, binding, plan, pins=pins, catalog_version=version)
         return plan, binding.arguments.values
 
-    def _run(
+    def run(
         self,
         text: str,
         plan: Plan,
@@ -102,25 +91,22 @@ class Queries:
         timeout: float | None,
         query: QueryRun | None,
     ) -> Result:
+        """Run a query by a plan that is current. ``values`` are those of the plan's parameters: the
+        ``arguments``, and the literals of the text that are parameters."""
         session = self._session
         if isinstance(plan, RowPlan):
             if session.cluster is not None:
                 query = session.limited(text, timeout, query)
+            began, settings = time.perf_counter(), session.options.settings
             try:
-                return self._run_rows(plan, values, query)
+                rows = plan.rows(values, settings, query)
             except NotByRows:  # a job then, now and when it comes again
                 statement = parse(text)
                 assert isinstance(statement, Query)
                 plan, values = self._plan(statement, arguments, by_rows=False)
+            else:
+                return RowsResult(plan, values, rows, settings, time.perf_counter() - began)
         if not isinstance(plan, QueryPlan):
             assert not isinstance(plan, RowPlan)
             return changes.change_again(session, text, plan, values, arguments, timeout, query)
         return session.run(plan, values, timeout=timeout, query=query or session.begin(text))
-
-    def _run_rows(self, plan: RowPlan, values: Sequence[object], query: QueryRun | None) -> Result:
-        """Run a row program, here and now. Raises NotByRows."""
-        began = time.perf_counter()
-        settings = self._session.settings
-        rows = plan.rows(values, settings, query)
-        statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
-        return RowsResult(plan.schema_of(values), rows, statistics, settings, plan, values)

@@ -296,14 +296,15 @@ class RowsResult(Result):
 
     def __init__(
         self,
-        schema: pa.Schema,
-        rows: Sequence[tuple[object, ...]],
-        statistics: Statistics,
-        settings: Settings,
         plan: RowPlan,
-        values: Sequence[object] = (),
+        values: Sequence[object],
+        rows: Sequence[tuple[object, ...]],
+        settings: Settings,
+        seconds: float,
     ) -> None:
         """``rows`` are in logical types, each value as a Literal holds it."""
+        schema = plan.schema_of(values) if plan.titles else plan.schema
+        statistics = Statistics(plan.lane.value, plan.reason, seconds)
         super().__init__(
             schema, _as_batch(schema, rows), statistics, settings=settings, plan=plan, values=values
         )
@@ -313,7 +314,7 @@ class RowsResult(Result):
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         self._check_unconsumed()
         self._consumed = True
-        yield from self._converted(naive=naive)
+        return iter(self._converted(naive=naive))
 
     def collect(self) -> list[Row]:
         self._check_unconsumed()

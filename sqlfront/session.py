@@ -33,7 +33,7 @@ from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.binder import Arguments, BindSettings
+from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
 from sqlfront_planner.plan_cache import PlanCache
@@ -184,19 +184,34 @@ class Session:
         try:
             if self.bases:
                 caching.follow(self)
-            arguments = Arguments.of(parameters, self.settings.time_zone)
-            for _ in range(_ATTEMPTS - 1):
-                try:
-                    return self._execute(text, arguments, timeout, query)
-                except OperationalError as error:
-                    if self.cluster is None or error.sqlstate != "40001" or not is_query(text):
-                        raise
-                self.queries.plans.clear()
-                self.cluster.await_change(_CHANGE)
-            return self._execute(text, arguments, timeout, query)
+            arguments = (
+                NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.settings.time_zone)
+            )
+            if self.cluster is None:
+                return self._execute(text, arguments, timeout, query)
+            return self._execute_among(self.cluster, text, arguments, timeout, query)
         except Error as error:
             error.locate(text)
             raise
+
+    def _execute_among(
+        self,
+        cluster: "clusters.Cluster",
+        text: str,
+        arguments: Arguments,
+        timeout: float | None,
+        query: QueryRun | None,
+    ) -> Result:
+        """Run one statement among members; a query that finds them changed is planned anew."""
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return self._execute(text, arguments, timeout, query)
+            except OperationalError as error:
+                if error.sqlstate != "40001" or not is_query(text):
+                    raise
+            self.queries.plans.clear()
+            cluster.await_change(_CHANGE)
+        return self._execute(text, arguments, timeout, query)
 
     def _execute(
         self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None

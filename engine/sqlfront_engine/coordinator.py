@@ -150,7 +150,7 @@ class Engine:
     def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
         """The run of a query of one or several jobs; its time begins now. ``memory_limit``: bytes, None =
         the member's limit. ``text``: what listings show."""
-        return self._query(self.next_number(), memory_limit, text)
+        return QueryRun(next(self._numbers), memory_limit, self.memory, self.clock.now(), text, self._running)
 
     def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
         return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)

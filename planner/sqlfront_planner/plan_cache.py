@@ -60,7 +60,8 @@ class CachedPlan(msgspec.Struct, Generic[PlanT], eq=False):
             if not catalog.agrees(self.lookups):
                 return False
             self.catalog_version = version
-        return all(table.snapshot() is snapshot for table, snapshot in self.snapshots)
+        snapshots = self.snapshots
+        return not snapshots or all(table.snapshot() is snapshot for table, snapshot in snapshots)
 
 
 class _Shape(msgspec.Struct, Generic[PlanT], eq=False):
@@ -93,14 +94,16 @@ class PlanCache(Generic[PlanT]):
         shape = self._shapes.get(skeleton)
         if shape is None:
             return None
-        values, kinds = [], []
+        values: list[object] = []
+        kinds: list[object] = []
         for number, negative in shape.lifted:
             literal = literals[number]
             known = plain_literal(f"-{literal}" if negative else literal)
             if known is None:
                 return None
-            values.append(known[0])
-            kinds.append(_code(known[1]))
+            value, kind = known
+            values.append(value)
+            kinds.append(_CODES.get(id(kind)) or _code(kind))
         key = _key(shape, arguments, settings, literals, tuple(kinds))
         cached = shape.plans.get(key)
         if cached is None:
@@ -110,6 +113,8 @@ class PlanCache(Generic[PlanT]):
             return None
         cached.hits += 1
         cached.last_used = time.time_ns()
+        if len(values) == len(cached.literals):
+            return cached, tuple(values)
         # A plan may have parameters for more literals than are free in its shape: these are in its key.
         filled = list(cached.literals)
         for (number, _), value in zip(shape.lifted, values, strict=True):

@@ -10,7 +10,6 @@ from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.arrays import numpy_view
 from sqlfront_engine.columns.reading import Reader, storage_reader, to_storage
 from sqlfront_engine.partitions import key_hasher
-from sqlfront_engine.scalar_hash import hash_long
 from sqlfront_engine.types import BIGINT, is_fractional
 
 #: Gives for a key the numbers of its rows by the number of the segment; only segments that have some.
@@ -23,10 +22,6 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
     types = [schema.field(ordinal).type for ordinal in partitioning.columns]
     hash_key, count = key_hasher(types), partitioning.count
     searches = [_search(segment, partitioning.columns) for segment in segments]
-    if len(segments) == 1 and types == [BIGINT]:
-        quick = _bigint_locator(segments[0], searches[0], count)
-        if quick is not None:
-            return quick
 
     def locate(key: Key) -> list[tuple[int, Sequence[int]]]:
         partition = hash_key(key) % count
@@ -40,27 +35,12 @@ def key_locator(segments: Sequence[Segment], schema: pa.Schema, partitioning: Pa
     return locate
 
 
-def _bigint_locator(segment: Segment, search: "_Search", count: int) -> Locate | None:
-    """The same for the commonest key, in half the time; None if the segment has nulls."""
-    if search.integers is None:
+def integer_key(segment: Segment, schema: pa.Schema, partitioning: Partitioning) -> memoryview | None:
+    """The clustering key of each row of the segment, if that is one BIGINT and never null; the values of a
+    partition are ascending."""
+    if [schema.field(ordinal).type for ordinal in partitioning.columns] != [BIGINT]:
         return None
-    values, offsets, live = search.integers, search.offsets, segment.live
-
-    def locate(key: Key) -> list[tuple[int, Sequence[int]]]:
-        (value,) = key
-        if value is None:
-            return []
-        assert isinstance(value, int)
-        hashed = hash_long(value)
-        partition = (hashed - 0x1_0000_0000 if hashed & 0x8000_0000 else hashed) % count
-        end = offsets[partition + 1]
-        start = bisect_left(values, value, offsets[partition], end)
-        if start == end or values[start] != value:
-            return []
-        rows = live(range(start, bisect_right(values, value, start, end)))
-        return [(0, rows)] if rows else []
-
-    return locate
+    return _search(segment, partitioning.columns).integers
 
 
 def locator(

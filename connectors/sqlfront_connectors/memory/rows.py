@@ -1,13 +1,15 @@
 """A few rows of a memory table as Python values, found by key or all of a small table's."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from sqlfront_connectors.base import MOST_FOUND, Key, Partitioning, RowValues, TooManyRows
-from sqlfront_connectors.memory.locate import Locate, locator
+from sqlfront_connectors.base import MOST_FOUND, Key, Partitioning, RowPath, RowValues, TooManyRows
+from sqlfront_connectors.memory.locate import Locate, integer_key, locator
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.columns.reading import row_reader
+from sqlfront_engine.scalar_hash import hash_long
 
 #: The values of some columns of a row, by its number.
 ReadRow = Callable[[int], RowValues]
@@ -31,18 +33,28 @@ class SegmentRows:
         self._segments = segments
         self._schema = schema
         self._partitioning = partitioning
-        self._paths: dict[tuple[tuple[int, ...], tuple[int, ...]], SegmentPath | None] = {}
+        self._paths: dict[tuple[tuple[int, ...], tuple[int, ...]], RowPath | None] = {}
         self._all: dict[tuple[int, ...], Sequence[RowValues]] = {}
 
-    def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> "SegmentPath | None":
+    def path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
         """The way to ``columns`` by the values of ``by``, None if ``by`` is neither the clustering
         key nor that of an index."""
         known = by, columns
-        if known not in self._paths:
-            locate = self._locate(by)
-            path = None if locate is None else SegmentPath(locate, self._row_readers(columns))
-            self._paths[known] = path
-        return self._paths[known]
+        try:
+            return self._paths[known]
+        except KeyError:
+            path = self._paths[known] = self._new_path(by, columns)
+            return path
+
+    def _new_path(self, by: tuple[int, ...], columns: tuple[int, ...]) -> RowPath | None:
+        if by not in self._keys:
+            return None
+        readers, partitioning = self._row_readers(columns), self._partitioning
+        if partitioning is not None and by == partitioning.columns and len(self._segments) == 1:
+            integers = integer_key(self._segments[0], self._schema, partitioning)
+            if integers is not None:
+                return IntegerPath(self._segments[0], integers, partitioning.count, readers[0])
+        return SegmentPath(locator(self._segments, self._schema, partitioning, by), readers)
 
     def all(self, columns: tuple[int, ...]) -> Sequence[RowValues]:
         """All rows."""
@@ -55,9 +67,6 @@ class SegmentRows:
                 for row in segment.live(range(segment.batch.num_rows))
             ]
         return found
-
-    def _locate(self, by: tuple[int, ...]) -> Locate | None:
-        return locator(self._segments, self._schema, self._partitioning, by) if by in self._keys else None
 
     def _row_readers(self, columns: tuple[int, ...]) -> list[ReadRow]:
         """How rows are read; the ordinal behind those of the table's columns is that of the row's number
@@ -114,4 +123,48 @@ class SegmentPath:
                 read = readers[number]
                 rows_of_key += [read(row) for row in rows]
             found.append(rows_of_key)
+        return found
+
+
+class IntegerPath:
+    """The same for the commonest key in half the time: a BIGINT without nulls, all rows in one segment."""
+
+    __slots__ = ("_count", "_offsets", "_read", "_segment", "_values")
+
+    def __init__(self, segment: Segment, values: memoryview, count: int, read: ReadRow) -> None:
+        """``values``: the key of each row; ``count``: the number of partitions."""
+        assert segment.offsets is not None
+        self._segment = segment
+        self._values = values
+        self._offsets = segment.offsets.data
+        self._count = count
+        self._read = read
+
+    def find(self, keys: Sequence[Key]) -> list[list[RowValues]]:
+        """For each key its rows."""
+        values, offsets, count, read = self._values, self._offsets, self._count, self._read
+        live = None if self._segment.deleted is None else self._segment.live
+        found: list[list[RowValues]] = []
+        most = MOST_FOUND
+        for (value,) in keys:
+            if value is None:
+                found.append([])
+                continue
+            assert isinstance(value, int)
+            hashed = hash_long(value)
+            partition = (hashed - 0x1_0000_0000 if hashed & 0x8000_0000 else hashed) % count
+            end = offsets[partition + 1]
+            start = bisect_left(values, value, offsets[partition], end)
+            if start == end or values[start] != value:
+                found.append([])
+                continue
+            rows: Sequence[int] = (start,)
+            if start + 1 < end and values[start + 1] == value:
+                rows = range(start, bisect_right(values, value, start, end))
+            if live is not None:
+                rows = live(rows)
+            most -= len(rows)
+            if most < 0:
+                raise TooManyRows
+            found.append([read(row) for row in rows])
         return found

@@ -14,7 +14,7 @@ from sqlfront_engine.row_programs.program import (
     Run,
     checked,
 )
-from sqlfront_engine.row_programs.row_makers import MakeRow
+from sqlfront_engine.row_programs.row_makers import MakeRows
 
 
 class KeyPart:
@@ -42,17 +42,19 @@ Keys = Callable[[Run], Sequence[Row]]
 class KeyParts:
     """Keys that are all combinations of their columns' candidates."""
 
-    __slots__ = ("_parts", "_single")
+    __slots__ = ("_parts", "_places")
 
     def __init__(self, parts: Sequence[KeyPart]) -> None:
         self._parts = tuple(parts)
         # The commonest case: one candidate for each column.
-        self._single = all(len(part.candidates) == 1 for part in parts)
+        single = all(len(part.candidates) == 1 for part in parts)
+        self._places = tuple(part.candidates[0] for part in parts) if single else None
 
     def __call__(self, run: Run) -> Sequence[Row]:
-        if not self._single:
+        if self._places is None:
             return list(product(*[part.values(run.constants) for part in self._parts]))
-        key = tuple([run.constants[part.candidates[0]] for part in self._parts])
+        constants = run.constants
+        key = tuple([constants[place] for place in self._places])
         if None in key:
             for value, part in zip(key, self._parts, strict=True):
                 if value is None and not part.asks_for_null:
@@ -127,7 +129,7 @@ class Rows:
         self,
         source: RowOperator,
         condition: Evaluate | None,
-        project: MakeRow | None,
+        project: MakeRows | None,
         text: Callable[[], str],
     ) -> None:
         self._source = source
@@ -141,7 +143,7 @@ class Rows:
         if condition is not None:
             rows = [row for row in rows if condition(row, constants)]
         if project is not None:
-            rows = [project(row, constants) for row in rows]
+            rows = project(rows, constants)
         return rows
 
     def describe(self) -> str:
@@ -167,15 +169,15 @@ class Matching(Enum):
 class Join:
     """Left rows with their partners, which ``partners`` gives for a list of keys.
 
-    ``key`` makes a left row's key; a null in it finds nothing unless it is ``null_safe`` there. ``condition``
-    is over the joined row. ``width`` is that of a right row.
+    ``key`` makes the left rows' keys; a null in one finds nothing unless it is ``null_safe`` there.
+    ``condition`` is over the joined row. ``width`` is that of a right row.
     """
 
     def __init__(
         self,
         left: RowOperator,
         partners: "Partners",
-        key: MakeRow,
+        key: MakeRows,
         null_safe: Sequence[bool],
         matching: Matching,
         condition: Evaluate | None,
@@ -193,25 +195,31 @@ class Join:
         left, constants = self._left.rows(run), run.constants
         if not left:
             return []
-        make = self._key
-        keys = [make(row, constants) for row in left]
+        keys = self._key(left, constants)
         wanted = [key for key in dict.fromkeys(keys) if None not in key or self._may_match(key)]
         found = dict(zip(wanted, self.partners.find(wanted, run), strict=True)) if wanted else {}
-        condition, matching = self._condition, self._matching
-        joined: list[Row] = []
-        for row, key in zip(left, keys, strict=True):
-            matches = found.get(key, ())
-            if condition is not None and matches:
-                matches = [other for other in matches if condition(row + other, constants)]
-            if matching is Matching.INNER:
-                joined += [row + other for other in matches]
-            elif matching is Matching.LEFT:
-                joined += [row + other for other in matches] if matches else [row + self._nothing]
-            elif bool(matches) is (matching is Matching.SEMI):
-                joined.append(row)
-            if len(joined) > MOST_ROWS:
-                raise NotByRows
-        return joined
+        condition = self._condition
+        matches: list[Sequence[Row]] = [found.get(key, ()) for key in keys]
+        if sum(map(len, matches)) > MOST_ROWS:
+            raise NotByRows
+        if condition is not None:
+            matches = [
+                [other for other in others if condition(row + other, constants)]
+                for row, others in zip(left, matches, strict=True)
+            ]
+        return self._joined(left, matches)
+
+    def _joined(self, left: Sequence[Row], matches: list[Sequence[Row]]) -> Sequence[Row]:
+        """What the join gives for left rows with these partners."""
+        matching = self._matching
+        if matching is Matching.SEMI or matching is Matching.ANTI:
+            wanted = matching is Matching.SEMI
+            return [row for row, others in zip(left, matches, strict=True) if bool(others) is wanted]
+        if matching is Matching.LEFT:
+            nothing = (self._nothing,)
+            matches = [others or nothing for others in matches]
+        joined = [row + other for row, others in zip(left, matches, strict=True) for other in others]
+        return checked(joined)
 
     def _may_match(self, key: Row) -> bool:
         """Whether a key with nulls can find anything."""
@@ -243,7 +251,7 @@ class Partners:
 class PartnersByKey(Partners):
     """Rows of a table by its key, which is never read whole; ``source`` is the place of what finds them."""
 
-    def __init__(self, source: int, table: str, condition: Evaluate | None, project: MakeRow | None) -> None:
+    def __init__(self, source: int, table: str, condition: Evaluate | None, project: MakeRows | None) -> None:
         self.source = source
         self._table = table
         self._condition = condition
@@ -255,7 +263,7 @@ class PartnersByKey(Partners):
         if condition is not None:
             found = [[row for row in rows if condition(row, constants)] for rows in found]
         if project is not None:
-            found = [[project(row, constants) for row in rows] for rows in found]
+            found = [project(rows, constants) for rows in found]
         return found
 
     def describe(self) -> str:
@@ -265,7 +273,7 @@ class PartnersByKey(Partners):
 class PartnersInTable(Partners):
     """All rows of another step, looked up in a dictionary."""
 
-    def __init__(self, right: RowOperator, key: MakeRow) -> None:
+    def __init__(self, right: RowOperator, key: MakeRows) -> None:
         self._right = right
         self._key = key
 
@@ -283,7 +291,7 @@ class PartnersInTable(Partners):
 class Group:
     """One row per distinct key, or one in all without keys."""
 
-    def __init__(self, source: RowOperator, key: MakeRow | None, computes: Sequence[Compute]) -> None:
+    def __init__(self, source: RowOperator, key: MakeRows | None, computes: Sequence[Compute]) -> None:
         self._source = source
         self._key = key
         self._computes = tuple(computes)
@@ -307,16 +315,14 @@ class Group:
         return (self._source,)
 
 
-def grouped(rows: Sequence[Row], key: MakeRow, constants: Sequence[object]) -> dict[Row, list[Row]]:
+def grouped(rows: Sequence[Row], key: MakeRows, constants: Sequence[object]) -> dict[Row, list[Row]]:
     """The rows by their key."""
     groups: dict[Row, list[Row]] = {}
-    for row in rows:
-        value = key(row, constants)
-        group = groups.get(value)
-        if group is None:
-            groups[value] = [row]
+    for row, value in zip(rows, key(rows, constants), strict=True):
+        if value in groups:
+            groups[value].append(row)
         else:
-            group.append(row)
+            groups[value] = [row]
     return groups
 
 

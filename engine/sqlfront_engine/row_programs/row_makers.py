@@ -3,21 +3,21 @@
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from sqlfront_engine.columns.tuples import tuple_function
+from sqlfront_engine.columns.tuples import tuples_function
 from sqlfront_engine.expressions import Column, Expr
 from sqlfront_engine.row_programs.program import Evaluate, Row
 
-#: A row made of another one and of the constants of the run.
-MakeRow = Callable[[Row, Sequence[object]], Row]
+#: For each of some rows another one, made of it and of the constants of the run.
+MakeRows = Callable[[Sequence[Row], Sequence[object]], Sequence[Row]]
 
 
-def row_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> MakeRow:
-    """The function that makes a tuple of expressions over a row; ``evaluates`` are these as functions.
+def rows_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> MakeRows:
+    """The function that makes tuples of expressions over rows; ``evaluates`` are these as functions.
 
     >>> import pyarrow as pa
     >>> second = Column(pa.int64(), 1)
-    >>> row_maker([second, second], [lambda row, constants: row[1]] * 2)((5, 6), ())
-    (6, 6)
+    >>> rows_maker([second, second], [lambda row, constants: row[1]] * 2)([(5, 6), (7, 8)], ())
+    [(6, 6), (8, 8)]
     """
     parts: list[str] = []
     values: dict[str, object] = {}
@@ -27,4 +27,4 @@ def row_maker(expressions: Sequence[Expr], evaluates: Sequence[Evaluate]) -> Mak
         else:
             values[f"f{place}"] = evaluate
             parts.append(f"f{place}(row, constants)")
-    return cast(MakeRow, tuple_function("row, constants", parts, values))
+    return cast(MakeRows, tuples_function("row", "constants", parts, values))

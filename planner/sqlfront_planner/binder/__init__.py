@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_SETTINGS: Final = BindSettings()
 
-__all__ = ["Arguments", "BindSettings", "Binding", "bind", "bind_query"]
+__all__ = ["NO_ARGUMENTS", "Arguments", "BindSettings", "Binding", "bind", "bind_query"]
 
 
 class Binding(msgspec.Struct, frozen=True):

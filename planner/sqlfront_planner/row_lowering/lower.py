@@ -16,7 +16,7 @@ from sqlfront_engine.row_programs.computed import Computed
 from sqlfront_engine.row_programs.expressions import compiled, is_comparable
 from sqlfront_engine.row_programs.operators import Matching
 from sqlfront_engine.row_programs.program import Evaluate, Row, RowOperator
-from sqlfront_engine.row_programs.row_makers import MakeRow, row_maker
+from sqlfront_engine.row_programs.row_makers import MakeRows, rows_maker
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import TIMESTAMP
 from sqlfront_planner import logical
@@ -97,12 +97,12 @@ class _Lowering:
         known = [evaluate for evaluate in found if evaluate is not None]
         return known if len(known) == len(found) else None
 
-    def row(self, expressions: Sequence[Expr]) -> MakeRow | None:
-        """A row made of expressions over another one."""
+    def row(self, expressions: Sequence[Expr]) -> MakeRows | None:
+        """Rows made of expressions over others."""
         evaluates = self.expressions(expressions)
-        return None if evaluates is None else row_maker(expressions, evaluates)
+        return None if evaluates is None else rows_maker(expressions, evaluates)
 
-    def project(self, expressions: Sequence[Expr], width: int) -> MakeRow | None:
+    def project(self, expressions: Sequence[Expr], width: int) -> MakeRows | None:
         """The same; :func:`unchanged` if that is the whole row of ``width`` columns."""
         ordinals = [item.ordinal if isinstance(item, Column) else -1 for item in expressions]
         return unchanged if ordinals == list(range(width)) else self.row(expressions)
@@ -273,7 +273,10 @@ class _Lowering:
         if found is None:
             return None
         return operators.Rows(
-            found, None, lambda row, _: row[right:] + row[:right], lambda: "Project: sides swapped"
+            found,
+            None,
+            lambda rows, _: [row[right:] + row[:right] for row in rows],
+            lambda: "Project: sides swapped",
         )
 
     def both_sides(
@@ -358,11 +361,11 @@ class _Lowering:
         return operators.Sort(source, order, plan.limit, plan.offset)
 
 
-def first_columns(width: int) -> MakeRow:
-    """A row without what stands behind its first columns."""
-    return lambda row, _: row[:width]
+def first_columns(width: int) -> MakeRows:
+    """Rows without what stands behind their first columns."""
+    return lambda rows, _: [row[:width] for row in rows]
 
 
-def unchanged(row: Row, _: Sequence[object]) -> Row:
-    """The row itself."""
-    return row
+def unchanged(rows: Sequence[Row], _: Sequence[object]) -> Sequence[Row]:
+    """The rows themselves."""
+    return rows

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.base import RowAccess, Table, TooManyRows, row_access
+from sqlfront_connectors.base import RowAccess, Table, TooManyRows
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
 from sqlfront_engine.lazy_modules import lazy_module
@@ -88,7 +88,12 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             if rows is None:
                 raise NotByRows
             tables.append(rows)
-        constants = [_value(expression, arguments, literal, settings) for expression in self.constants]
+        constants = [
+            arguments[expression.index]
+            if type(expression) is Parameter
+            else _value(expression, literal, settings)
+            for expression in self.constants
+        ]
         return Run(constants, finds, tables, literal)
 
     def rows(
@@ -107,10 +112,8 @@ def _access(table: Table, snapshots: dict[int, RowAccess]) -> RowAccess:
     """The version of a table that this run reads."""
     access = snapshots.get(id(table))
     if access is None:
-        access = row_access(table.snapshot())
-        if access is None:
-            raise NotByRows
-        snapshots[id(table)] = access
+        # Invariant: made for tables all of whose versions offer rows.
+        access = snapshots[id(table)] = cast(RowAccess, table.snapshot())
     return access
 
 
@@ -129,12 +132,8 @@ def _literals(arguments: Sequence[object], settings: Settings) -> Callable[[Expr
     return literal
 
 
-def _value(
-    expression: Expr, arguments: Sequence[object], literal: Callable[[Expr], Expr], settings: Settings
-) -> object:
+def _value(expression: Expr, literal: Callable[[Expr], Expr], settings: Settings) -> object:
     """The value of a constant in this run."""
-    if type(expression) is Parameter:
-        return arguments[expression.index]
     if type(expression) is Literal:
         return expression.value
     try:
