@@ -71,10 +71,11 @@ class Cursor:
     ) -> "Cursor":
         """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. ``timeout`` in seconds is an
         OperationalError."""
-        self._check_open()
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        session = self._connection.session
         if self._result is not None:
             self._finish()
-        session = self._connection.session
         if isinstance(operation, str):
             self._query = query = session.begin(operation)
             self._result = session.execute(operation, parameters, timeout=timeout, query=query)
@@ -172,10 +173,11 @@ class Cursor:
 
     def _remaining(self) -> Iterator[tuple[object, ...]]:
         """The rows that weren't fetched yet."""
-        result, rows = self._check_result(), self._rows
-        if rows is None:
-            rows = self._rows = result.tuples(naive=False)
-        return rows
+        if self._rows is None:
+            self._rows = self._check_result().tuples(naive=False)
+        else:
+            self._check_open()
+        return self._rows
 
     def _check_result(self) -> Result:
         self._check_open()

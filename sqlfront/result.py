@@ -77,7 +77,7 @@ class Statistics(msgspec.Struct, frozen=True):
         return self.look().members
 
     def __repr__(self) -> str:
-        known = f"lane={self.lane!r}, reason={self.reason!r}, seconds={self.seconds!r}"
+        known = f"lane={str(self.lane)!r}, reason={self.reason!r}, seconds={self.seconds!r}"
         return f"Statistics({known}, affected={self.affected!r})"
 
 
@@ -304,7 +304,7 @@ class RowsResult(Result):
     ) -> None:
         """``rows`` are in logical types, each value as a Literal holds it."""
         schema = plan.schema_of(values) if plan.titles else plan.schema
-        statistics = Statistics(plan.lane.value, plan.reason, seconds)
+        statistics = Statistics(plan.lane, plan.reason, seconds)
         super().__init__(
             schema, _as_batch(schema, rows), statistics, settings=settings, plan=plan, values=values
         )

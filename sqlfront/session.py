@@ -250,7 +250,7 @@ class Session:
         batches = job.batches()
         first = next(batches, None)
         rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
-        statistics = Statistics(plan.lane.value, plan.reason, time.perf_counter() - began)
+        statistics = Statistics(plan.lane, plan.reason, time.perf_counter() - began)
         return Result(
             plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan, values=values
         )

@@ -138,7 +138,7 @@ def _plans(_: Engine | Member, plans: Plans) -> list[Row]:
     return [
         (
             each.text,
-            each.plan.lane.value,
+            str(each.plan.lane),
             each.tables,
             each.hits,
             datetime.fromtimestamp(each.made, UTC),

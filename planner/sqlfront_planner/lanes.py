@@ -1,7 +1,7 @@
 """Which way a query goes, and why."""
 
 from collections.abc import Iterable
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -23,7 +23,7 @@ INLINE_ROWS: Final = 10_000
 SERIAL_ROWS: Final = 100_000
 
 
-class Lane(Enum):
+class Lane(StrEnum):
     """The ways that a query can go (there is one more, for Spark)."""
 
     DIRECT = "direct"

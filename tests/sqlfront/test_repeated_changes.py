@@ -108,7 +108,7 @@ def test_rows_by_an_index_are_changed_without_a_job(connection: sqlfront.Connect
         assert connection.execute(f"DELETE FROM t WHERE b = {value}").rowcount == 20
 
     [plan] = plans(connection)
-    assert plan.lane.value == "direct"
+    assert plan.lane == "direct"
     assert ask(connection, "SELECT count(*) FROM t WHERE b < 5") == [(0,)]
 
 

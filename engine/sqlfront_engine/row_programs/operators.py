@@ -76,9 +76,7 @@ class Find:
         if not keys:
             return []
         found = run.finds[self.source](keys)
-        if len(found) == 1:
-            return checked(found[0])
-        return checked([row for rows in found for row in rows])
+        return checked(found[0] if len(found) == 1 else [row for rows in found for row in rows])
 
     def describe(self) -> str:
         return f"Find: {self._table} by {', '.join(self._columns)}"

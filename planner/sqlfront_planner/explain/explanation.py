@@ -219,7 +219,7 @@ def explanation(
         for part in plan.shared
     ]
     return Explanation(
-        plan.lane.value,
+        str(plan.lane),
         plan.reason,
         _explained_template(plan.template, bound, runs.get(""), participants),
         tuple(shared),

@@ -52,7 +52,7 @@ def explained_rows(
     edges = tuple(_edges(plan.program, names))
     scans = tuple(_scans(plan, names, run, owners))
     job = ExplainedJob(vertices, edges, scans, seconds, of_members=max(1, len(set(owners))))
-    return Explanation(plan.lane.value, plan.reason, job)
+    return Explanation(str(plan.lane), plan.reason, job)
 
 
 def _steps(program: RowOperator) -> Iterator[RowOperator]:

@@ -82,7 +82,7 @@ class RowPlan(msgspec.Struct, frozen=True, eq=False):
             if path is None:
                 raise NotByRows
             finds.append(path.find)
-        tables = []
+        tables: list[Sequence[Row]] = []
         for small in self.tables:
             rows = _access(small.table, snapshots).small_rows(small.columns, SMALL_ROWS)
             if rows is None:
