@@ -74,11 +74,21 @@ def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER
     """The plan of a bound query: a program over its few rows if it is one for that, else a job. Its estimates
     are those of the values that the query was bound with; with others it is as right."""
     optimized = _optimize_all(binding.plan, settings)
-    if not has_shared_rows(optimized):
-        rows = row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
-        if rows is not None:
-            return rows
-    return _plan_optimized(binding.plan, optimized, settings, target, None)
+    rows = _plan_rows(binding, optimized, settings, target)
+    return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
+
+
+def plan_rows(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | None:
+    """The same, None if it isn't one for a program."""
+    return _plan_rows(binding, _optimize_all(binding.plan, settings), settings, target)
+
+
+def _plan_rows(
+    binding: Binding, optimized: LogicalPlan, settings: Settings, target: Target
+) -> RowPlan | None:
+    if has_shared_rows(optimized):
+        return None
+    return row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
 
 
 def plan_logical(

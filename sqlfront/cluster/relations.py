@@ -59,7 +59,7 @@ def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> byt
             table.reloaded,
             version.number,
             version.key,
-            encode_statistics(version.known, table.schema),
+            encode_statistics(version.known),
             version.dealt,
             version.owners,
             version.indexes,
@@ -77,7 +77,7 @@ def version_of(document: TableDocument) -> TableVersion:
     return TableVersion(
         document.number,
         document.key,
-        decode_statistics(document.known),
+        decode_statistics(document.known, document.schema),
         document.dealt,
         document.owners,
         document.indexes,

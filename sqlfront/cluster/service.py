@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
 from sqlfront.cluster.documents import TURN, turn_of
 from sqlfront.cluster.relations import TABLE, decode_table
-from sqlfront_connectors.memory.store import STORE, TableStore
+from sqlfront_connectors.memory.store import TableStore
 from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.lazy_modules import lazy_module
 
@@ -37,15 +37,18 @@ class TableService:
     def __init__(self, grace: float = GRACE) -> None:
         self._grace = grace
         self._store = TableStore(dealt=self._dealt)
-        self._store.on_stage = lambda key: self._later(STAGED)
+        self._store.on_stage = self._staged
         self._running: RunningMember
         self._caretaker: caretakers.Caretaker | None = None
         # Held while the caretaker is made: changes of the list may be told by two threads.
         self._beginning = Lock()
         # Guards the following.
         self._lock = Lock()
-        self._current: dict[str, str | None] = {}
+        self._current: dict[str, str] = {}
         self._published: set[str] = set()
+        # Shares that have come, or were needed when they were looked at; and since when the others aren't,
+        # the oldest first. So a sweep looks at few of them, however many versions are kept.
+        self._watched: set[str] = set()
         self._unneeded: dict[str, float] = {}
         # The one timer for the next sweep.
         self._due = math.inf
@@ -71,18 +74,24 @@ class TableService:
         if self._caretaker is not None:
             self._caretaker.close()
 
+    def _staged(self, key: str) -> None:
+        with self._lock:
+            if key in self._store:
+                self._watched.add(key)
+        self._later(STAGED)
+
     def _hear(self, key: str) -> None:
         if key.startswith(TABLE):
             document = self._running.membership.documents.get(key)
             identity = key.removeprefix(TABLE)
+            version = None if document is None else decode_table(document.content).key
             with self._lock:
-                if document is None:
-                    self._current.pop(identity, None)
-                else:
-                    version = decode_table(document.content).key
+                replaced = self._current.pop(identity, None)
+                if replaced is not None and replaced not in self._store:
+                    self._published.discard(replaced)
+                if version is not None:
                     self._current[identity] = version
-                    if version is not None:
-                        self._published.add(version)
+                    self._published.add(version)
         if key.startswith((TABLE, TURN)):
             self.sweep()
 
@@ -97,21 +106,27 @@ class TableService:
 
     def sweep(self) -> None:
         """Free the shares that nobody needs any more."""
-        now = self._running.engine.clock.now()
-        waiting: list[float] = []
+        now, due = self._running.engine.clock.now(), math.inf
         with self._lock:
-            keys = [key for key in self._store if key != STORE]
-            self._published.intersection_update([*keys, *filter(None, self._current.values())])
-            for key in keys:
-                if self._is_needed(key):
-                    self._unneeded.pop(key, None)
-                elif key not in self._published or now >= self._unneeded.setdefault(key, now) + self._grace:
-                    self._unneeded.pop(key, None)
-                    self._store.free(key)
-                else:
-                    waiting.append(self._unneeded[key])
-        if waiting:
-            self._sweep_at(min(waiting) + self._grace)
+            for key in [key for key in self._watched if not self._is_needed(key)]:
+                self._watched.discard(key)
+                self._unneeded[key] = now
+                if key not in self._published:
+                    self._free(key)
+            while self._unneeded:
+                key, since = next(iter(self._unneeded.items()))
+                if now < since + self._grace:
+                    due = since + self._grace
+                    break
+                self._free(key)
+        if due < math.inf:
+            self._sweep_at(due)
+
+    def _free(self, key: str) -> None:
+        """With the lock held."""
+        del self._unneeded[key]
+        self._published.discard(key)
+        self._store.free(key)
 
     def _is_needed(self, key: str) -> bool:
         identity, _, made = key.partition("@")

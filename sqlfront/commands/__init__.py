@@ -1,6 +1,6 @@
 """Statements that are not queries: what they do to the session, and what rows they give.
 
-``run`` holds what they share, ``tables``, ``modification`` (with ``changes`` for the tables of one process),
+``run`` holds what they share, ``tables``, ``modification`` (with ``changes`` and ``spread_changes``),
 ``indexes`` and ``caching`` those that change tables, views and copies of these, ``inspection`` those that
 show something, ``explaining`` EXPLAIN, ``killing`` ends other sessions' queries.
 """
@@ -78,10 +78,8 @@ def _dispatch(run: Run, statement: Statement) -> Made | Result:
             return indexes.show_indexes(run, statement)
         case Insert():
             return tables.insert(run, statement)
-        case Delete():
-            return modification.delete(run, statement)
-        case Update():
-            return modification.update(run, statement)
+        case Delete() | Update():
+            return modification.modify(run, statement)
         case ShowTables():
             return inspection.show_tables(run, statement)
         case DescribeTable():

@@ -1,7 +1,8 @@
-"""DELETE and UPDATE of a memory table in this process: planned once for statements that come again.
+"""DELETE and UPDATE of a memory table: planned once for statements that come again.
 
 The rows that are meant are found as those of a query are, by a program over a few of them or by a job, and
-the new version shares all others with the one before.
+the new version shares all others with the one before. ``spread_changes`` has what is different where the rows
+lie on several members.
 """
 
 import time
@@ -12,23 +13,25 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
+from sqlfront.commands import spread_changes
 from sqlfront.commands.caching import refresh_copies
 from sqlfront.commands.run import Made, Run, overflow_of, result_of, wrote
 from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.numbering import numbers_of, places
+from sqlfront_connectors.memory.row_changes import batch_of
 from sqlfront_connectors.memory.segment import RowNumbers
-from sqlfront_engine.arrays import from_values
+from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_engine.types import physical
 from sqlfront_planner import modification
-from sqlfront_planner.binder import Arguments, bind_query
+from sqlfront_planner.binder import Arguments, Binding, bind_query
 from sqlfront_planner.lanes import Lane
+from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_cache import with_literals
-from sqlfront_planner.planning import plan_logical, plan_small
+from sqlfront_planner.planning import plan_logical, plan_rows, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Delete, Update, parse
 
@@ -40,9 +43,10 @@ Change: TypeAlias = Delete | Update
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
     """How a DELETE or UPDATE is done: ``rows`` gives the rows that it means, with their numbers in the last
-    column, UPDATE's as they are to be. ``name`` is the table's."""
+    column, UPDATE's as they are to be, DELETE's with the clustering columns if the table is spread. ``name``
+    is the table's."""
 
-    table: MemoryTable
+    table: MemoryTable | SpreadTable
     name: str
     updates: bool
     rows: RowPlan | QueryPlan
@@ -58,31 +62,66 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
         return self.rows.reason
 
 
-def change(run: Run, statement: Change, name: str, table: MemoryTable) -> Made:
+def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTable) -> Made:
     """Plan and do it; a plan that is worth it is kept for the next of its kind."""
     session, text, updates = run.session, statement.rows.sql, isinstance(statement, Update)
     queries, catalog = session.queries, session.catalog
     key, version = queries.key, catalog.version
-    with table.turn():
+    with overflow_of(name), table.turn():
         arguments = with_literals(text, run.arguments)
         binding = bind_query(statement.rows, catalog, session.bind_settings, arguments)
         modification.check_table(binding.plan, table, name)
-        numbered = NumberedTable(table)
-        if isinstance(statement, Update):
-            meant = modification.changed(binding.plan, numbered, statement.columns, name)
+        bound_run = replace(run, arguments=binding.arguments)
+        if isinstance(table, SpreadTable):
+            count, rows = _change_spread(bound_run, statement, name, table, binding)
         else:
-            meant = modification.deleted(binding.plan, numbered, ())
-        rows = plan_small(replace(binding, plan=meant, titles={}), session.settings, session.target)
-        plan, values = ChangePlan(table, name, updates, rows), binding.arguments.values
-        try:
-            count = _publish(run, plan, values)
-        except NotByRows:
-            rows = plan_logical(meant, session.settings, session.target)
-            count = _publish(run, replace(plan, rows=rows), values)
+            count, rows = _change_here(bound_run, statement, name, table, binding)
     refresh_copies(run, table)
-    if isinstance(rows, RowPlan) and queries.is_settled(key):
+    if rows is not None and queries.is_settled(key):
+        plan = ChangePlan(table, name, updates, rows)
         queries.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
     return wrote(None if updates else count)
+
+
+def _change_here(
+    run: Run, statement: Change, name: str, table: MemoryTable, binding: Binding
+) -> tuple[int, RowPlan | None]:
+    """The number of rows that were meant, and the program that has found them."""
+    session, values = run.session, run.arguments.values
+    meant = _meant(statement, name, table, binding)
+    rows = plan_small(replace(binding, plan=meant, titles={}), session.settings, session.target)
+    plan = ChangePlan(table, name, isinstance(statement, Update), rows)
+    try:
+        return _publish(run, plan, values), rows if isinstance(rows, RowPlan) else None
+    except NotByRows:
+        rows = plan_logical(meant, session.settings, session.target)
+        return _publish(run, replace(plan, rows=rows), values), None
+
+
+def _change_spread(
+    run: Run, statement: Change, name: str, table: SpreadTable, binding: Binding
+) -> tuple[int, RowPlan | None]:
+    """The same for a table on several members."""
+    if spread_changes.moves(table, statement, name):
+        return spread_changes.store_anew(run, statement, name, table, binding.plan), None
+    session, updates = run.session, isinstance(statement, Update)
+    meant = _meant(statement, name, table, binding)
+    rows = plan_rows(replace(binding, plan=meant, titles={}), session.settings, session.target)
+    if rows is not None:
+        try:
+            return _publish(run, ChangePlan(table, name, updates, rows), run.arguments.values), rows
+        except NotByRows:
+            pass
+    return spread_changes.change_by_job(run, table, meant, updates=updates), None
+
+
+def _meant(statement: Change, name: str, table: MemoryTable | SpreadTable, binding: Binding) -> LogicalPlan:
+    """The plan of the rows of a :class:`ChangePlan`."""
+    numbered = NumberedTable(table)
+    if isinstance(statement, Update):
+        return modification.changed(binding.plan, numbered, statement.columns, name)
+    keys = spread_changes.keys_of(table) if isinstance(table, SpreadTable) else ()
+    return modification.deleted(binding.plan, numbered, keys)
 
 
 def change_again(
@@ -98,7 +137,8 @@ def change_again(
     began = time.perf_counter()
     run = Run(session, arguments, timeout, query)
     try:
-        count = _publish(run, plan, values)
+        with overflow_of(plan.name):
+            count = _publish(run, plan, values)
     except NotByRows:
         statement = parse(text)
         assert isinstance(statement, Change)
@@ -113,7 +153,10 @@ def change_again(
 def _publish(run: Run, plan: ChangePlan, values: Sequence[object]) -> int:
     """Make the next version; the number of rows that were meant."""
     table = plan.table
-    with overflow_of(plan.name), table.turn():
+    if isinstance(table, SpreadTable):
+        assert isinstance(plan.rows, RowPlan)
+        return spread_changes.change_by_rows(run, table, plan.rows, values, updates=plan.updates)
+    with table.turn():
         snapshot = table.snapshot()
         numbers, stored = _rows(run, plan, values)
         table.replace_rows(snapshot, places(snapshot.segments, numbers), stored)
@@ -132,8 +175,4 @@ def _rows(
         return numbers_of(batches), [batch.select(width) for batch in batches] if plan.updates else []
     rows = plan.rows.rows(values, run.session.settings)
     numbers = [cast("int", row[-1]) for row in rows]
-    if not rows or not plan.updates:
-        return numbers, []
-    *columns, _ = zip(*rows, strict=True)
-    arrays = [from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=True)]
-    return numbers, [pa.RecordBatch.from_arrays(arrays, names=schema.names)]
+    return numbers, [batch_of(rows, schema)] if rows and plan.updates else []

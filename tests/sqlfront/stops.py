@@ -23,7 +23,7 @@ import sqlfront
 import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the members
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.relations import TABLE
-from sqlfront.cluster.service import STAGED, TableService
+from sqlfront.cluster.service import TableService
 from sqlfront_connectors.memory.share import ShareScan
 from sqlfront_connectors.memory.store import Share, TableStore, store_of
 from sqlfront_engine.launchers.running import RunningMember
@@ -106,7 +106,7 @@ class StoppingService(TableService):
     def __init__(self) -> None:
         super().__init__(grace=0.5)
         self._store = StoppingStore(dealt=self._dealt)
-        self._store.on_stage = lambda key: self._later(STAGED)
+        self._store.on_stage = self._staged
 
     def attach(self, running: RunningMember) -> None:
         """See :meth:`~sqlfront_engine.launchers.running.MemberService.attach`."""

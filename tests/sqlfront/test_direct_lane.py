@@ -182,6 +182,69 @@ def test_nothing_is_left_of_many_lookups(lookups: Lookups, quiet: LocalCluster, 
     assert len(member.requests) == 0
 
 
+# ---- UPDATE and DELETE by key
+
+
+def test_a_change_by_key_needs_no_job(quiet: LocalCluster) -> None:
+    lookups = Lookups(quiet)
+    connection = lookups.connection
+    statements = ["UPDATE t SET v = v + 1 WHERE k = {}", "DELETE FROM t WHERE k = {}"]
+    for number, statement in enumerate(statements):
+        connection.execute(statement.format(number))
+    before = lookups.messages()
+    for number, statement in enumerate(statements * 5):
+        connection.execute(statement.format(number + 2))
+
+    # One question to the owner, one to each member; three changes of documents: the turn, the version, the
+    # turn's end.
+    assert lookups.messages() - before == {
+        "Request": 10 * (1 + 3),
+        "Answer": 10 * (1 + 3),
+        "PutDocument": 10 * 3,
+        "DocumentChanged": 10 * 3,
+        "DocumentAnswer": 10 * 3,
+    }
+    assert connection.execute("SELECT k, v FROM t WHERE k < 13 ORDER BY k").fetchall() == [
+        (0, 1),
+        (2, 5),
+        (4, 9),
+        (6, 13),
+        (8, 17),
+        (10, 21),
+        (12, 24),
+    ]
+    before = lookups.messages()
+    assert connection.execute("DELETE FROM t WHERE k = 1").rowcount == 0
+    assert (lookups.messages() - before)["Request"] == 1
+    lookups.close()
+
+
+def test_sessions_change_the_same_rows_one_after_the_other(quiet: LocalCluster) -> None:
+    lookups = Lookups(quiet)
+    sessions = [sqlfront.connect(address(quiet), secret=SECRET, workers=1) for _ in range(3)]
+    errors: list[BaseException] = []
+
+    def count(session: sqlfront.Connection) -> None:
+        try:
+            for number in range(20):
+                session.execute(f"UPDATE t SET v = v + 1 WHERE k IN (7, {10 + number})")
+        except BaseException as error:  # noqa: BLE001 - shown by the assertion
+            errors.append(error)
+
+    threads = [threading.Thread(target=count, args=(session,)) for session in sessions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert errors == []
+    for session in sessions:
+        found = session.execute("SELECT k, v FROM t WHERE k IN (7, 10, 29) ORDER BY k").fetchall()
+        assert found == [(7, 14 + 60), (10, 20 + 3), (29, 58 + 3)]
+        session.close()
+    lookups.close()
+
+
 # ---- what changes meanwhile
 
 
@@ -315,6 +378,28 @@ def test_a_lookup_that_waits_can_be_cancelled(shaken: LocalCluster, warm: bool) 
 
     assert len(lookups.client.coordinator.requests) == 0
     assert cursor.execute(SQL, [key]).fetchall() == [(2 * key,)]
+    lookups.close()
+
+
+def test_a_change_that_waits_can_be_stopped(shaken: LocalCluster) -> None:
+    lookups = Lookups(shaken)
+    cursor = lookups.connection.cursor()
+    (there,) = lookups.keys_of("local-2", 1)
+    for sql in ("UPDATE t SET v = 0 WHERE k = ?", "DELETE FROM t WHERE k = ?"):
+        cursor.execute(sql, [ROWS])
+    owner = sqlfront.connect(address(shaken), secret=SECRET, workers=1)
+    (key,) = lookups.keys_of("local-1", 1)
+    # The turn is taken and given back when all members have heard of it.
+    with lookups.table.turn(), one_stopped(lookups, shaken, warm=True):
+        for sql in ("UPDATE t SET v = 0 WHERE k = ?", "DELETE FROM t WHERE k = ?"):
+            for each in (key, there):  # where its rows are, or where a share of the new version is made
+                assert ends_soon(cursor, sql, each, 0.2).sqlstate == "57014"
+    expected = [(each, 2 * each) for each in sorted((key, there))]
+    sql = f"SELECT k, v FROM t WHERE k IN ({key}, {there}) ORDER BY k"
+    assert cursor.execute(sql).fetchall() == owner.execute(sql).fetchall() == expected
+    cursor.execute("UPDATE t SET v = 0 WHERE k = ?", [key])
+    assert owner.execute("SELECT v FROM t WHERE k = ?", [key]).fetchall() == [(0,)]
+    owner.close()
     lookups.close()
 
 

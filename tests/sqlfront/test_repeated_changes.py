@@ -16,9 +16,9 @@ from sqlfront_planner.catalog import Entry
 from tests.sqlfront.test_modification import ask
 
 
-@pytest.fixture
-def connection() -> Iterator[sqlfront.Connection]:
-    with sqlfront.connect() as connection:
+@pytest.fixture(params=[1, 3], ids=["one member", "three members"])
+def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
+    with sqlfront.connect(members=request.param, workers=3) as connection:
         connection.execute("CREATE TABLE t (k INT, b TINYINT, s STRING, d DECIMAL(9,2)) CLUSTERED BY (k)")
         connection.execute("INSERT INTO t SELECT id, id % 100, concat('s', id), id FROM range(2000)")
         yield connection
@@ -112,8 +112,9 @@ def test_rows_by_an_index_are_changed_without_a_job(connection: sqlfront.Connect
     assert ask(connection, "SELECT count(*) FROM t WHERE b < 5") == [(0,)]
 
 
-def test_a_plan_that_becomes_unfit_gives_way_to_a_job() -> None:
-    with sqlfront.connect() as connection:
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_plan_that_becomes_unfit_gives_way_to_a_job(members: int) -> None:
+    with sqlfront.connect(members=members) as connection:
         connection.execute("CREATE TABLE g AS SELECT id AS k FROM range(10)")
         connection.execute("DELETE FROM g WHERE k > 8")
         connection.execute("INSERT INTO g SELECT id FROM range(10, 5000)")
@@ -122,8 +123,9 @@ def test_a_plan_that_becomes_unfit_gives_way_to_a_job() -> None:
         assert connection.execute("DELETE FROM g WHERE k > 4980").rowcount == 10
 
 
-def test_a_date_that_python_has_not_is_kept() -> None:
-    with sqlfront.connect() as connection:
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_date_that_python_has_not_is_kept(members: int) -> None:
+    with sqlfront.connect(members=members) as connection:
         connection.execute("CREATE TABLE g (k INT, d DATE, n INT) CLUSTERED BY (k)")
         connection.execute("INSERT INTO g SELECT 1, date_add(DATE'9999-12-31', 100), 0")
         for number in (5, 6):

@@ -10,7 +10,8 @@ many segments there are), ``scan`` and ``chunks`` (how they are read), ``locate`
 found), ``table`` (versions and changes), ``numbering`` and ``numbered_table`` (what names the rows to be
 changed), ``statistics``.
 A table that is spread over members: ``spread`` (versions), ``store`` and ``share`` (what each member has),
-``lookup`` and ``spread_rows`` (a few rows from their owners, without a job).
+``lookup`` and ``spread_rows`` (a few rows from their owners, without a job), ``row_changes`` and
+``spread_changes`` (a few rows changed, likewise).
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

@@ -14,7 +14,7 @@ from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.codec.rows import encode_rows, groups_decoder, rows_decoder
 from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.decoders import make_decoder
+from sqlfront_engine.types import BIGINT
 
 #: The answer if a date or timestamp is beyond Python's years.
 BEYOND: Final = msgspec.msgpack.encode(None)
@@ -24,11 +24,13 @@ TOO_MANY: Final = msgspec.msgpack.encode(True)
 _KEPT: Final = 256
 
 
-class Lookup(msgspec.Struct, frozen=True, array_like=True):
+class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The question: for each key its rows. ``version``: the key of the version, ``table``: for errors,
     ``dealt``: the dealing of partitions that it was planned for, ``by`` and ``columns``: ordinals of the
-    table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_engine.codec.rows`. The answer is a
-    sequence of rows for each key, :data:`BEYOND` or :data:`TOO_MANY`."""
+    table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_engine.codec.rows`, ``numbered``: the
+    ordinal behind the table's stands for the row's number
+    (:mod:`~sqlfront_connectors.memory.numbering`). The answer is a sequence of rows for each key,
+    :data:`BEYOND` or :data:`TOO_MANY`."""
 
     version: str
     table: str
@@ -36,12 +38,12 @@ class Lookup(msgspec.Struct, frozen=True, array_like=True):
     by: tuple[int, ...]
     columns: tuple[int, ...]
     keys: msgspec.Raw
+    numbered: bool = False
 
 
 #: For a question that isn't asked yet.
 NO_KEYS: Final = msgspec.Raw(msgspec.msgpack.encode(()))
 _encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = make_decoder(Lookup)
 
 
 def encode_lookup(question: Lookup) -> bytes:
@@ -49,21 +51,13 @@ def encode_lookup(question: Lookup) -> bytes:
     return _encode(question)
 
 
-def decode_lookup(content: bytes) -> Lookup:
-    """The other way round; OperationalError for what is none."""
-    try:
-        question: Lookup = _decode(content)  # type: ignore[assignment]
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise malformed("lookup", error) from error
-    return question
-
-
 def answer_decoder(
     schema: pa.Schema, columns: tuple[int, ...]
 ) -> Callable[[bytes | memoryview, int], list[list[RowValues]]]:
     """Reads the answer to a question with so many keys. Raises OverflowError for values beyond Python's
     years, and TooManyRows."""
-    decode = groups_decoder([schema.field(ordinal).type for ordinal in columns])
+    types = [*schema.types, BIGINT]  # the number's, too
+    decode = groups_decoder([types[ordinal] for ordinal in columns])
 
     def read(answer: bytes | memoryview, keys: int) -> list[list[RowValues]]:
         if answer == BEYOND:
@@ -89,14 +83,18 @@ class ShareLookups:
         partitioning: Partitioning | None,
         indexes: tuple[tuple[int, ...], ...] = (),
     ) -> None:
-        self._schema = schema
+        self.schema = schema
+        self.partitioning = partitioning
+        self.indexes = indexes
+        #: What was said of the share when nothing had been written to it, for the next time.
+        self.report: bytes | None = None
         keys = indexes if partitioning is None else (partitioning.columns, *indexes)
         self._rows = SegmentRows(segments, schema, partitioning, keys)
         self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], _Way] = {}
 
     def answer(self, question: Lookup) -> bytes:
         """The answer's bytes; OperationalError for a question that makes no sense here."""
-        decode, path = self._way(question.by, question.columns)
+        decode, path = self._way(question.by, question.columns, question.numbered)
         keys = decode(question.keys)
         try:
             return encode_rows(path.find(keys))
@@ -105,17 +103,17 @@ class ShareLookups:
         except TooManyRows:
             return TOO_MANY
 
-    def _way(self, by: tuple[int, ...], columns: tuple[int, ...]) -> "_Way":
+    def _way(self, by: tuple[int, ...], columns: tuple[int, ...], numbered: bool) -> "_Way":
         known = self._ways.get((by, columns))
-        if known is not None:
+        if known is not None and (numbered or len(self.schema) not in columns):
             return known
-        fields = range(len(self._schema))
+        fields = range(len(self.schema) + numbered)
         path = self._rows.path(by, columns) if {*by, *columns} <= {*fields} else None
         if path is None:
             raise malformed("lookup", f"there is no way to columns {columns} by {by}")
         if len(self._ways) >= _KEPT:
             self._ways.clear()
-        decode = rows_decoder([self._schema.field(ordinal).type for ordinal in by])
+        decode = rows_decoder([self.schema.field(ordinal).type for ordinal in by])
         way = self._ways[by, columns] = decode, path
         return way
 

@@ -21,7 +21,7 @@ from sqlfront_connectors.base import (
     TableStatistics,
 )
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.table import MemorySnapshot
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processors.values import Values
@@ -70,6 +70,7 @@ class NumberedSnapshot:
     def __init__(self, snapshot: Snapshot, schema: pa.Schema, width: int) -> None:
         self._snapshot = snapshot
         self._width = width
+        self._has_homes = HOME in schema
         self.schema = schema
 
     @property
@@ -90,8 +91,10 @@ class NumberedSnapshot:
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
-        """The version's, if it is one that finds numbers, too."""
-        return self._snapshot.row_path(by, columns) if isinstance(self._snapshot, MemorySnapshot) else None
+        """The version's, unless rows have homes."""
+        if self._has_homes or not isinstance(self._snapshot, MemorySnapshot | SpreadSnapshot):
+            return None
+        return self._snapshot.row_path(by, columns, query)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
         """The version's, if it is one that finds numbers, too."""

@@ -6,6 +6,7 @@ of rows that were written.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -15,6 +16,8 @@ from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatis
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import has_bounds, merged_column, segments_statistics
 from sqlfront_engine.arrays import from_values, to_python
+from sqlfront_engine.codec.rows import Encoded, encode_rows, rows_decoder
+from sqlfront_engine.codec.values import malformed
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.types import BIGINT, VOID, physical
 
@@ -31,11 +34,13 @@ class ShareStatistics(msgspec.Struct, frozen=True):
     columns: tuple[ColumnStatistics, ...]
 
 
+@lru_cache(64)
 def report_schema(table: pa.Schema) -> pa.Schema:
     """The schema of the row that tells of a share of a table with that schema."""
     return _schema(table).append(_WRITTEN)
 
 
+@lru_cache(64)
 def _schema(table: pa.Schema) -> pa.Schema:
     fields = [pa.field(name, kind) for name, kind in _FIXED]
     for number, field in enumerate(table):
@@ -51,20 +56,39 @@ def _schema(table: pa.Schema) -> pa.Schema:
 
 def report(segments: Sequence[Segment], table: pa.Schema, written: int) -> pa.RecordBatch:
     """The row about a share of these segments, to which so many rows were written."""
+    row = _row(_statistics_of(segments, table), table)
+    return row.append_column(_WRITTEN.name, from_values([written], BIGINT))
+
+
+def _statistics_of(segments: Sequence[Segment], table: pa.Schema) -> ShareStatistics:
     columns = tuple(segments_statistics(segments, number) for number in range(len(table)))
     rows, size = sum(segment.rows for segment in segments), sum(segment.size for segment in segments)
-    return _row(ShareStatistics(rows, size, columns), table).append_column(
-        _WRITTEN.name, from_values([written], BIGINT)
-    )
+    return ShareStatistics(rows, size, columns)
 
 
 def _row(statistics: ShareStatistics, table: pa.Schema) -> pa.RecordBatch:
+    values, schema = _values(statistics), _schema(table)
+    arrays = [from_values([value], physical(field.type)) for value, field in zip(values, schema, strict=True)]
+    return make_batch(arrays, schema.names, 1)
+
+
+def _values(statistics: ShareStatistics) -> list[object]:
     values: list[object] = [statistics.rows, statistics.size]
     for column in statistics.columns:
         values += [column.distinct, column.nulls, column.minimum, column.maximum]
-    schema = _schema(table)
-    arrays = [from_values([value], physical(field.type)) for value, field in zip(values, schema, strict=True)]
-    return make_batch(arrays, schema.names, 1)
+    return values
+
+
+def encode_report(segments: Sequence[Segment], table: pa.Schema, written: int) -> bytes:
+    """The same as bytes."""
+    known = _statistics_of(segments, table)
+    return encode_rows([(*_values(known), written)])
+
+
+def decode_reports(encoded: Iterable[Encoded], table: pa.Schema) -> list[ShareStatistics]:
+    """The other way round, without what was written. OperationalError for what are no reports."""
+    decode = rows_decoder(report_schema(table).types)
+    return [_statistics(_only(decode(each))[:-1]) for each in encoded]
 
 
 def read_reports(batches: Iterable[pa.RecordBatch]) -> tuple[list[ShareStatistics], int]:
@@ -83,20 +107,20 @@ def _statistics(row: tuple[object, ...]) -> ShareStatistics:
     return ShareStatistics(rows, size, columns)  # type: ignore[arg-type]
 
 
-def encode_statistics(statistics: ShareStatistics, table: pa.Schema) -> bytes:
-    """The same as an Arrow IPC stream of one row."""
-    batch = _row(statistics, table)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    encoded: bytes = sink.getvalue().to_pybytes()
-    return encoded
+def encode_statistics(statistics: ShareStatistics) -> bytes:
+    """The same without what was written, as bytes."""
+    return encode_rows([tuple(_values(statistics))])
 
 
-def decode_statistics(encoded: bytes) -> ShareStatistics:
-    """The other way round."""
-    [batch] = pa.ipc.open_stream(encoded)
-    return _statistics(tuple(to_python(column)[0] for column in batch.columns))
+def decode_statistics(encoded: Encoded, table: pa.Schema) -> ShareStatistics:
+    """The other way round. OperationalError for what are no statistics."""
+    return _statistics(_only(rows_decoder(_schema(table).types)(encoded)))
+
+
+def _only(rows: Sequence[tuple[object, ...]]) -> tuple[object, ...]:
+    if len(rows) != 1:
+        raise malformed("row of statistics", f"there are {len(rows)}")
+    return rows[0]
 
 
 def nothing(width: int) -> ShareStatistics:

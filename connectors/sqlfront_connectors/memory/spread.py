@@ -179,7 +179,7 @@ class SpreadSnapshot:
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None
     ) -> RowPath | None:
         """The way to rows by the clustering key or an index, as long as they lie with their partitions'
-        owners."""
+        owners. The ordinal behind the table's is that of a row's number on its member."""
         way = self._ways.get((by, columns))
         if way is None:
             way = self._way(by, columns)
@@ -195,7 +195,8 @@ class SpreadSnapshot:
             return None
         if len(self._ways) >= _MOST_WAYS:
             self._ways.clear()
-        question = Lookup(held.key, self._name, held.dealt, by, columns, NO_KEYS)
+        numbered = len(self._schema) in columns
+        question = Lookup(held.key, self._name, held.dealt, by, columns, NO_KEYS, numbered)
         way = self._ways[by, columns] = Way(self._schema, self._partitioning, question)
         return way
 
@@ -340,27 +341,28 @@ class NextVersion:
     ) -> None:
         """``indexes``: those of the new version, None = those of the present one."""
         self._indexes = indexes
-        self._table = table
+        self.table = table
         self._how = how
         self._published = False
         self._turn = table.turn()
-        self._base: TableVersion
-        self._members: MemberList
+        #: The version that it follows, and the members that have its shares.
+        self.base: TableVersion
+        self.members: MemberList
         self.processor: StoreShare
 
     @property
     def keys(self) -> tuple[int, ...]:
         """The ordinals of the clustering columns; none if there are none."""
-        partitioning = self._table.partitioning
+        partitioning = self.table.partitioning
         return () if partitioning is None else partitioning.columns
 
     def __enter__(self) -> Self:
-        table = self._table
+        table = self.table
         turn = self._turn.__enter__()
         try:
             current = table.snapshot()
-            self._base = current.held
-            self._members = table.members.member_list
+            self.base = current.held
+            self.members = table.members.member_list
             if self._how is not How.OVERWRITE:
                 current.check_complete()
                 if not table.in_place:
@@ -377,44 +379,48 @@ class NextVersion:
     def publish(self, reports: Iterable[pa.RecordBatch]) -> int:
         """Let the new version be read, once all shares have been made; ``reports`` is what the members said.
         Returns the number of rows written."""
-        table = self._table
         shares, written = read_reports(reports)
+        self.publish_shares(shares)
+        return written
+
+    def publish_shares(self, shares: Sequence[ShareStatistics]) -> None:
+        """The same with what was said of each share."""
+        table = self.table
         known = merged(shares, len(table.schema), table.partitioning)
         version = TableVersion(
-            self._base.number + 1,
+            self.base.number + 1,
             self.processor.key,
             known,
-            self._members.dealt,
-            self._members.owners,
+            self.members.dealt,
+            self.members.owners,
             self._made_indexes,
         )
         table.members.publish(table, version)
         self._published = True
-        return written
 
     def _processor(self, turn: str) -> StoreShare:
-        table, placed = self._table, self._table.partitioning
+        table, placed = self.table, self.table.partitioning
         make: Callable[..., StoreShare] = StoreShare
         if self._how in (How.DELETE, How.UPDATE):
             make = partial(ChangeShare, stores=self._how is How.UPDATE)
         return make(
             table.name,
             table.next_key(turn),
-            None if self._how is How.OVERWRITE else self._base.key,
+            None if self._how is How.OVERWRITE else self.base.key,
             table.schema,
             None if placed is None else (placed.columns, placed.count),
-            self._members.dealt,
+            self.members.dealt,
             tuple(index.columns for index in self._made_indexes),
         )
 
     @property
     def _made_indexes(self) -> tuple[IndexDefinition, ...]:
-        return self._base.indexes if self._indexes is None else self._indexes
+        return self.base.indexes if self._indexes is None else self._indexes
 
     def __exit__(self, *_: object) -> None:
         self._turn.__exit__(None, None, None)
         if not self._published:
-            self._table.members.release(self.processor.key)
+            self.table.members.release(self.processor.key)
 
 
 class SpreadWrite:

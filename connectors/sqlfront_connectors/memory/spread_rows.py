@@ -122,6 +122,7 @@ class SpreadPath:
                 asked.by,
                 asked.columns,
                 msgspec.Raw(encode_rows(keys)),
+                asked.numbered,
             )
         )
 

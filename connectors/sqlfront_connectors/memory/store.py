@@ -7,8 +7,11 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_connectors.memory.lookup import ShareLookups, decode_lookup
+from sqlfront_connectors.memory.lookup import Lookup, ShareLookups
+from sqlfront_connectors.memory.row_changes import RowChange, changed_share
 from sqlfront_connectors.memory.segment import Segment
+from sqlfront_engine.codec.values import malformed
+from sqlfront_engine.decoders import make_decoder
 from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.members.requests import Service
 from sqlfront_engine.processor import ProcessorContext
@@ -17,6 +20,17 @@ from sqlfront_engine.processor import ProcessorContext
 _MOST_REFUSED: Final = 1000
 #: The resource under which a member's processors find its store, and other members the service of lookups.
 STORE: Final = "memory:store"
+
+_decode: Final = make_decoder(Lookup | RowChange)
+
+
+def decode_question(content: bytes) -> Lookup | RowChange:
+    """What a store is asked; OperationalError for what is no question."""
+    try:
+        question: Lookup | RowChange = _decode(content)  # type: ignore[assignment]
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise malformed("question", error) from error
+    return question
 
 
 class Share(msgspec.Struct, frozen=True):
@@ -40,7 +54,8 @@ class Share(msgspec.Struct, frozen=True):
 
 class TableStore(Mapping[str, object], Service):
     """All shares of one member by the key of their table's version; as a mapping it is what the member's
-    processors find them in, and the store itself as :data:`STORE`. As a service it answers lookups.
+    processors find them in, and the store itself as :data:`STORE`. As a service it answers lookups, and makes
+    shares in which a few rows are changed.
 
     A share appears as a whole and never changes. Safe to use from several threads. ``member``: whose store it
     is. ``dealt``: gives the version of the member list since which no partition has changed its owner.
@@ -72,13 +87,24 @@ class TableStore(Mapping[str, object], Service):
             raise partitions_moved(table)
 
     def answer(self, content: bytes) -> bytes:
-        """The rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`."""
-        question = decode_lookup(content)
+        """The rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`, or what is said of a new share
+        after a :class:`~sqlfront_connectors.memory.row_changes.RowChange`."""
+        question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
+        if isinstance(question, RowChange):
+            return self._change(question)
         share = self._shares.get(question.version)
         if share is None or share.lookups is None:
             raise version_gone(question.table)
         return share.lookups.answer(question)
+
+    def _change(self, change: RowChange) -> bytes:
+        share = self._shares.get(change.base)
+        if share is None or share.lookups is None:
+            raise version_gone(change.table)
+        segments, lookups, answer = changed_share(share.segments, share.lookups, change)
+        self.stage(change.version, Share(segments, share.partitions, lookups))
+        return answer
 
     def free(self, key: str) -> None:
         """Forget a share; those who read it keep what they hold. If it comes later (a job may fail while

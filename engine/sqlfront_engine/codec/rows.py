@@ -14,6 +14,7 @@ sides.
 import datetime
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Annotated, Any, Final, TypeAlias
 
 import msgspec
@@ -52,6 +53,8 @@ _KINDS: Final[dict[int, Any]] = {
     pa.decimal64(1, 0).id: Decimal | None,
     pa.decimal128(1, 0).id: Decimal | None,
 }
+#: For so many kinds of rows decoders are kept.
+_KEPT: Final = 256
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -66,6 +69,11 @@ def encode_rows(rows: Sequence[Row] | Sequence[Sequence[Row]]) -> bytes:
 def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[Row]]:
     """Reads what :func:`encode_rows` wrote of rows of these (logical) types. OperationalError for any other
     bytes."""
+    return _rows_decoder(tuple(types))
+
+
+@lru_cache(_KEPT)
+def _rows_decoder(types: tuple[pa.DataType, ...]) -> Callable[[Encoded], list[Row]]:
     kind, nested = _row_kind(types)
     decode = make_decoder(list[kind])  # type: ignore[valid-type]
 
@@ -81,6 +89,11 @@ def rows_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[Row]]
 
 def groups_decoder(types: Sequence[pa.DataType]) -> Callable[[Encoded], list[list[Row]]]:
     """The same for several sequences of rows."""
+    return _groups_decoder(tuple(types))
+
+
+@lru_cache(_KEPT)
+def _groups_decoder(types: tuple[pa.DataType, ...]) -> Callable[[Encoded], list[list[Row]]]:
     kind, nested = _row_kind(types)
     decode = make_decoder(list[list[kind]])  # type: ignore[valid-type]
 

@@ -1,0 +1,81 @@
+"""A few rows of a spread table changed without any job: what the members are told, and what becomes of a
+share.
+
+Every member makes its share of the new version, those that have none of the rows, too: theirs is the old one.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import RowValues
+from sqlfront_connectors.memory.lookup import ShareLookups
+from sqlfront_connectors.memory.merging import merged
+from sqlfront_connectors.memory.numbering import places
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.share_statistics import encode_report
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.codec.rows import encode_rows, rows_decoder
+from sqlfront_engine.codec.values import malformed
+from sqlfront_engine.types import physical
+
+
+class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """``version``: the key of the version to be made, ``base``: of that which it follows, ``table``: for
+    errors, ``dealt``: the dealing of partitions of both, ``gone``: the numbers of the member's rows that go
+    (:mod:`~sqlfront_connectors.memory.numbering`), ``added``: the rows that come (by
+    :mod:`sqlfront_engine.codec.rows`). The answer is that of
+    :func:`~sqlfront_connectors.memory.share_statistics.encode_report`."""
+
+    version: str
+    base: str
+    table: str
+    dealt: int
+    gone: tuple[int, ...]
+    added: msgspec.Raw
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_NO_ROWS: Final = msgspec.Raw(encode_rows([]))
+
+
+def encode_change(
+    version: str, base: str, table: str, dealt: int, gone: Sequence[int], added: Sequence[RowValues]
+) -> bytes:
+    """The bytes of a :class:`RowChange`."""
+    rows = msgspec.Raw(encode_rows(added)) if added else _NO_ROWS
+    return _encode(RowChange(version, base, table, dealt, tuple(gone), rows))
+
+
+def changed_share(
+    segments: tuple[Segment, ...], lookups: ShareLookups, change: RowChange
+) -> tuple[tuple[Segment, ...], ShareLookups, bytes]:
+    """The segments of the new share, what finds their rows, and the answer. OperationalError for a change
+    that makes no sense here."""
+    schema = lookups.schema
+    rows = rows_decoder(schema.types)(change.added)
+    if not change.gone and not rows:
+        lookups.report = lookups.report or encode_report(segments, schema, 0)
+        return segments, lookups, lookups.report
+    present = sum(segment.batch.num_rows for segment in segments)
+    if change.gone and not 0 <= min(change.gone) <= max(change.gone) < present:
+        raise malformed("change", f"its rows aren't among the {present} that there are")
+    left = list(segments)
+    for place, numbers in places(segments, change.gone).items():
+        left[place] = left[place].without(numbers)
+    added = [batch_of(rows, schema)] if rows else []
+    made = merged(left, schema, lookups.partitioning, added, lookups.indexes)
+    found = ShareLookups(made, schema, lookups.partitioning, lookups.indexes)
+    return made, found, encode_report(made, schema, len(rows))
+
+
+def batch_of(rows: Sequence[RowValues], schema: pa.Schema) -> pa.RecordBatch:
+    """The rows, one at least, as a batch in physical form; more values than there are columns are left
+    out."""
+    columns = zip(*rows, strict=True)
+    arrays = [
+        from_values(column, physical(kind)) for column, kind in zip(columns, schema.types, strict=False)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, names=schema.names)

@@ -1,0 +1,46 @@
+"""The next version of a spread table made from a few rows, without a job: one question to each member."""
+
+from collections.abc import Sequence
+
+from sqlfront_connectors.base import RowValues
+from sqlfront_connectors.memory.row_changes import encode_change
+from sqlfront_connectors.memory.share_statistics import decode_reports
+from sqlfront_connectors.memory.spread import NextVersion
+from sqlfront_connectors.memory.store import STORE
+from sqlfront_engine.partitions import key_hasher
+from sqlfront_engine.query_run import QueryRun
+
+
+def change_rows(
+    version: NextVersion,
+    rows: Sequence[RowValues],
+    keys: tuple[int, ...],
+    *,
+    stores: bool,
+    query: QueryRun | None = None,
+) -> None:
+    """Publish the version in which rows are gone: of a table with clustering columns, which are ``keys`` of
+    each of ``rows``; their numbers are the last value. With ``stores`` the values before are rows that
+    come instead, which belong to the same members.
+
+    Errors as of a lookup; nothing is published then.
+    """
+    table, base, members = version.table, version.base, version.members
+    assert base.key is not None
+    schema, placed = table.schema, table.partitioning
+    assert placed is not None
+    hash_key = key_hasher([schema.field(column).type for column in placed.columns])
+    gone: dict[str, list[int]] = {owner: [] for owner in members.owners}
+    added: dict[str, list[RowValues]] = {owner: [] for owner in members.owners}
+    for row in rows:
+        owner = members.owners[hash_key(tuple(row[key] for key in keys)) % len(members.owners)]
+        gone[owner].append(row[-1])  # type: ignore[arg-type]
+        if stores:
+            added[owner].append(row[:-1])
+    key = version.processor.key
+    questions = {
+        owner: encode_change(key, base.key, table.name, members.dealt, gone[owner], added[owner])
+        for owner in gone
+    }
+    answers = table.members.ask(STORE, questions, query)
+    version.publish_shares(decode_reports([answers[owner] for owner in sorted(answers)], schema))

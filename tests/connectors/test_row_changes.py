@@ -1,0 +1,203 @@
+"""Rows of spread tables changed without a job: what members are told, and what becomes of their shares."""
+
+import datetime
+from collections.abc import Iterator
+
+import msgspec
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sqlfront_connectors.base import ColumnStatistics
+from sqlfront_connectors.memory.numbered_table import NumberedTable
+from sqlfront_connectors.memory.row_changes import RowChange, encode_change
+from sqlfront_connectors.memory.share_statistics import (
+    ShareStatistics,
+    decode_reports,
+    decode_statistics,
+    encode_statistics,
+)
+from sqlfront_connectors.memory.spread import How, SpreadTable
+from sqlfront_connectors.memory.spread_changes import change_rows
+from sqlfront_connectors.memory.store import STORE, decode_question
+from sqlfront_engine.codec.rows import encode_rows
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.types import DAY_TIME_INTERVAL, TIMESTAMP
+from tests.connectors.test_spread import ALL, Members
+from tests.connectors.test_spread_rows import HERE, SCHEMA, THERE, find, keys_of, messages, table
+
+Rows = list[tuple[object, ...]]
+
+
+@pytest.fixture
+def members() -> Iterator[Members]:
+    members = Members()
+    with members.cluster:
+        yield members
+
+
+def numbered(spread: SpreadTable, *keys: int) -> Rows:
+    """The rows of these keys, and their numbers."""
+    path = NumberedTable(spread).snapshot().row_path((0,), (0, 1, 2))
+    assert path is not None
+    return [row for rows in path.find([(key,) for key in keys]) for row in rows]
+
+
+def update(spread: SpreadTable, *keys: int) -> None:
+    rows = [(key, "new", number) for key, _, number in numbered(spread, *keys)]
+    with spread.next_version(How.UPDATE) as version:
+        change_rows(version, rows, (0,), stores=True)
+
+
+def delete(spread: SpreadTable, *keys: int) -> None:
+    rows = [(key, number) for key, _, number in numbered(spread, *keys)]
+    with spread.next_version(How.DELETE) as version:
+        change_rows(version, rows, (0,), stores=False)
+
+
+def test_a_change_costs_one_request_to_each_other_member(members: Members) -> None:
+    spread = table(members, *range(50))
+    before = messages(members)
+    delete(spread, *keys_of(members, THERE, 1))
+
+    assert messages(members) - before == {"Request": 1 + 2, "Answer": 1 + 2}
+
+
+def test_rows_are_changed_where_they_are(members: Members) -> None:
+    spread = table(members, *range(50))
+    before = spread.snapshot()
+    keys = [keys_of(members, owner, 1)[0] for owner in (HERE, THERE)]
+    update(spread, *keys)
+    delete(spread, 30, 31)
+
+    expected = [(key, "new" if key in keys else str(key)) for key in range(50) if key not in (30, 31)]
+    assert members.read(spread) == expected
+    assert find(spread, (keys[0],), (30,)) == [[(keys[0], "new")], []]
+    assert members.run_scan(before.scan(ALL)) == [(key, str(key)) for key in range(50)]
+    known = spread.snapshot().statistics
+    assert (known.rows, known.columns["k"].maximum) == (48, 49)
+
+
+def test_a_share_without_changes_is_the_same_one(members: Members) -> None:
+    spread = table(members, *range(50))
+    (key,) = keys_of(members, THERE, 1)
+    before = members.shares(spread.snapshot().held.key)
+    update(spread, key)
+    after = members.shares(spread.snapshot().held.key)
+
+    same = [was.segments is now.segments for was, now in zip(before, after, strict=True)]
+    assert same == [True, False, True]
+
+
+def test_what_is_said_of_shares_is_what_a_job_says(members: Members) -> None:
+    one, other = table(members, *range(50)), table(members, *range(50))
+    for key in range(10):
+        update(one, key)
+        delete(one, 20 + key)
+    version = one.snapshot().held
+    assert version.known.rows == 40
+
+    again = table(members, *(key for key in range(50) if not 20 <= key < 30))
+    columns = again.snapshot().held.known.columns
+    assert version.known.columns[0].minimum == columns[0].minimum
+    assert version.known.columns[0].maximum == columns[0].maximum
+    assert other.snapshot().held.known.rows == 50
+
+
+def test_a_change_that_fails_was_never_made(members: Members) -> None:
+    spread = table(members, *range(50))
+    key, keys = spread.snapshot().held.key, members.keys()
+    rows = numbered(spread, 1)
+    members.deal_anew(["embedded-0", "embedded-1", "embedded-2"])
+    with pytest.raises(OperationalError, match="have moved"), spread.next_version(How.DELETE) as version:
+        change_rows(version, [(1, rows[0][-1])], (0,), stores=False)
+
+    assert spread.snapshot().held.key == key
+    assert members.keys() == keys
+
+
+def test_a_stopped_query_changes_nothing(members: Members) -> None:
+    spread = table(members, *range(50))
+    key, (other,) = spread.snapshot().held.key, keys_of(members, THERE, 1)
+    query = members.cluster.coordinator.engine.begin_query()
+    rows = [(other, number) for _, _, number in numbered(spread, other)]
+    query.cancel()
+    with pytest.raises(OperationalError) as caught, spread.next_version(How.DELETE) as version:
+        change_rows(version, rows, (0,), stores=False, query=query)
+
+    assert caught.value.sqlstate == "HY008"
+    assert spread.snapshot().held.key == key
+    assert find(spread, (other,)) == [[(other, str(other))]]
+
+
+# ---- hostile questions
+
+
+def change(spread: SpreadTable, **changes: object) -> bytes:
+    key = spread.snapshot().held.key
+    assert key is not None
+    content = decode_question(encode_change("t@new", key, "t", 0, [0], [(1, "new")]))
+    assert isinstance(content, RowChange)
+    return msgspec.msgpack.encode(msgspec.structs.replace(content, **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"gone": (-1,)}, "malformed change"),
+        ({"gone": (1_000,)}, "malformed change"),
+        ({"gone": (2**62,)}, "malformed change"),
+        ({"added": msgspec.Raw(encode_rows([("1", "a")]))}, "malformed row"),
+        ({"added": msgspec.Raw(encode_rows([(1,)]))}, "malformed row"),
+        ({"added": msgspec.Raw(b"\xc0")}, "malformed row"),
+        ({"base": STORE}, "is gone"),
+        ({"base": ""}, "is gone"),
+        ({"dealt": 9}, "have moved"),
+    ],
+)
+def test_a_change_that_makes_no_sense(members: Members, changes: dict[str, object], reason: str) -> None:
+    spread = table(members, *range(50))
+    keys = members.keys()
+
+    with pytest.raises(OperationalError, match=reason):
+        members.stores[HERE].answer(change(spread, **changes))
+    assert members.keys() == keys
+
+
+@given(places=st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), min_size=1, max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_changed_changes_are_refused_or_done(members: Members, places: list[tuple[int, int]]) -> None:
+    spread = table(members, 1)
+    content = bytearray(change(spread, gone=(), added=msgspec.Raw(encode_rows([(5, "new")]))))
+    for place, value in places:
+        content[place % len(content)] = value
+    try:
+        answer = members.stores[HERE].answer(bytes(content))
+    except OperationalError:
+        return
+    finally:
+        for key in members.keys() - {spread.snapshot().held.key}:
+            members.release(key)
+    if isinstance(decode_question(bytes(content)), RowChange):
+        assert decode_reports([answer], SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("kind", "bounds"),
+    [
+        (DAY_TIME_INTERVAL, (datetime.timedelta(days=-106_751_991), datetime.timedelta(days=106_751_991))),
+        (
+            TIMESTAMP,
+            (
+                datetime.datetime(1, 1, 1, tzinfo=datetime.UTC),
+                datetime.datetime(9999, 12, 31, 23, 59, 59, 999_999, datetime.UTC),
+            ),
+        ),
+        (pa.string(), (None, None)),
+    ],
+)
+def test_statistics_travel(kind: pa.DataType, bounds: tuple[object, object]) -> None:
+    known = ShareStatistics(5, 100, (ColumnStatistics(3, 1, *bounds),))
+
+    assert decode_statistics(encode_statistics(known), pa.schema([("c", kind)])) == known
