@@ -9,7 +9,7 @@ import msgspec
 from sqlfront.config import Config, check_time_zone
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
 from sqlfront_engine.settings import Settings
-from sqlfront_planner.pruning.key_condition import MOST_KEYS
+from sqlfront_planner.pruning import MOST_KEYS
 
 
 class _Option(msgspec.Struct, frozen=True):

@@ -14,7 +14,6 @@ from sqlfront.row import Row
 from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import ddl, holds_interval, logical
 from sqlfront_planner.plan import QueryPlan
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     import polars
 
     from sqlfront import run_facts
+    from sqlfront_engine.light_job import LightJob
     from sqlfront_planner.explain import explanation as explanations
 else:
     zoneinfo = lazy_module("zoneinfo")
@@ -96,7 +96,7 @@ class Result:
         statistics: Statistics,
         *,
         settings: Settings | None = None,
-        job: LightJob | None = None,
+        job: "LightJob | None" = None,
         plan: QueryPlan | RowPlan | None = None,
         values: Sequence[object] = (),
     ) -> None:

@@ -19,18 +19,14 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.config import Config, Launcher
-from sqlfront.frames import replace_frames
 from sqlfront.options import Options
 from sqlfront.prepared import PreparedStatement
 from sqlfront.queries import Plan, Queries
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, BindSettings
@@ -43,14 +39,19 @@ from sqlfront_planner.statement import Query, is_query
 
 if TYPE_CHECKING:
     from sqlfront import cluster as clusters
+    from sqlfront import frames as frame_names
     from sqlfront import pipeline as pipelines
     from sqlfront import system_tables
     from sqlfront.commands import caching
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
+    from sqlfront_engine.dag import DAG
+    from sqlfront_engine.light_job import LightJob
     from sqlfront_engine.members.member import Member
+    from sqlfront_engine.processors.held_rows import HeldBatches
 else:
     clusters = lazy_module("sqlfront.cluster")
+    frame_names = lazy_module("sqlfront.frames")
     pipelines = lazy_module("sqlfront.pipeline")
     system_tables = lazy_module("sqlfront.system_tables")
     caching = lazy_module("sqlfront.commands.caching")
@@ -143,7 +144,7 @@ class Session:
 
     def sql(self, text: str, args: Parameters | None = None, **frames: "arrow.ArrowStream") -> Result:
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
-        replaced, views = replace_frames(text, frames)
+        replaced, views = frame_names.replace_frames(text, frames)
         for name, frame in views.items():
             self.register(name, frame)
         try:
@@ -262,7 +263,7 @@ class Session:
         *,
         timeout: float | None = None,
         query: QueryRun | None = None,
-    ) -> LightJob:
+    ) -> "LightJob":
         """The light job of a plan, with the arguments bound and its tables' versions pinned; ``query`` is the
         run of the statement that it belongs to. What the query shares is computed first, here, within the
         same timeout and memory."""
@@ -277,7 +278,7 @@ class Session:
         timeout: float | None = None,
         query: QueryRun | None = None,
         statistics: bool = False,
-    ) -> tuple[DAG, JobConfig]:
+    ) -> "tuple[DAG, JobConfig]":
         """What :meth:`submit` runs, once what the query shares is there: that is among the resources, by its
         key. ``statistics``: see :class:`~sqlfront_engine.coordinator.JobConfig`."""
         values = RunValues(self.settings)
@@ -315,7 +316,7 @@ class Session:
             raise InterfaceError("the session is closed")
         return pipelines.run(self, pipeline, arguments, required_partitions, timeout)
 
-    def runner_of(self, template: Template) -> Callable[[DAG, JobConfig], LightJob]:
+    def runner_of(self, template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
         """Who runs the template's DAGs: all members, or this one alone."""
         if template.distributed:
             assert self.cluster is not None

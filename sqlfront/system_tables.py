@@ -21,7 +21,7 @@ from sqlfront_engine.errors import spark_error
 from sqlfront_engine.members.listing import JobListing, wait_for_jobs
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import NOBODY, MemberInfo, MemberList, alone
-from sqlfront_engine.placement import EMBEDDED
+from sqlfront_engine.settings import EMBEDDED
 from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
 from sqlfront_planner.plan_cache import PlanCache
 

@@ -21,21 +21,16 @@ import weakref
 from collections.abc import Callable, Mapping
 from threading import RLock
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from weakref import WeakValueDictionary
 
 import msgspec
 
-from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.execution import Execution
-from sqlfront_engine.execution_plan import DEFAULT_SETTINGS, ExecutionPlan, Member, plan_execution
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
-from sqlfront_engine.placement import EMBEDDED
 from sqlfront_engine.processor import NO_RESOURCES
-from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.scheduler import (
     Clock,
@@ -47,7 +42,23 @@ from sqlfront_engine.scheduler import (
     Workers,
     available_cores,
 )
-from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
+
+if TYPE_CHECKING:
+    from sqlfront_engine import execution as executions
+    from sqlfront_engine import execution_plan as plans
+    from sqlfront_engine import light_job as light_jobs
+    from sqlfront_engine.dag import DAG
+    from sqlfront_engine.execution import Execution
+    from sqlfront_engine.execution_plan import ExecutionPlan, Member
+    from sqlfront_engine.light_job import LightJob
+    from sqlfront_engine.processors import held_rows
+    from sqlfront_engine.processors.held_rows import HeldBatches
+else:  # what runs row by row needs no job
+    executions = lazy_module("sqlfront_engine.execution")
+    plans = lazy_module("sqlfront_engine.execution_plan")
+    light_jobs = lazy_module("sqlfront_engine.light_job")
+    held_rows = lazy_module("sqlfront_engine.processors.held_rows")
 
 #: The part of the machine's memory that operators may hold unless the engine is told otherwise.
 MEMORY_SHARE: Final = 0.6
@@ -155,16 +166,20 @@ class Engine:
     def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
         return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
 
-    def run(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
+    def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
         read."""
         execution = self.execution(self.next_number(), config)
         self.start(execution, self.plan(dag, execution, config), config)
-        return LightJob(execution)
+        return light_jobs.LightJob(execution)
 
     def hold(
-        self, name: str, dag: DAG, config: JobConfig, run: Callable[[DAG, JobConfig], LightJob] | None = None
-    ) -> HeldBatches:
+        self,
+        name: str,
+        dag: "DAG",
+        config: JobConfig,
+        run: "Callable[[DAG, JobConfig], LightJob] | None" = None,
+    ) -> "HeldBatches":
         """Run the DAG to its end (by ``run``, None = here) and keep its result for later jobs of the same
         query (``config.query``).
 
@@ -184,23 +199,23 @@ class Engine:
         except BaseException:
             account.close()
             raise
-        held = HeldBatches(tuple(batches), job.statistics() if config.statistics else None)
+        held = held_rows.HeldBatches(tuple(batches), job.statistics() if config.statistics else None)
         weakref.finalize(held, account.close).atexit = False
         return held
 
     # ---- the same in steps, for jobs on several members
 
-    def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> Execution:
+    def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> "Execution":
         """A run under the engine's memory budget that has neither a plan nor begun."""
         self._check_open()
         query = config.query or self._query(number, config.memory_limit, config.description)
-        return Execution(number, query, self.clock, config.timeout, member)
+        return executions.Execution(number, query, self.clock, config.timeout, member)
 
     def plan(
-        self, dag: DAG, execution: Execution, config: JobConfig, member: Member | None = None
-    ) -> ExecutionPlan:
+        self, dag: "DAG", execution: "Execution", config: JobConfig, member: "Member | None" = None
+    ) -> "ExecutionPlan":
         """What the DAG becomes on ``member`` (None: the only one)."""
-        return plan_execution(
+        return plans.plan_execution(
             dag,
             default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
             listener=execution,
@@ -215,14 +230,14 @@ class Engine:
 
     def start(
         self,
-        execution: Execution,
-        plan: ExecutionPlan,
+        execution: "Execution",
+        plan: "ExecutionPlan",
         config: JobConfig,
-        on_end: Callable[[Execution], None] | None = None,
+        on_end: "Callable[[Execution], None] | None" = None,
     ) -> None:
         """Let it run; ``on_end`` is called when it has ended."""
 
-        def ended(execution: Execution) -> None:
+        def ended(execution: "Execution") -> None:
             self._running.pop(execution.id, None)
             if on_end is not None:
                 on_end(execution)
@@ -244,7 +259,7 @@ class Engine:
 
     # ---- looking, and the end
 
-    def executions(self) -> tuple[Execution, ...]:
+    def executions(self) -> "tuple[Execution, ...]":
         """The runs that have not ended, those for other members included."""
         return tuple(self._running.values())
 
@@ -252,7 +267,7 @@ class Engine:
         """The queries whose jobs run here, on an engine without other members."""
         return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
 
-    def summary(self, execution: Execution, coordinator: str, participants: tuple[str, ...]) -> JobSummary:
+    def summary(self, execution: "Execution", coordinator: str, participants: tuple[str, ...]) -> JobSummary:
         """A run's line in a listing."""
         query, now = execution.query, self.clock.now()
         started = self._epoch + query.began

@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
 from sqlfront_engine.execution_plan import ExecutionPlan
-from sqlfront_engine.job_statistics import JobStatistics, JobStatus
-from sqlfront_engine.placement import EMBEDDED
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus, TaskletStatistics
 from sqlfront_engine.query_run import QueryRun, stopped_error
 from sqlfront_engine.queues import NOTHING, BatchQueue, Polled
 from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
-from sqlfront_engine.tasklet import Tasklet, TaskletStatistics
+from sqlfront_engine.settings import EMBEDDED
+from sqlfront_engine.tasklet import Tasklet
 
 #: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
 STUCK_CHECK: Final = 1.0

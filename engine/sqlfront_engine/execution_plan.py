@@ -24,12 +24,12 @@ from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
 from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream, Wire
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
-from sqlfront_engine.placement import EMBEDDED, Placement, only
+from sqlfront_engine.placement import Placement, only
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
 from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Nowhere, Partitioned, RoundRobin
-from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
 from sqlfront_engine.shares import Share
 from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
 
@@ -42,7 +42,6 @@ else:
 #: its size).
 QUEUE_SHARE: Final = 8
 
-DEFAULT_SETTINGS: Final = Settings()
 _FORWARD: Final = Forward()
 
 

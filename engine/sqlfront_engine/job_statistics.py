@@ -8,8 +8,7 @@ from itertools import chain
 import msgspec
 
 from sqlfront_engine.memory import MemoryStatistics
-from sqlfront_engine.placement import EMBEDDED
-from sqlfront_engine.tasklet import TaskletStatistics
+from sqlfront_engine.settings import EMBEDDED
 
 
 class JobStatus(Enum):
@@ -38,6 +37,23 @@ class JobSummary(msgspec.Struct, frozen=True):
     seconds: float
     participants: tuple[str, ...]
     description: str = ""
+
+
+class TaskletStatistics(msgspec.Struct, frozen=True):
+    """What one processor instance has done so far; times in seconds. ``bytes_out``: those of the batches that
+    it emitted, as they lie in memory; None if they weren't counted."""
+
+    vertex: str
+    instance: int
+    calls: int
+    busy: float
+    longest_call: float
+    batches_in: int
+    rows_in: int
+    batches_out: int
+    rows_out: int
+    memory_peak: int
+    bytes_out: int | None = None
 
 
 class VertexStatistics(msgspec.Struct, frozen=True):

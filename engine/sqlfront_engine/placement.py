@@ -6,16 +6,12 @@ a vertex names, and what is left of the partitions is dealt out among these.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
 
 import msgspec
 
 from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, Routing, Vertex
 from sqlfront_engine.errors import InterfaceError, OperationalError
-from sqlfront_engine.settings import DEFAULT_PARTITIONS
-
-#: The name of the only member of an engine without a cluster.
-EMBEDDED: Final = "embedded"
+from sqlfront_engine.settings import DEFAULT_PARTITIONS, EMBEDDED
 
 
 class Placement(msgspec.Struct, frozen=True, cache_hash=True):

@@ -20,9 +20,10 @@ from collections import deque
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from sqlfront_engine.tasklet import Tasklet
+if TYPE_CHECKING:
+    from sqlfront_engine.tasklet import Tasklet
 
 #: Seconds after which an idle dedicated thread ends.
 KEEP_ALIVE: Final = 10.0
@@ -63,7 +64,7 @@ class Workers(Protocol):
     def threads(self) -> int:
         """How many threads were started."""
 
-    schedule: Callable[[Tasklet], None]
+    schedule: "Callable[[Tasklet], None]"
 
     def start(self) -> None:
         """Be ready for tasklets."""
@@ -78,7 +79,7 @@ class Workers(Protocol):
 class Dedicated(Protocol):
     """Who runs tasklets that may block."""
 
-    def assign(self) -> Callable[[Tasklet], None]:
+    def assign(self) -> "Callable[[Tasklet], None]":
         """Room for one tasklet; returns the ``schedule`` to start it with."""
 
     def close(self) -> None:
@@ -231,7 +232,7 @@ class DedicatedThreads:
         self._idle: deque[_DedicatedThread] = deque()
         self._numbers = itertools.count()
 
-    def assign(self) -> Callable[[Tasklet], None]:
+    def assign(self) -> "Callable[[Tasklet], None]":
         """A thread that is free for one tasklet; returns the ``schedule`` to start it with."""
         try:
             thread = self._idle.pop()
@@ -262,7 +263,7 @@ class _DedicatedThread(Thread):
             else:
                 tasklet = self.inbox.get()
 
-    def _next_assignment(self) -> Tasklet | None:
+    def _next_assignment(self) -> "Tasklet | None":
         while True:
             try:
                 return self.inbox.get(timeout=KEEP_ALIVE)

@@ -6,6 +6,8 @@ import msgspec
 
 #: How many partitions a table has.
 DEFAULT_PARTITIONS: Final = 271
+#: The name of the only member of an engine without a cluster.
+EMBEDDED: Final = "embedded"
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -13,3 +15,6 @@ class Settings(msgspec.Struct, frozen=True):
     name."""
 
     time_zone: str = "UTC"
+
+
+DEFAULT_SETTINGS: Final = Settings()

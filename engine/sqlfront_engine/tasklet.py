@@ -14,10 +14,10 @@ from enum import Enum
 from threading import Lock
 from typing import Final, Protocol
 
-import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.errors import InternalError
+from sqlfront_engine.job_statistics import TaskletStatistics
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_engine.processor import ANY_INPUT, BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.queues import NOTHING, Input, Output
@@ -54,23 +54,6 @@ class Listener(Protocol):
 
     def ended(self, tasklet: "Tasklet") -> None:
         """The tasklet has ended, for whatever reason; called once."""
-
-
-class TaskletStatistics(msgspec.Struct, frozen=True):
-    """What one processor instance has done so far; times in seconds. ``bytes_out``: those of the batches that
-    it emitted, as they lie in memory; None if they weren't counted."""
-
-    vertex: str
-    instance: int
-    calls: int
-    busy: float
-    longest_call: float
-    batches_in: int
-    rows_in: int
-    batches_out: int
-    rows_out: int
-    memory_peak: int
-    bytes_out: int | None = None
 
 
 class Tasklet:

@@ -21,11 +21,10 @@ from sqlfront_planner.tokens import unescape
 #: alternatives, so that the regular expression finds the next of them three times faster.
 _PLAIN: Final = re.compile(r"""([0-9'](?:(?<=')[^']*'|(?<=\b[0-9])[\w.]*))""")
 #: Other texts take a closer look at what isn't a literal (comments, quoted names), or one that is written
-#: otherwise.
-_CAREFUL: Final = re.compile(
-    r"""((?<!\w)'(?:[^'\\]|\\.)*'|\b[0-9][\w.]*)"""
-    r"""|(?:(?<=\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/)""",
-    re.DOTALL,
+#: otherwise; compiled when it is needed.
+_CAREFUL: Final = (
+    r"""(?s)((?<!\w)'(?:[^'\\]|\\.)*'|\b[0-9][\w.]*)"""
+    r"""|(?:(?<=\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/)"""
 )
 #: So many digits make an INT for certain.
 _INT_DIGITS: Final = 9
@@ -60,8 +59,8 @@ def spans(text: str) -> list[tuple[int, int]]:
     >>> spans("select `c 1` /* 2 */ from t where k = 17")
     [(38, 40)]
     """
-    pattern = _PLAIN if is_plain(text) else _CAREFUL
-    return [match.span(1) for match in pattern.finditer(text) if match[1] is not None]
+    matches = _PLAIN.finditer(text) if is_plain(text) else re.finditer(_CAREFUL, text)
+    return [match.span(1) for match in matches if match[1] is not None]
 
 
 def plain_literal(text: str) -> tuple[object, pa.DataType] | None:

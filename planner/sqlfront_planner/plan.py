@@ -8,7 +8,6 @@ import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.expressions import (
     AggregateCall,
@@ -21,12 +20,13 @@ from sqlfront_engine.expressions import (
     walk,
 )
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.processor import Processor
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.lanes import Lane, Regime
 from sqlfront_planner.logical import LogicalPlan
 
 if TYPE_CHECKING:
+    from sqlfront_engine.dag import DAG
+    from sqlfront_engine.processor import Processor
     from sqlfront_planner import run_values
     from sqlfront_planner.lowering import Lowered
     from sqlfront_planner.lowering.builder import ScanVertex
@@ -44,16 +44,16 @@ class Template(msgspec.Struct, frozen=True):
     values of the run; ``reads`` are all scans.
     """
 
-    dag: DAG
+    dag: "DAG"
     resources: Mapping[str, object]
     scans: "tuple[ScanVertex, ...]" = ()
-    fields: tuple[tuple[str, Processor, tuple[str, ...]], ...] = ()
+    fields: "tuple[tuple[str, Processor, tuple[str, ...]], ...]" = ()
     distributed: bool = False
     reads: "tuple[ScanVertex, ...]" = ()
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
-    ) -> tuple[DAG, Mapping[str, object]]:
+    ) -> "tuple[DAG, Mapping[str, object]]":
         """The DAG of one run, without parameters, and what its sources need; the template's own if nothing
         differs. OperationalError (SQLSTATE 40001) if rows don't lie any more as the plan needs.
 
@@ -125,7 +125,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
     shared: tuple[SharedPlan, ...] = ()
 
     @property
-    def dag(self) -> DAG:
+    def dag(self) -> "DAG":
         """The physical plan, with its parameters."""
         return self.template.dag
 
@@ -136,7 +136,7 @@ class QueryPlan(msgspec.Struct, frozen=True):
 
     def bind(
         self, arguments: Sequence[object] = (), values: "run_values.RunValues | None" = None
-    ) -> tuple[DAG, Mapping[str, object]]:
+    ) -> "tuple[DAG, Mapping[str, object]]":
         """The DAG of one run and what its sources need beside the shared rows, see :meth:`Template.bind`."""
         return self.template.bind(arguments, values)
 

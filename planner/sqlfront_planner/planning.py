@@ -14,7 +14,7 @@ from sqlfront_planner.lanes import COLLECT_ROWS, EXCHANGE_WORKERS, Regime, choos
 from sqlfront_planner.logical import LogicalPlan, Scan
 from sqlfront_planner.optimizer import optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
-from sqlfront_planner.pruning.key_condition import MOST_KEYS
+from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.row_lowering.lower import row_plan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.shared_rows import (

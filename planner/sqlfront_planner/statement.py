@@ -117,7 +117,7 @@ def split_statements(text: str) -> tuple[str, ...]:
     """
     statements = []
     start = 0
-    for match in _SCRIPT.finditer(text):
+    for match in re.finditer(_SCRIPT, text):
         if match[0] == ";":
             statements.append(text[start : match.start()])
             start = match.end()
@@ -125,7 +125,7 @@ def split_statements(text: str) -> tuple[str, ...]:
     return tuple(statement.strip() for statement in statements if lead(statement) is not None)
 
 
-_SCRIPT: Final = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|\b[rR]'[^']*'|\b[rR]"[^"]*"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|;""",
-    re.DOTALL,
+#: Compiled when it is needed: by scripts.
+_SCRIPT: Final = (
+    r"""(?s)--[^\n]*|/\*.*?\*/|\b[rR]'[^']*'|\b[rR]"[^"]*"|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|;"""
 )

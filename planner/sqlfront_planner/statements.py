@@ -1,7 +1,6 @@
 """The statements of SQL as frozen data: what :func:`sqlfront_planner.statement.parse` gives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
 import msgspec
@@ -9,14 +8,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(msgspec.Struct, frozen=True):
     """A query: ``tree`` is sqlglot's, ``sql`` the whole text of the statement that holds it, ``text`` the
     query's own part."""
 
     sql: str
     text: str
-    tree: exp.Expr = field(repr=False, compare=False)
+    tree: exp.Expr
 
 
 class ExplainMode(Enum):

@@ -23,8 +23,9 @@ NOT_NULL_MARK: Final = "$NOT NULL"
 EXPLICIT_CROSS: Final = "CROSS JOIN"
 
 
-_BAD_HEX: Final = re.compile(r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')")
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))", re.DOTALL)
+# Patterns are compiled when they are needed, which most processes never do.
+_BAD_HEX: Final = r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')"
+_ESCAPE: Final = r"(?s)\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))"
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
@@ -46,7 +47,7 @@ def tokenize(sql: str) -> list[Token]:
     try:
         return _TOKENIZERS.own.tokenize(sql)
     except TokenError as error:
-        malformed = _BAD_HEX.search(sql)
+        malformed = re.search(_BAD_HEX, sql)
         if malformed is not None:
             failure = spark_error(
                 "INVALID_TYPED_LITERAL",
@@ -89,7 +90,7 @@ def unescape(quoted: str) -> str:
         return quoted[2:-1]
     quote, body = quoted[0], quoted[1:-1]
     body = body.replace(quote * 2, quote)
-    return _ESCAPE.sub(_unescaped, body) if "\\" in body else body
+    return re.sub(_ESCAPE, _unescaped, body) if "\\" in body else body
 
 
 def _unescaped(match: re.Match[str]) -> str:

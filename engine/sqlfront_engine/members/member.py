@@ -58,8 +58,9 @@ from sqlfront_engine.members.placements import Placements
 from sqlfront_engine.members.requests import Requests
 from sqlfront_engine.members.wire import JobWire
 from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Transport
-from sqlfront_engine.placement import EMBEDDED, Placement, demands_of, vertex_members
+from sqlfront_engine.placement import Placement, demands_of, vertex_members
 from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.settings import EMBEDDED
 
 #: Seconds between two looks at the jobs here.
 CHECK_PERIOD: Final = 1.0

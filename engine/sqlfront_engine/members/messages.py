@@ -11,9 +11,8 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.codec import ErrorData
-from sqlfront_engine.job_statistics import JobStatus, JobSummary
+from sqlfront_engine.job_statistics import JobStatus, JobSummary, TaskletStatistics
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.tasklet import TaskletStatistics
 
 
 class Message(msgspec.Struct, frozen=True, tag_field="message", tag=True):

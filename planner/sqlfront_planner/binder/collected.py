@@ -2,7 +2,6 @@
 its expressions are bound, and what stands for their values until they are known."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import msgspec
 import pyarrow as pa
@@ -27,13 +26,12 @@ class GroupingOutput(Expr, frozen=True, tag_field="kind", tag=True):
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class GroupingCall:
+class GroupingCall(msgspec.Struct, frozen=True):
     """``grouping(key)`` or ``grouping_id(keys)``, which tell the grouping sets apart."""
 
     arguments: tuple[Expr, ...]
     type: pa.DataType
-    node: exp.Expr = field(compare=False)
+    node: exp.Expr
 
 
 class Aggregates(msgspec.Struct):
@@ -49,9 +47,11 @@ class Aggregates(msgspec.Struct):
 
     def add_grouping(self, call: GroupingCall) -> Expr:
         """The expression that stands for a ``grouping`` call's value."""
-        if call not in self.groupings:
-            self.groupings.append(call)
-        return GroupingOutput(call.type, self.groupings.index(call))
+        for place, other in enumerate(self.groupings):
+            if (call.arguments, call.type) == (other.arguments, other.type):
+                return GroupingOutput(call.type, place)
+        self.groupings.append(call)
+        return GroupingOutput(call.type, len(self.groupings) - 1)
 
     def add(self, call: AggregateCall) -> Expr:
         """The expression that stands for the call's value."""
@@ -66,15 +66,14 @@ class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class WindowItem:
+class WindowItem(msgspec.Struct, frozen=True):
     """A call with its window."""
 
     call: WindowCall
     partition: tuple[Expr, ...]
     order: tuple[OrderItem, ...]
     name: str
-    node: exp.Expr = field(compare=False)
+    node: exp.Expr
 
     def over(self, rewrite: Callable[[Expr, exp.Expr], Expr]) -> "WindowItem":
         """The item over another row."""

@@ -14,7 +14,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Cast, Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder.constants import constant_text, negative_literal, number
@@ -23,9 +22,11 @@ from sqlfront_planner.binder.syntax import parts_of
 from sqlfront_planner.tokens import NOT_NULL_MARK
 
 if TYPE_CHECKING:
+    from sqlfront_engine import evaluate
     from sqlfront_planner.binder import call_names, grouping, intervals, type_names, window_names
     from sqlfront_planner.binder.expressions import ExpressionBinder
 else:
+    evaluate = lazy_module("sqlfront_engine.evaluate")
     call_names = lazy_module("sqlfront_planner.binder.call_names")
     grouping = lazy_module("sqlfront_planner.binder.grouping")
     intervals = lazy_module("sqlfront_planner.binder.intervals")
@@ -150,7 +151,7 @@ def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     """The text of a literal that needs its value: typed ones and parameters."""
     bound = binder.context.titled(binder.bind(node))
     if isinstance(bound, Cast):
-        text = evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
+        text = evaluate.evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
         return f"{types.sql_name(bound.type)} '{text}'"
     return value_text(bound) if isinstance(bound, Literal) else node.sql("spark")
 

@@ -12,7 +12,6 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import walk
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import is_integral
@@ -34,10 +33,12 @@ from sqlfront_planner.logical import (
 )
 
 if TYPE_CHECKING:
+    from sqlfront_engine import evaluate
     from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder import relations, suggestions
 else:
+    evaluate = lazy_module("sqlfront_engine.evaluate")
     coercion = lazy_module("sqlfront_planner.types")
     suggestions = lazy_module("sqlfront_planner.binder.suggestions")
     relations = lazy_module("sqlfront_planner.binder.relations")
@@ -179,7 +180,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         if not is_integral(bound.type):
             detail = f'must be integer type, but got "{types.sql_name(bound.type)}"'
             raise _limit_failure("DATA_TYPE", what, detail, inner)
-        value = evaluate_scalar(bound, self.context.settings.evaluation)
+        value = evaluate.evaluate_scalar(bound, self.context.settings.evaluation)
         if not isinstance(value, int):
             raise _limit_failure("IS_NULL", what, "must not be null", inner)
         if value < 0:

@@ -1,7 +1,6 @@
 """What names mean at one place of a query: the columns of its row, and behind them the enclosing query's."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 import pyarrow as pa
@@ -30,15 +29,14 @@ class Match(msgspec.Struct, frozen=True):
     parts: int
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(msgspec.Struct):
     """The columns of a row of ``width`` columns, in the order of ``*``, and the enclosing query's scope."""
 
     columns: tuple[ScopeColumn, ...]
     width: int
     parent: "Scope | None" = None
-    _by_name: dict[str, list[ScopeColumn]] | None = field(default=None, repr=False)
-    _resolved: dict[tuple[str, ...], Match | None] = field(default_factory=dict, repr=False)
+    _by_name: dict[str, list[ScopeColumn]] | None = None
+    _resolved: dict[tuple[str, ...], Match | None] = msgspec.field(default_factory=dict)
 
     def visible(self) -> Iterator[ScopeColumn]:
         """The columns that ``*`` stands for."""

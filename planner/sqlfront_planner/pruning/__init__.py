@@ -10,3 +10,8 @@ means with a run's arguments) and then ``analysis`` (how it is read from express
 conditions of a query's scans, ``joins`` says where one side of a join gives the keys of the other at run
 time.
 """
+
+from typing import Final
+
+#: More keys than that are not looked up one by one, unless a setting says otherwise.
+MOST_KEYS: Final = 1000

@@ -23,6 +23,7 @@ from sqlfront_engine.expressions import (
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BOOLEAN, is_decimal, is_interval, is_numeric
 from sqlfront_planner.preimages import NoSuchValue, is_always_known, keeps_equality, keeps_order
+from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.constraints import (
     Bound,
     Candidate,
@@ -33,7 +34,7 @@ from sqlfront_planner.pruning.constraints import (
     constant,
     is_enumerable,
 )
-from sqlfront_planner.pruning.key_condition import MOST_KEYS, Box, KeyCondition
+from sqlfront_planner.pruning.key_condition import Box, KeyCondition
 from sqlfront_planner.rewriting import MIRRORED, is_fixed
 
 #: Conditions of more alternatives than that are not followed.

@@ -2,7 +2,6 @@
 
 from itertools import product
 from math import prod
-from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -20,9 +19,6 @@ from sqlfront_planner.pruning.constraints import (
     has_canonical_values,
     remaining,
 )
-
-#: More keys than that are not looked up one by one, unless a setting says otherwise.
-MOST_KEYS: Final = 1000
 
 
 class Box(msgspec.Struct, frozen=True):

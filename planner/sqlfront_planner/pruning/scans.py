@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Scan
-from sqlfront_planner.pruning.key_condition import MOST_KEYS, KeyCondition
+from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_planner.pruning.key_condition import KeyCondition
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import row_access
-from sqlfront_engine.display import describe
 from sqlfront_engine.expressions import Column, Expr, Literal, Parameter
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
-from sqlfront_engine.row_programs.computed import Computed
 from sqlfront_engine.row_programs.expressions import compiled, is_comparable
 from sqlfront_engine.row_programs.operators import Matching
 from sqlfront_engine.row_programs.program import Evaluate, Row, RowOperator
@@ -35,6 +34,13 @@ from sqlfront_planner.logical import Project as ProjectPlan
 from sqlfront_planner.rewriting import is_deterministic, remap
 from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable
 from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values, row_of
+
+if TYPE_CHECKING:
+    from sqlfront_engine import display
+    from sqlfront_engine.row_programs import computed as vectors
+else:
+    display = lazy_module("sqlfront_engine.display")
+    vectors = lazy_module("sqlfront_engine.row_programs.computed")
 
 #: More keys than that are not looked up one by one.
 MOST_KEYS: Final = 100
@@ -155,7 +161,7 @@ class _Lowering:
         test = self.expression(condition)
         if test is not None:
             cut = first_columns(width) if len(row) > width else None
-            return operators.Rows(source, test, cut, lambda: f"Filter: {describe(condition)}")
+            return operators.Rows(source, test, cut, lambda: f"Filter: {display.describe(condition)}")
         return self.computed(source, row, row[:width], condition)
 
     def computed(
@@ -166,7 +172,7 @@ class _Lowering:
         if not all(map(is_deterministic, parts)) or not all(has_python_values(part.type) for part in parts):
             return None
         types = [column.type for column in row]
-        return Computed(source, types, expressions, condition, self.settings)
+        return vectors.Computed(source, types, expressions, condition, self.settings)
 
     def projected(self, plan: ProjectPlan) -> RowOperator | None:
         source = self.lower(plan.input)

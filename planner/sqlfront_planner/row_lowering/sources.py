@@ -14,13 +14,13 @@ from sqlfront_engine.row_programs.program import NotByRows, Row, Run
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import is_fractional, is_interval
 from sqlfront_planner.logical import Scan
-from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.row_lowering.row_plan import SmallTable, Source
 from sqlfront_planner.statistics.cardinality import Cardinality
 
 if TYPE_CHECKING:
     from sqlfront_planner.pruning import analysis, constraints
+    from sqlfront_planner.pruning.key_condition import KeyCondition
 else:
     analysis = lazy_module("sqlfront_planner.pruning.analysis")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
@@ -71,14 +71,14 @@ class Sources:
         where = {column: place for place, column in enumerate(columns)}
         return columns, conjunction(tuple(remap(part, where) for part in rest))
 
-    def key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
+    def key_of(self, scan: Scan, access: RowAccess) -> "KeyCondition | None":
         """What the scan's conditions say of a key by which its rows can be found; looked for once."""
         known = self._conditions.get(id(scan))
         if known is None:
             known = self._conditions[id(scan)] = scan, self._key_of(scan, access)
         return known[1]
 
-    def _key_of(self, scan: Scan, access: RowAccess) -> KeyCondition | None:
+    def _key_of(self, scan: Scan, access: RowAccess) -> "KeyCondition | None":
         for by in access.keys if self.most_keys else ():
             types = [scan.table.schema.field(ordinal).type for ordinal in by]
             if any(map(is_fractional, types)):
@@ -94,7 +94,7 @@ class Sources:
                 return condition
         return None
 
-    def keys(self, condition: KeyCondition) -> operators.Keys:
+    def keys(self, condition: "KeyCondition") -> operators.Keys:
         """How a run gets the keys of a condition."""
         parts = self.key_parts(condition)
         if parts is not None:
@@ -109,7 +109,7 @@ class Sources:
 
         return keys
 
-    def key_parts(self, condition: KeyCondition) -> list[operators.KeyPart] | None:
+    def key_parts(self, condition: "KeyCondition") -> list[operators.KeyPart] | None:
         """The commonest case: each column is one of some constants."""
         if len(condition.boxes) != 1 or condition.boxes[0].when:
             return None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_engine.errors import DataError
-from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
@@ -15,8 +14,10 @@ from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.rewriting import rewrite_operands
 
 if TYPE_CHECKING:
+    from sqlfront_engine import evaluate
     from sqlfront_engine.functions import registry
 else:
+    evaluate = lazy_module("sqlfront_engine.evaluate")
     registry = lazy_module("sqlfront_engine.functions.registry")
 
 #: Longer strings and binaries are cheaper to compute than to keep in a plan.
@@ -85,7 +86,7 @@ def _widened(cast: Cast, parameter: Parameter) -> Expr:
 def _literal(expression: Expr, settings: Settings) -> Expr:
     if pa.types.is_nested(expression.type):
         return expression
-    value = evaluate_scalar(expression, settings)
+    value = evaluate.evaluate_scalar(expression, settings)
     if isinstance(value, str | bytes) and len(value) > _LONGEST:
         return expression
     return Literal(expression.type, value)

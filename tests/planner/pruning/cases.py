@@ -30,8 +30,9 @@ from sqlfront_planner.binder import Arguments, BindSettings, bind
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.logical import Scan, walk_plan
 from sqlfront_planner.optimizer import optimize
+from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.analysis import key_condition
-from sqlfront_planner.pruning.key_condition import MOST_KEYS, KeyCondition
+from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import parse_query
 
