@@ -32,7 +32,7 @@ class ScanPruning(msgspec.Struct, frozen=True):
 
     ``partitions``: those of the table that can hold the keys, None = all of the ``of_partitions`` that the
     table has (0 = it is not partitioned). ``pieces`` of the table's data are skipped by what is known of
-    their values; none where that is known to other members only.
+    their values.
     """
 
     vertex: str

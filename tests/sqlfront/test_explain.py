@@ -91,7 +91,7 @@ def test_scans_name_keys_and_partitions(
     [
         ("SELECT p FROM o WHERE k = 7", "members 1 of 3"),
         ("SELECT p FROM o WHERE k = 7 AND k = 8", "members 0 of 3"),
-        ("SELECT p FROM o WHERE c = 7", "members 3 of 3"),
+        ("SELECT p FROM o WHERE c = 7", "members 3 of 3, chunks 3 of 3"),
         ("SELECT sum(p) FROM o WHERE k BETWEEN 1 AND 200", "members 3 of 3"),
     ],
 )
@@ -141,7 +141,7 @@ def test_without_pruning_all_is_read(three: Connection) -> None:
     finally:
         three.execute("SET sqlfront.pruning = true")
 
-    assert found == ["o: all 271 partitions of k, members 3 of 3"]
+    assert found == ["o: all 271 partitions of k, members 3 of 3, chunks 3 of 3"]
 
 
 # ---- what was done

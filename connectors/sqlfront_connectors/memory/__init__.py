@@ -11,7 +11,7 @@ found), ``table`` (versions and changes), ``numbering`` and ``numbered_table`` (
 changed), ``statistics``.
 A table that is spread over members: ``spread`` (versions), ``store`` and ``share`` (what each member has),
 ``lookup`` and ``spread_rows`` (a few rows from their owners, without a job), ``row_changes`` and
-``spread_changes`` (a few rows changed, likewise).
+``spread_changes`` (a few rows changed, likewise), ``chunk_counts`` (what scans skip, for who asks).
 """
 
 from sqlfront_connectors.memory.table import MemoryConnector, MemoryTable, partitioning_of

@@ -60,6 +60,17 @@ def matching(segment: Segment, filters: Sequence[Expr]) -> list[bool] | None:
     return kept if len(kept) == chunk_count(segment) else kept * chunk_count(segment)
 
 
+def count_chunks(segments: Iterable[Segment], filters: Sequence[Expr]) -> tuple[int, int]:
+    """How many chunks may hold rows for which all filters (that can be judged) are true, of how many."""
+    read = total = 0
+    for segment in segments:
+        count = chunk_count(segment)
+        kept = matching(segment, filters)
+        total += count
+        read += count if kept is None else sum(kept)
+    return read, total
+
+
 def chunk_count(segment: Segment) -> int:
     """The number of chunks of a segment."""
     return -(-segment.batch.num_rows // BATCH_ROWS)

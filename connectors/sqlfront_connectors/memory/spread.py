@@ -26,12 +26,14 @@ import pyarrow as pa
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
+    Pieces,
     RowPath,
     RowValues,
     ScanPlan,
     ScanRequest,
     TableStatistics,
 )
+from sqlfront_connectors.memory.chunk_counts import decode_count, encode_count
 from sqlfront_connectors.memory.chunks import judged
 from sqlfront_connectors.memory.index import IndexDefinition, key_columns
 from sqlfront_connectors.memory.lookup import NO_KEYS, Lookup
@@ -45,6 +47,7 @@ from sqlfront_connectors.memory.share_statistics import (
     table_statistics,
 )
 from sqlfront_connectors.memory.spread_rows import SpreadPath, Way
+from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Expr
@@ -174,6 +177,18 @@ class SpreadSnapshot:
         )
         resources = {f"{held.key} in use": self}
         return ScanPlan(source, resources, Location.SPREAD, placed if in_place else None)
+
+    def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
+        """The chunks that a scan reads that has no keys, as their owners say."""
+        held = self.held
+        if request.keys is not None or request.keys_from is not None:
+            return ()
+        if held.key is None:
+            return (Pieces("chunks", 0, 0),)
+        question = encode_count(held.key, self._name, self.members.member_list.dealt, request.filters)
+        answers = self.members.ask(STORE, dict.fromkeys(held.owners, question))
+        counts = [decode_count(answer) for answer in answers.values()]
+        return (Pieces("chunks", sum(each.read for each in counts), sum(each.total for each in counts)),)
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None

@@ -3,10 +3,11 @@
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
+from sqlfront_connectors.memory.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.lookup import Lookup, ShareLookups
 from sqlfront_connectors.memory.row_changes import RowChange, changed_share
 from sqlfront_connectors.memory.segment import Segment
@@ -21,13 +22,14 @@ _MOST_REFUSED: Final = 1000
 #: The resource under which a member's processors find its store, and other members the service of lookups.
 STORE: Final = "memory:store"
 
-_decode: Final = make_decoder(Lookup | RowChange)
+Question: TypeAlias = Lookup | RowChange | ChunkCount
+_decode: Final = make_decoder(Question)
 
 
-def decode_question(content: bytes) -> Lookup | RowChange:
+def decode_question(content: bytes) -> Question:
     """What a store is asked; OperationalError for what is no question."""
     try:
-        question: Lookup | RowChange = _decode(content)  # type: ignore[assignment]
+        question: Question = _decode(content)  # type: ignore[assignment]
     except (msgspec.MsgspecError, ValueError) as error:
         raise malformed("question", error) from error
     return question
@@ -54,8 +56,8 @@ class Share(msgspec.Struct, frozen=True):
 
 class TableStore(Mapping[str, object], Service):
     """All shares of one member by the key of their table's version; as a mapping it is what the member's
-    processors find them in, and the store itself as :data:`STORE`. As a service it answers lookups, and makes
-    shares in which a few rows are changed.
+    processors find them in, and the store itself as :data:`STORE`. As a service it answers lookups, makes
+    shares in which a few rows are changed, and counts chunks.
 
     A share appears as a whole and never changes. Safe to use from several threads. ``member``: whose store it
     is. ``dealt``: gives the version of the member list since which no partition has changed its owner.
@@ -87,24 +89,23 @@ class TableStore(Mapping[str, object], Service):
             raise partitions_moved(table)
 
     def answer(self, content: bytes) -> bytes:
-        """The rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`, or what is said of a new share
-        after a :class:`~sqlfront_connectors.memory.row_changes.RowChange`."""
+        """The rows of a :class:`~sqlfront_connectors.memory.lookup.Lookup`, what is said of a new share
+        after a :class:`~sqlfront_connectors.memory.row_changes.RowChange`, or the answer to a
+        :class:`~sqlfront_connectors.memory.chunk_counts.ChunkCount`."""
         question = decode_question(content)
         self.check_dealt(question.dealt, question.table)
-        if isinstance(question, RowChange):
-            return self._change(question)
-        share = self._shares.get(question.version)
+        share = self._shares.get(question.base if isinstance(question, RowChange) else question.version)
         if share is None or share.lookups is None:
             raise version_gone(question.table)
-        return share.lookups.answer(question)
-
-    def _change(self, change: RowChange) -> bytes:
-        share = self._shares.get(change.base)
-        if share is None or share.lookups is None:
-            raise version_gone(change.table)
-        segments, lookups, answer = changed_share(share.segments, share.lookups, change)
-        self.stage(change.version, Share(segments, share.partitions, lookups))
-        return answer
+        match question:
+            case Lookup():
+                return share.lookups.answer(question)
+            case RowChange():
+                segments, lookups, answer = changed_share(share.segments, share.lookups, question)
+                self.stage(question.version, Share(segments, share.partitions, lookups))
+                return answer
+            case ChunkCount():
+                return counted(share.segments, question)
 
     def free(self, key: str) -> None:
         """Forget a share; those who read it keep what they hold. If it comes later (a job may fail while

@@ -20,7 +20,7 @@ from sqlfront_connectors.base import (
     TableStatistics,
     WritableTable,
 )
-from sqlfront_connectors.memory.chunks import chunk_count, judged, matching
+from sqlfront_connectors.memory.chunks import count_chunks, judged
 from sqlfront_connectors.memory.index import IndexDefinition, key_columns
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.rows import SegmentRows
@@ -107,13 +107,7 @@ class MemorySnapshot:
         """The chunks that a scan reads that has no keys."""
         if request.keys is not None or request.keys_from is not None:
             return ()
-        read = total = 0
-        for segment in self.segments:
-            count = chunk_count(segment)
-            kept = matching(segment, judged(request.filters))
-            total += count
-            read += count if kept is None else sum(kept)
-        return (Pieces("chunks", read, total),)
+        return (Pieces("chunks", *count_chunks(self.segments, judged(request.filters))),)
 
     def row_path(
         self, by: tuple[int, ...], columns: tuple[int, ...], query: QueryRun | None = None

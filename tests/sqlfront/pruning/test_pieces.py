@@ -75,8 +75,7 @@ def test_chunks_of_memory_tables_are_skipped(members: int) -> None:
         ]
         for condition, arguments, count in cases:
             sql = f"SELECT count(*), sum(v) FROM t WHERE {condition}"
-            if members == 1:
-                assert pieces(connection, sql, *arguments) == {"chunks": (count, 5)}
+            assert pieces(connection, sql, *arguments) == {"chunks": (count, 5)}
             found = run(connection, sql, arguments).rows
             switch(connection, pruning=False)
             assert run(connection, sql, arguments).rows == found
