@@ -2,11 +2,12 @@
 and how SQL text becomes Python tuples."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
+
+from benchmarks.loading import datafusion_tables, spark_tables
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -128,13 +129,7 @@ class DataFusion:
     """DataFusion over Arrow tables in memory."""
 
     def load(self, folder: Path) -> None:
-        import datafusion
-        import pyarrow.parquet as pq
-
-        self._context = datafusion.SessionContext()
-        for table in KEYS:
-            batches = pq.read_table(folder / f"{table}.parquet").to_batches()
-            self._context.register_record_batches(table, [batches])
+        self._context = datafusion_tables(folder, KEYS)
 
     def client(self) -> Ask:
         def ask(text: str, parameters: Sequence[object] | None) -> Rows:
@@ -153,22 +148,7 @@ class Spark:
     """Spark local[2] over cached tables."""
 
     def load(self, folder: Path) -> None:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        from pyspark.sql import SparkSession
-
-        self._spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.driver.memory", "5g")
-            .getOrCreate()
-        )
-        self._spark.sparkContext.setLogLevel("OFF")
-        for table in KEYS:
-            self._spark.read.parquet(str(folder / f"{table}.parquet")).createOrReplaceTempView(table)
-            self._spark.sql(f"CACHE TABLE {table}")
+        self._spark = spark_tables(folder, KEYS, "5g")
 
     def client(self) -> Ask:
         def ask(text: str, parameters: Sequence[object] | None) -> Rows:

@@ -2,11 +2,12 @@
 Python-side Arrow data."""
 
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from benchmarks.loading import datafusion_tables, spark_tables
 
 TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 
@@ -71,13 +72,7 @@ class DataFusion:
     """DataFusion over Arrow tables in memory."""
 
     def load(self, folder: Path) -> None:
-        import datafusion
-        import pyarrow.parquet as pq
-
-        self._context = datafusion.SessionContext()
-        for table in TABLES:
-            batches = pq.read_table(folder / f"{table}.parquet").to_batches()
-            self._context.register_record_batches(table, [batches])
+        self._context = datafusion_tables(folder, TABLES)
 
     def query(self, text: str) -> int:
         return sum(batch.num_rows for batch in self._context.sql(text).collect())
@@ -87,22 +82,7 @@ class Spark:
     """Spark local[2] over cached tables; the answer as ``toArrow()``."""
 
     def load(self, folder: Path) -> None:
-        os.environ["PYSPARK_PYTHON"] = sys.executable
-        from pyspark.sql import SparkSession
-
-        self._spark = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.driver.memory", "6g")
-            .getOrCreate()
-        )
-        self._spark.sparkContext.setLogLevel("OFF")
-        for table in TABLES:
-            self._spark.read.parquet(str(folder / f"{table}.parquet")).createOrReplaceTempView(table)
-            self._spark.sql(f"CACHE TABLE {table}")
+        self._spark = spark_tables(folder, TABLES, "6g")
 
     def query(self, text: str) -> int:
         return self._spark.sql(text).toArrow().num_rows

@@ -5,10 +5,11 @@ Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import DatabaseError, ProgrammingError, spark_error
+from sqlfront_engine.errors import DatabaseError, ProgrammingError
 from sqlfront_engine.expressions import Cast, Column, Expr, Literal
 from sqlfront_engine.types import VOID, is_numeric, is_string, sql_name
 from sqlfront_planner.logical import LogicalPlan, Project
+from sqlfront_planner.named_columns import named_columns
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:
@@ -18,7 +19,7 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
     Raises ProgrammingError: INSERT_COLUMN_ARITY_MISMATCH, UNRESOLVED_COLUMN, COLUMN_ALREADY_EXISTS, or
     INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST for types that store assignment doesn't convert.
     """
-    targets = _targets(table, schema, columns)
+    targets = named_columns(schema, columns) if columns else tuple(range(len(schema)))
     given = plan.schema
     if len(given) != len(targets):
         raise _arity_error(table, [schema.field(index).name for index in targets], given.names)
@@ -27,31 +28,6 @@ def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str,
         value = Column(field.type, ordinal, field.name)
         expressions[target] = store_assigned(value, schema.field(target), table)
     return Project(plan, tuple(expressions), tuple(schema.names))
-
-
-def _targets(table: str, schema: pa.Schema, columns: tuple[str, ...]) -> list[int]:
-    """The schema's ordinals that receive the plan's columns."""
-    if not columns:
-        return list(range(len(schema)))
-    names = [name.lower() for name in schema.names]
-    targets: list[int] = []
-    for column in columns:
-        if column.lower() not in names:
-            known = ", ".join(f"`{name}`" for name in schema.names)
-            raise spark_error(
-                "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-                f"A column with name `{column}` cannot be resolved in table `{table}`. "
-                f"Its columns are {known}.",
-            )
-        target = names.index(column.lower())
-        if target in targets:
-            raise ProgrammingError(
-                f"The column `{column}` already exists. Choose another name or rename the existing column.",
-                condition="COLUMN_ALREADY_EXISTS",
-                sqlstate="42711",
-            )
-        targets.append(target)
-    return targets
 
 
 def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:

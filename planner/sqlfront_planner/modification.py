@@ -14,6 +14,7 @@ from sqlfront_engine.expressions import Call, Case, Column, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, VOID, sql_name
 from sqlfront_planner.insertion import store_assigned
 from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan
+from sqlfront_planner.named_columns import named_column
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table
@@ -69,7 +70,7 @@ def places(columns: tuple[str, ...], schema: pa.Schema, table: str) -> tuple[int
     """The ordinals of the columns to be set; an error for one that isn't there, or that is set twice."""
     found: list[int] = []
     for column in columns:
-        place = _place(column, schema, table)
+        place = named_column(schema, column)
         if place in found:
             raise spark_error(
                 "DATATYPE_MISMATCH.INVALID_ROW_LEVEL_OPERATION_ASSIGNMENTS",
@@ -131,14 +132,3 @@ def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
     if any(not isinstance(item, Column) or item.ordinal != place for place, item in enumerate(columns)):
         raise InternalError("a table's columns are bound in their order")
     return Project(scan, (*columns, condition), (*schema.names, ""))
-
-
-def _place(column: str, schema: pa.Schema, table: str) -> int:
-    names = [name.lower() for name in schema.names]
-    if column.lower() not in names:
-        raise spark_error(
-            "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-            f"A column, variable, or function parameter with name `{column}` cannot be resolved. "
-            f"Did you mean one of the following? [{', '.join(f'`{name}`' for name in schema.names)}].",
-        )
-    return names.index(column.lower())

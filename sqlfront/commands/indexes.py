@@ -15,9 +15,10 @@ from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_engine.errors import Error, NotSupportedError, spark_error
 from sqlfront_engine.types import STRING, ddl, is_interval
 from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_planner.named_columns import named_columns
 from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
 
 #: What ``USING`` may say.
@@ -93,28 +94,12 @@ def _named(indexes: Indexes, name: str) -> IndexDefinition | None:
 
 def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[int, ...]:
     """The columns of an index."""
-    names = [name.lower() for name in schema.names]
-    found: list[int] = []
-    for column in columns:
-        if column.lower() not in names:
-            known = ", ".join(f"`{name}`" for name in schema.names)
-            raise spark_error(
-                "UNRESOLVED_COLUMN.WITH_SUGGESTION",
-                f"A column, variable, or function parameter with name `{column}` cannot be resolved. "
-                f"Did you mean one of the following? [{known}].",
-            )
-        ordinal = names.index(column.lower())
-        if ordinal in found:
-            raise ProgrammingError(
-                f"The column `{column}` already exists. Choose another name or rename the existing column.",
-                condition="COLUMN_ALREADY_EXISTS",
-                sqlstate="42711",
-            )
+    ordinals = named_columns(schema, columns)
+    for column, ordinal in zip(columns, ordinals, strict=True):
         kind = schema.field(ordinal).type
         if pa.types.is_nested(kind) or is_interval(kind):
             raise NotSupportedError(f"an index on `{table}`.`{column}` of type {ddl(kind)} is not supported")
-        found.append(ordinal)
-    return tuple(found)
+    return ordinals
 
 
 def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:

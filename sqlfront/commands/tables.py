@@ -19,6 +19,7 @@ from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.named_columns import column_exists
 from sqlfront_planner.statement import (
     CreateTable,
     CreateView,
@@ -100,11 +101,7 @@ def _check_unique(names: Sequence[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name.lower() in seen:
-            raise ProgrammingError(
-                f"The column `{name}` already exists. Choose another name or rename the existing column.",
-                condition="COLUMN_ALREADY_EXISTS",
-                sqlstate="42711",
-            )
+            raise column_exists(name)
         seen.add(name.lower())
 
 

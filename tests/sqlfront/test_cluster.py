@@ -27,10 +27,12 @@ def quick_service() -> TableService:
     return TableService(grace=0.1)
 
 
+SERVICE = f"{__name__}:{quick_service.__name__}"
+
+
 @pytest.fixture
 def cluster() -> Iterator[LocalCluster]:
-    service = f"{__name__}:quick_service"
-    with LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), silence_limit=3.0) as cluster:
+    with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=3.0) as cluster:
         yield cluster
 
 

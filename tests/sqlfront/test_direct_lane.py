@@ -24,9 +24,7 @@ from sqlfront_engine.partitions import key_hasher
 from sqlfront_engine.types import BIGINT
 from tests.engine.launchers.stopping import stop
 from tests.engine.members.probe import resident
-from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
-
-__all__ = ["quick_service"]
+from tests.sqlfront.test_cluster import SECRET, SERVICE, address, kill, until
 
 ROWS = 3000
 MIB = 1 << 20
@@ -79,8 +77,7 @@ class Lookups:
 @pytest.fixture(scope="module")
 def quiet() -> Iterator[LocalCluster]:
     """For tests that change nothing of it."""
-    service = f"{__name__}:quick_service"
-    with LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), tcp=True) as cluster:
+    with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), tcp=True) as cluster:
         yield cluster
 
 
@@ -259,8 +256,7 @@ def outcome(path: RowPath, key: int) -> object:
 @pytest.fixture
 def shaken() -> Iterator[LocalCluster]:
     """For a test that changes it."""
-    service = f"{__name__}:quick_service"
-    with LocalCluster(3, workers=1, service=service, secret=SECRET.encode(), silence_limit=3.0) as cluster:
+    with LocalCluster(3, workers=1, service=SERVICE, secret=SECRET.encode(), silence_limit=3.0) as cluster:
         yield cluster
 
 

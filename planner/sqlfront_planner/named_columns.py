@@ -1,0 +1,48 @@
+"""The columns of a table that a statement names: in the list of INSERT or CREATE INDEX, in UPDATE's SET."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import DatabaseError, ProgrammingError, spark_error
+from sqlfront_planner.binder.suggestions import quoted, suggestion
+
+
+def named_column(schema: pa.Schema, name: str) -> int:
+    """The ordinal of the column of that name, in whatever case; UNRESOLVED_COLUMN if there is none.
+
+    >>> named_column(pa.schema([("a", pa.int32()), ("b", pa.int32())]), "B")
+    1
+    """
+    for ordinal, known in enumerate(schema.names):
+        if known.lower() == name.lower():
+            return ordinal
+    raise _unresolved(schema, name)
+
+
+def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
+    """The ordinals of several columns; COLUMN_ALREADY_EXISTS for one that is named twice."""
+    found: list[int] = []
+    for name in names:
+        ordinal = named_column(schema, name)
+        if ordinal in found:
+            raise column_exists(name)
+        found.append(ordinal)
+    return tuple(found)
+
+
+def column_exists(name: str) -> ProgrammingError:
+    """COLUMN_ALREADY_EXISTS: the name stands in a list twice."""
+    return ProgrammingError(
+        f"The column {quoted((name,))} already exists. Choose another name or rename the existing column.",
+        condition="COLUMN_ALREADY_EXISTS",
+        sqlstate="42711",
+    )
+
+
+def _unresolved(schema: pa.Schema, name: str) -> DatabaseError:
+    return spark_error(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        f"A column, variable, or function parameter with name {quoted((name,))} cannot be resolved. "
+        f"Did you mean one of the following? [{suggestion((name,), [(known,) for known in schema.names])}].",
+    )
