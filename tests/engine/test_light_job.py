@@ -482,6 +482,7 @@ def test_a_blocking_processor_does_not_hold_up_others(engine: Engine) -> None:
     assert read(engine.run(chain(Numbers(50)))) == list(range(50))
     gate.set()
     assert [read(job) for job in blocked] == [[1]] * 5
+    assert len(log) == 5
     assert all("dedicated" in str(name) for name in log)
 
 
