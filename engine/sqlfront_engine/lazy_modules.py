@@ -1,6 +1,6 @@
 """Modules that are loaded when something of them is first used.
 
-``import sqlfront`` and a small query need a third of the house; what they don't need must not cost a starting
+``import sqlfront`` and a small query need a sixth of the house; what they don't need must not cost a starting
 process time. A module that only some queries need is therefore declared, below the imports, as
 
     if TYPE_CHECKING:

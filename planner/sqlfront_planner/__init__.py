@@ -19,6 +19,6 @@ statements); ``binder`` (names and types; ``types`` has Spark's coercions, ``cat
 needs; ``preimages`` are casts backwards, ``scan_pruning`` tells of it); ``lowering``
 (the DAG) and ``row_lowering`` (the program over rows); ``plan``, ``lanes`` (which way a query goes),
 ``literal_lifting`` and ``plan_cache`` (plans used again), and ``explain``. ``insertion`` and ``modification``
-are what INSERT, DELETE and UPDATE do before a table; ``pipeline`` is the other door to the DAG, without any
-SQL.
+are what INSERT, DELETE and UPDATE do before a table (``named_columns`` are those that they name);
+``pipeline`` is the other door to the DAG, without any SQL.
 """

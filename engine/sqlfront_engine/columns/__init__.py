@@ -8,6 +8,7 @@ values are), :mod:`~sqlfront_engine.columns.grouping` (rows of equal keys get on
 :mod:`~sqlfront_engine.columns.ordering` (columns as integers that sort like the values),
 :mod:`~sqlfront_engine.columns.window_rows` (rows by partition and order). Under these lie ``hashing``,
 ``text`` and ``presence`` (tables of integers, of strings, of keys that are there at all) and ``lists``.
+``reading`` and ``tuples`` are for few rows: single values as Python's, and tuples of them.
 
 Equality is that of SQL's grouping everywhere: NaN equals NaN, -0.0 equals 0.0, null equals null unless said
 otherwise. Nothing here uses Acero: a plan costs more than a small query, and its hash tables lose to direct

@@ -2,7 +2,8 @@
 
 :func:`~sqlfront_planner.explain.explanation.explanation` makes one frozen structure of a plan and of a run's
 statistics; :func:`shown` is its view in one of the formats: text, a graph in Graphviz' or Mermaid's language,
-or the structure itself as JSON. Read ``explanation``, then ``text`` and ``graphs``.
+or the structure itself as JSON. Read ``explanation``, ``rows`` (the same of a row program), then
+``text`` and ``graphs``.
 """
 
 from typing import assert_never
