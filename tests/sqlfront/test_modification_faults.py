@@ -291,3 +291,78 @@ def test_a_client_killed_while_a_copy_is_replaced(town: Town, step: str) -> None
     town.connection.execute("UNCACHE TABLE f")
     assert town.values("f") == {after}
     town.cache()
+
+
+# ---- rows that are changed by their keys, without a job
+
+
+BY_KEY = "UPDATE few SET n = n + 1 WHERE k IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9)"
+
+
+@pytest.fixture
+def few(town: Town) -> Iterator[None]:
+    """A table of ten rows."""
+    town.connection.execute("CREATE TABLE few (k BIGINT, n BIGINT) USING memory CLUSTERED BY (k)")
+    town.connection.execute("INSERT INTO few SELECT id, 0 FROM range(10)")
+    yield
+    town.connection.execute("DROP TABLE few")
+
+
+def numbers(town: Town) -> set[object]:
+    """What ``n`` is for each of the sessions, found by a scan and by keys."""
+    found: set[object] = set()
+    for session in (town.connection, *town.readers.sessions):
+        for rows in (
+            ask(session, "SELECT n FROM few"),
+            ask(session, BY_KEY.replace("UPDATE few SET n = n + 1", "SELECT n FROM few")),
+        ):
+            assert len(rows) == 10
+            found |= {n for (n,) in rows}
+    return found
+
+
+CHANGE_STEPS = {step: who for step, who in CLIENT_STEPS.items() if step not in ("submit", "scanning")}
+
+
+@pytest.mark.parametrize("step", shortened(CHANGE_STEPS, "staged", "put"))
+@pytest.mark.usefixtures("few")
+def test_a_client_killed_during_a_change_by_key(town: Town, step: str) -> None:
+    town.connection.execute(BY_KEY)
+    client = Writer(town.where, SECRET)
+
+    with Stop(CHANGE_STEPS[step], step) as stop:
+        client.begin(BY_KEY)
+        stop.reached()
+        client.kill()
+    until(lambda: len(numbers(town)) == 1)
+    [after] = numbers(town)
+    town.connection.execute(BY_KEY)
+
+    if step == "put":  # what was sent may have come to the keeper or not
+        assert after in (1, 2)
+    else:
+        assert after == 1 + (step in ("published", "end"))
+    assert isinstance(after, int)
+    assert numbers(town) == {after + 1}
+
+
+@pytest.mark.parametrize("step", ["staging", pytest.param("staged", marks=pytest.mark.cluster)])
+@pytest.mark.usefixtures("few")
+def test_a_member_killed_during_a_change_by_key(town: Town, step: str) -> None:
+    third = town.add()
+    until(lambda: in_place(town.connection, "t"))
+    town.connection.execute("INSERT OVERWRITE few SELECT id, 5 FROM range(10)")
+
+    with Stop(third, step) as stop:
+        town.writer.begin(BY_KEY)
+        stop.reached()
+        town.kill(third)
+    state, message = town.writer.outcome()
+
+    assert state == "08006", message
+    with pytest.raises(sqlfront.OperationalError, match=f"of `few` were lost with {third}"):
+        numbers(town)
+    town.connection.execute("INSERT OVERWRITE few SELECT id, 7 FROM range(10)")
+    town.connection.execute(BY_KEY)
+    assert numbers(town) == {8}
+    town.fill()
