@@ -17,8 +17,10 @@ from sqlfront.cluster.documents import ANSWER_TIMEOUT, Documents
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_connectors.base import Partitioning, ScanRequest
+from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.share import StoreShare
 from sqlfront_connectors.memory.spread import How, NextVersion, SpreadTable, TableVersion, place_anew
+from sqlfront_connectors.memory.spread_changes import change_rows
 from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
@@ -350,6 +352,30 @@ class TableTown(Kept):
                 with table.next_version(How.OVERWRITE) as version:
                     dag = updating(planned.source, Stamp(value, modulus), version)
                     version.publish(session.run(dag, planned.resources))
+
+        return Statement(at, code)
+
+    def change(self, at: str, keys: Sequence[int], value: int | None) -> Statement:
+        """UPDATE t SET v = value WHERE k IN (...), None: DELETE; without a job where that can be done."""
+        session, chosen = self.sessions[at], frozenset(keys)
+
+        def effect(before: Rows) -> Rows:
+            after = [row if row[0] not in chosen else (row[0], value) for row in before]
+            return tuple((key, number) for key, number in after if number is not None)
+
+        def code() -> None:
+            session.effect, session.appends = effect, False
+            table = self._table(session)
+            with table.turn():
+                path = NumberedTable(table).snapshot().row_path((0,), (0, 1, 2))
+                if path is None or not table.in_place:
+                    return
+                found = [row for rows in path.find([(key,) for key in sorted(chosen)]) for row in rows]
+                if not found:
+                    return
+                with table.next_version(How.DELETE if value is None else How.UPDATE) as version:
+                    rows = [(key, value, number) for key, _, number in found]
+                    change_rows(version, rows, (0,), stores=value is not None)
 
         return Statement(at, code)
 

@@ -34,7 +34,7 @@ class Outcome(msgspec.Struct):
 
 
 class TableChaos:
-    """One seed; with ``lookups`` keys are looked up besides, without jobs."""
+    """One seed; with ``lookups`` rows are looked up and changed by their keys besides, without jobs."""
 
     def __init__(self, seed: int, *, lookups: bool = False) -> None:
         self.town = TableTown(*MEMBERS, *CLIENTS, seed=seed)
@@ -122,8 +122,11 @@ class TableChaos:
         if at in self._writes:
             return
         self._left -= 1
-        kind = self.random.randrange(5)
-        if kind <= 1:
+        kind = self.random.randrange(8 if self._looks_up else 5)
+        if kind > 4:
+            keys = [self.random.randrange(self._next_key + 3) for _ in range(self.random.randint(1, 4))]
+            statement = self.town.change(at, keys, self.random.choice((None, self._new_value())))
+        elif kind <= 1:
             statement = self.town.update(at, self._new_value(), self.random.choice((0, 0, 5)))
         elif kind == 4 and self._disturbed:
             statement = self.town.place_anew(at)
