@@ -9,13 +9,13 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import NOTHING, Made, Run
+from sqlfront.commands.run import NOTHING, Made, Run, unsupported_operation
 from sqlfront.python_values import rows_batch
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, NotSupportedError, spark_error
+from sqlfront_engine.errors import NotSupportedError, spark_error
 from sqlfront_engine.types import STRING, ddl, is_interval
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.named_columns import named_columns
@@ -73,8 +73,7 @@ def drop_index(run: Run, statement: DropIndex) -> Made:
 def show_indexes(run: Run, statement: ShowIndexes) -> Made:
     """SHOW INDEXES: names, columns and types."""
     entry = run.entry(statement.name)
-    if not _indexable(entry):
-        raise _refused(entry, "SHOW INDEXES")
+    _tables(entry, "SHOW INDEXES")
     return _INDEXES, [rows_batch(_INDEXES, indexes_of(entry))], None
 
 
@@ -106,7 +105,7 @@ def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
     """The tables whose index that of the entry is, first the one that queries read; there is one."""
     found = _indexable(entry)
     if not found:
-        raise _refused(entry, what)
+        raise unsupported_operation(entry, what, "Memory tables do, and cached ones.")
     return found
 
 
@@ -117,12 +116,3 @@ def _indexable(entry: Entry) -> tuple[MemoryTable | SpreadTable, ...]:
     if isinstance(table, CachedTable):
         candidates = [table.copy, table.origin.table if isinstance(table.origin, TableEntry) else None]
     return tuple(each for each in candidates if isinstance(each, MemoryTable | SpreadTable))
-
-
-def _refused(entry: Entry, what: str) -> Error:
-    return NotSupportedError(
-        f"The feature is not supported: Table `{entry.name}` does not support {what}. Memory tables do, and "
-        "cached ones.",
-        condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
-        sqlstate="0A000",
-    )

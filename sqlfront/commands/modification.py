@@ -1,10 +1,9 @@
 """DELETE and UPDATE on memory tables: all or nothing, and one after the other; ``changes`` does it."""
 
 from sqlfront.commands.changes import Change, change
-from sqlfront.commands.run import Made, Run
+from sqlfront.commands.run import Made, Run, unsupported_operation
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, NotSupportedError
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.statement import Delete
 
@@ -19,13 +18,4 @@ def modify(run: Run, statement: Change) -> Made:
 def _modifiable(entry: Entry, what: str) -> MemoryTable | SpreadTable:
     if isinstance(entry, TableEntry) and isinstance(entry.table, MemoryTable | SpreadTable):
         return entry.table
-    raise _refused(entry, what)
-
-
-def _refused(entry: Entry, what: str) -> Error:
-    return NotSupportedError(
-        f"The feature is not supported: Table `{entry.name}` does not support {what}. "
-        "Memory tables do, as long as they are not cached.",
-        condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
-        sqlstate="0A000",
-    )
+    raise unsupported_operation(entry, what, "Memory tables do, as long as they are not cached.")

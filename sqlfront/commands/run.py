@@ -12,7 +12,7 @@ from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
-from sqlfront_engine.errors import DataError, Error, ProgrammingError, spark_error
+from sqlfront_engine.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.query_run import QueryRun
@@ -157,6 +157,15 @@ def no_database(name: str) -> Error:
         f"The schema `{name}` cannot be found; there is one, `{DEFAULT_DATABASE}`.",
         condition="SCHEMA_NOT_FOUND",
         sqlstate="42704",
+    )
+
+
+def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
+    """UNSUPPORTED_FEATURE.TABLE_OPERATION: the table can't do that; the ``hint`` says which ones can."""
+    return NotSupportedError(
+        f"The feature is not supported: Table `{entry.name}` does not support {operation}. {hint}",
+        condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        sqlstate="0A000",
     )
 
 
