@@ -2,9 +2,9 @@
 
 ``embedded`` has members in this process, ``processes`` those of a cluster that other sessions may use, too.
 There the catalog and the versions of tables are documents that the cluster's keeper replicates (``relations``
-says what they hold, ``documents`` how they are changed); ``catalog`` is the session's picture of them.
-``service`` is what a member process does for tables beside running jobs, ``caretaker`` sees to it that tables
-outlive lost members. ``addresses`` finds clusters.
+and ``sqlfront_connectors.memory.documents`` say what they hold, ``documents`` how they are changed);
+``catalog`` is the session's picture of them. ``service`` is what a member process does for tables beside
+running jobs, ``caretaker`` sees to it that tables outlive lost members. ``addresses`` finds clusters.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlfront.cache import CachedTable
 from sqlfront.cluster.catalog import ClusterCatalog
-from sqlfront.cluster.documents import TURN, Documents, turn_of
-from sqlfront.cluster.relations import RELATION, TABLE, decode_relation, decode_table, tables_of
+from sqlfront.cluster.documents import Documents
+from sqlfront.cluster.relations import RELATION, decode_relation, tables_of
 from sqlfront.config import Config
+from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.spread import LOST, SpreadTable, place_anew
 from sqlfront_engine.errors import Error, OperationalError
 from sqlfront_engine.launchers.running import RunningMember

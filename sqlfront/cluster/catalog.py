@@ -10,7 +10,6 @@ from sqlfront.cache import CachedTable
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import (
     RELATION,
-    TABLE,
     FileRelation,
     Relation,
     Tables,
@@ -21,6 +20,7 @@ from sqlfront.cluster.relations import (
 )
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.memory.documents import TABLE
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.catalog import Catalog, Entry, PathTables, TableEntry, already_exists, is_default
 

@@ -7,8 +7,7 @@ from functools import partial
 from threading import Condition, Event
 from typing import Final
 
-import msgspec
-
+from sqlfront_connectors.memory.documents import TURN, Turn, turn_of
 from sqlfront_engine import codec
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.members.keeper import Document
@@ -21,14 +20,6 @@ TURN_TIMEOUT: Final = 60.0
 #: How often, and after how many seconds each time, a turn is given back again that may not have been.
 GIVE_BACK_TRIES: Final = 60
 GIVE_BACK_PERIOD: Final = 1.0
-TURN: Final = "turn:"
-
-
-class Turn(msgspec.Struct, frozen=True):
-    """Somebody writes: the member that does, and a text that no other turn has."""
-
-    holder: str
-    token: str
 
 
 class Documents:
@@ -164,8 +155,3 @@ class Documents:
             yield abandoned
         finally:
             self.end_turn(name)
-
-
-def turn_of(document: Document) -> Turn:
-    """What a turn's document says."""
-    return codec.decode(document.content, Turn)

@@ -16,9 +16,15 @@ from sqlfront.cluster.addresses import find
 from sqlfront.cluster.caretaker import Caretaker
 from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import Documents
-from sqlfront.cluster.relations import TABLE, decode_table, encode_table, partitioning_of, version_of
 from sqlfront.config import Config
 from sqlfront_connectors.base import Partitioning, Table
+from sqlfront_connectors.memory.documents import (
+    TABLE,
+    decode_table,
+    encode_table,
+    partitioning_of,
+    version_of,
+)
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.local import LocalCluster

@@ -1,95 +1,23 @@
-"""What the documents of a cluster say about tables and views.
+"""What the names of a cluster's catalog stand for, as its documents ``relation:<name>`` say.
 
-``table:<identity>`` holds the current version of a spread memory table, ``relation:<name>`` what a name of
-the catalog stands for. Temporary tables have no name here. Versions and names change separately: a name is
-entered when its table has its rows.
+The tables themselves are in documents of their own (``sqlfront_connectors.memory.documents``). Temporary
+tables have no name here. Versions and names change separately: a name is entered when its table has its rows.
 """
 
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import msgspec
-import pyarrow as pa
 
 from sqlfront.cache import CachedTable
-from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_connectors.memory.index import IndexDefinition
-from sqlfront_connectors.memory.share_statistics import decode_statistics, encode_statistics
-from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine import codec
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
 
-TABLE: Final = "table:"
 RELATION: Final = "relation:"
-
-
-# ---- versions of spread tables
-
-
-class TableDocument(msgspec.Struct, frozen=True):
-    """A spread table and its current version; ``known``: see
-    :func:`~sqlfront_connectors.memory.share_statistics.encode_statistics`. ``creator``: the member whose
-    table it is as long as no name stands for it."""
-
-    name: str
-    schema: pa.Schema
-    partitioning: tuple[tuple[int, ...], int] | None
-    creator: str
-    reloaded: bool
-    number: int
-    key: str | None
-    known: bytes
-    dealt: int
-    owners: tuple[str, ...]
-    indexes: tuple[IndexDefinition, ...] = ()
-
-
-def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
-    """The document's content."""
-    placed = table.partitioning
-    return codec.encode(
-        TableDocument(
-            table.name,
-            table.schema,
-            None if placed is None else (placed.columns, placed.count),
-            creator,
-            table.reloaded,
-            version.number,
-            version.key,
-            encode_statistics(version.known),
-            version.dealt,
-            version.owners,
-            version.indexes,
-        )
-    )
-
-
-def decode_table(content: bytes) -> TableDocument:
-    """The other way round."""
-    return codec.decode(content, TableDocument)
-
-
-def version_of(document: TableDocument) -> TableVersion:
-    """The version that the document publishes."""
-    return TableVersion(
-        document.number,
-        document.key,
-        decode_statistics(document.known, document.schema),
-        document.dealt,
-        document.owners,
-        document.indexes,
-    )
-
-
-def partitioning_of(document: TableDocument) -> Partitioning | None:
-    """How its rows are placed."""
-    return None if document.partitioning is None else Partitioning(*document.partitioning)
-
-
-# ---- what names stand for
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):

@@ -22,8 +22,8 @@ from typing import Final
 import sqlfront
 import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the members
 from sqlfront.cluster.processes import ProcessMembers
-from sqlfront.cluster.relations import TABLE
 from sqlfront.cluster.service import TableService
+from sqlfront_connectors.memory.documents import TABLE
 from sqlfront_connectors.memory.share import ShareScan
 from sqlfront_connectors.memory.store import Share, TableStore, store_of
 from sqlfront_engine.launchers.running import RunningMember

@@ -8,9 +8,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from sqlfront.cluster.documents import TURN, Turn
-from sqlfront.cluster.relations import TABLE, TableDocument
-from sqlfront.cluster.service import GRACE, STAGED, TableService
+from sqlfront.cluster.service import TableService
+from sqlfront_connectors.memory.documents import TABLE, TURN, TableDocument, Turn
+from sqlfront_connectors.memory.holding import GRACE, STAGED
 from sqlfront_connectors.memory.store import STORE, Share
 from sqlfront_engine import codec
 from sqlfront_engine.members.keeper import Document

@@ -9,7 +9,8 @@ Reading order: ``segment`` (how rows lie), ``index`` (how they are found by othe
 many segments there are), ``scan`` and ``chunks`` (how they are read), ``locate`` and ``rows`` (how a few are
 found), ``table`` (versions and changes), ``numbering`` and ``numbered_table`` (what names the rows to be
 changed), ``statistics``.
-A table that is spread over members: ``spread`` (versions), ``store`` and ``share`` (what each member has),
+A table that is spread over members: ``spread`` (versions), ``documents`` (how these are told), ``store`` and
+``share`` (what each member has), ``holding`` (for how long),
 ``lookup`` and ``spread_rows`` (a few rows from their owners, without a job), ``row_changes`` and
 ``spread_changes`` (a few rows changed, likewise), ``chunk_counts`` (what scans skip, for who asks).
 """

@@ -1,0 +1,91 @@
+"""What the documents of a cluster say about spread tables.
+
+``table:<identity>`` holds the current version of a table, ``turn:<identity>`` who writes to it now.
+"""
+
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.base import Partitioning
+from sqlfront_connectors.memory.index import IndexDefinition
+from sqlfront_connectors.memory.share_statistics import decode_statistics, encode_statistics
+from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
+from sqlfront_engine import codec
+from sqlfront_engine.members.keeper import Document
+
+TABLE: Final = "table:"
+TURN: Final = "turn:"
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """Somebody writes: the member that does, and a text that no other turn has."""
+
+    holder: str
+    token: str
+
+
+def turn_of(document: Document) -> Turn:
+    """What a turn's document says."""
+    return codec.decode(document.content, Turn)
+
+
+class TableDocument(msgspec.Struct, frozen=True):
+    """A spread table and its current version; ``known``: see
+    :func:`~sqlfront_connectors.memory.share_statistics.encode_statistics`. ``creator``: the member whose
+    table it is as long as no name stands for it."""
+
+    name: str
+    schema: pa.Schema
+    partitioning: tuple[tuple[int, ...], int] | None
+    creator: str
+    reloaded: bool
+    number: int
+    key: str | None
+    known: bytes
+    dealt: int
+    owners: tuple[str, ...]
+    indexes: tuple[IndexDefinition, ...] = ()
+
+
+def encode_table(table: SpreadTable, version: TableVersion, creator: str) -> bytes:
+    """The document's content."""
+    placed = table.partitioning
+    return codec.encode(
+        TableDocument(
+            table.name,
+            table.schema,
+            None if placed is None else (placed.columns, placed.count),
+            creator,
+            table.reloaded,
+            version.number,
+            version.key,
+            encode_statistics(version.known),
+            version.dealt,
+            version.owners,
+            version.indexes,
+        )
+    )
+
+
+def decode_table(content: bytes) -> TableDocument:
+    """The other way round."""
+    return codec.decode(content, TableDocument)
+
+
+def version_of(document: TableDocument) -> TableVersion:
+    """The version that the document publishes."""
+    return TableVersion(
+        document.number,
+        document.key,
+        decode_statistics(document.known, document.schema),
+        document.dealt,
+        document.owners,
+        document.indexes,
+    )
+
+
+def partitioning_of(document: TableDocument) -> Partitioning | None:
+    """How its rows are placed."""
+    return None if document.partitioning is None else Partitioning(*document.partitioning)

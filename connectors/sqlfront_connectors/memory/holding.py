@@ -1,0 +1,129 @@
+"""How long a member's process holds its shares of tables: as long as anybody may read them."""
+
+import math
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Final
+
+from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
+from sqlfront_connectors.memory.store import TableStore
+from sqlfront_engine.launchers.running import RunningMember
+
+#: Seconds for which a version that was replaced can still be read by queries that were planned with it.
+GRACE: Final = 60.0
+#: Seconds after which a new share is looked at: its writer may have given up already.
+STAGED: Final = 5.0
+
+
+class ShareHolder:
+    """See :class:`~sqlfront_engine.launchers.running.MemberService`.
+
+    A share is kept while its table's document names its version, or its writer has the turn. A version that
+    was published before is kept for ``grace`` seconds more.
+    """
+
+    def __init__(self, grace: float = GRACE) -> None:
+        self._grace = grace
+        self._store = TableStore(dealt=self._dealt)
+        self._store.on_stage = self._staged
+        self._running: RunningMember
+        # Guards the following.
+        self._lock = Lock()
+        self._current: dict[str, str] = {}
+        self._published: set[str] = set()
+        # Shares that have come, or were needed when they were looked at; and since when the others aren't,
+        # the oldest first. So a sweep looks at few of them, however many versions are kept.
+        self._watched: set[str] = set()
+        self._unneeded: dict[str, float] = {}
+        # The one timer for the next sweep.
+        self._due = math.inf
+        self._forget_timer: Callable[[], None] = lambda: None
+
+    @property
+    def resources(self) -> Mapping[str, object]:
+        """The member's shares."""
+        return self._store
+
+    def _dealt(self) -> int:
+        return self._running.member.members.dealt
+
+    def attach(self, running: RunningMember) -> None:
+        """Hold the shares of this member."""
+        self._running = running
+        self._store.member = running.membership.name
+        running.membership.watchers.append(self._hear)
+        running.membership.list_watchers.append(self.sweep)
+
+    def close(self) -> None:
+        """The shares go with the member."""
+
+    def _staged(self, key: str) -> None:
+        with self._lock:
+            if key in self._store:
+                self._watched.add(key)
+        self._later(STAGED)
+
+    def _hear(self, key: str) -> None:
+        if key.startswith(TABLE):
+            document = self._running.membership.documents.get(key)
+            identity = key.removeprefix(TABLE)
+            version = None if document is None else decode_table(document.content).key
+            with self._lock:
+                replaced = self._current.pop(identity, None)
+                if replaced is not None and replaced not in self._store:
+                    self._published.discard(replaced)
+                if version is not None:
+                    self._current[identity] = version
+                    self._published.add(version)
+        if key.startswith((TABLE, TURN)):
+            self.sweep()
+
+    def sweep(self) -> None:
+        """Free the shares that nobody needs any more."""
+        now, due = self._running.engine.clock.now(), math.inf
+        with self._lock:
+            for key in [key for key in self._watched if not self._is_needed(key)]:
+                self._watched.discard(key)
+                self._unneeded[key] = now
+                if key not in self._published:
+                    self._free(key)
+            while self._unneeded:
+                key, since = next(iter(self._unneeded.items()))
+                if now < since + self._grace:
+                    due = since + self._grace
+                    break
+                self._free(key)
+        if due < math.inf:
+            self._sweep_at(due)
+
+    def _free(self, key: str) -> None:
+        """With the lock held."""
+        del self._unneeded[key]
+        self._published.discard(key)
+        self._store.free(key)
+
+    def _is_needed(self, key: str) -> bool:
+        identity, _, made = key.partition("@")
+        if self._current.get(identity) == key:
+            return True
+        turn = self._running.membership.documents.get(f"{TURN}{identity}")
+        if turn is None:
+            return False
+        writer = turn_of(turn)
+        return writer.token == made.rpartition(".")[0] and writer.holder in self._running.member.members
+
+    def _later(self, seconds: float) -> None:
+        self._sweep_at(self._running.engine.clock.now() + seconds)
+
+    def _sweep_at(self, when: float) -> None:
+        """Sweep by then, if no sweep is to come sooner."""
+        clock = self._running.engine.clock
+        with self._lock:
+            if when < self._due:
+                self._forget_timer()
+                self._due, self._forget_timer = when, clock.call_at(when, self._timed)
+
+    def _timed(self) -> None:
+        with self._lock:
+            self._due = math.inf
+        self.sweep()
