@@ -62,6 +62,18 @@ def test_the_schema_is_sent_when_it_changes() -> None:
     assert travel([plain, coded, coded, plain]) == [plain, coded, coded, plain]
 
 
+def test_schemas_that_differ_are_never_taken_for_each_other() -> None:
+    names, types = ("a", "b"), (pa.int64(), pa.int32(), pa.dictionary(pa.int32(), pa.string()))
+    fields = [
+        pa.field(name, kind, nullable) for name in names for kind in types for nullable in (True, False)
+    ]
+    schemas = [pa.schema([field]) for field in fields]
+    schemas += [pa.schema([field], {"key": "value"}) for field in fields]
+    for schema in schemas * 2:  # more than are remembered
+        encoded = BatchEncoder().encode(pa.RecordBatch.from_pylist([{schema.names[0]: None}], schema=schema))
+        assert encoded.schema == schema.serialize().to_pybytes()
+
+
 def test_a_slice_sends_its_rows_only() -> None:
     batch = numbers(50_000)
 
