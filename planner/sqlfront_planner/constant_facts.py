@@ -79,7 +79,7 @@ def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
             parts = conjuncts(plan.condition)
             known = (*filter(is_fact, parts), *facts(plan.input))
             return (*known, *restated(known, Equalities(parts), lambda _: True)) if known else ()
-        case Scan():
+        case Scan(filters=(_, *_)):
             places = {column: place for place, column in enumerate(plan.columns)}
             return _moved(filter(is_fact, plan.filters), places)
         case Project():

@@ -1,6 +1,6 @@
 """Predicates that follow from others."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from sqlfront_engine.expressions import (
     Expr,
@@ -30,8 +30,10 @@ def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr 
     return disjunction(tuple(kept))
 
 
-def unknown_yet(derived: Iterable[Expr], known: Sequence[Expr]) -> list[Expr]:
+def unknown_yet(derived: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
     """Those derived predicates that nobody has stated, each once."""
+    if not derived:
+        return []
     seen = [nameless(predicate) for predicate in known]
     new = []
     for predicate in derived:

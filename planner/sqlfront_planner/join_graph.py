@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKey, JoinKind, LogicalPlan, Project
-from sqlfront_planner.rewriting import filtered, is_deterministic, remap, selected
+from sqlfront_planner.rewriting import filtered, is_deterministic, remap
 
 
 class Relation(msgspec.Struct, frozen=True):
@@ -46,8 +46,12 @@ class JoinGraph(msgspec.Struct, frozen=True):
     def owners(self) -> tuple[int, ...]:
         """For each place of the graph's row the index of its relation."""
         return tuple(
-            index for index, relation in enumerate(self.relations) for _ in range(relation.plan.width)
+            [index for index, relation in enumerate(self.relations) for _ in range(relation.plan.width)]
         )
+
+    def columns(self) -> list[Column]:
+        """For each place of the graph's row the column of its relation that stands there."""
+        return [column for relation in self.relations for column in relation.plan.row()]
 
 
 #: The shape of a join tree: a relation's index, or a pair (left, right).
@@ -208,12 +212,17 @@ class _Part(msgspec.Struct):
     plan: LogicalPlan
     positions: dict[int, int]
 
+    def shared(self, places: Iterable[int]) -> int | None:
+        """The first of the places that the piece gives."""
+        return next((place for place in places if place in self.positions), None)
+
 
 class _Building:
     """The tree under construction: every predicate is applied as soon as its columns are there."""
 
     def __init__(self, graph: JoinGraph) -> None:
         self.graph = graph
+        self.columns = graph.columns()
         equalities = EqualityClasses(graph.predicates)
         self.classes = [sorted(members) for members in equalities.all()]
         self.pending: list[Expr] = list(equalities.others)
@@ -237,14 +246,12 @@ class _Building:
         return _Part(filtered(relation.plan, (*equalities, *self.take(positions))), positions)
 
     def join(self, left: _Part, right: _Part) -> _Part:
-        mine, other = left.plan.row(), right.plan.row()
         keys: list[JoinKey] = []
         for members in self.classes:
-            on_left = next((place for place in members if place in left.positions), None)
-            on_right = next((place for place in members if place in right.positions), None)
+            on_left, on_right = left.shared(members), right.shared(members)
             if on_left is not None and on_right is not None:
-                keys.append(JoinKey(mine[left.positions[on_left]], other[right.positions[on_right]]))
-        width = len(mine)
+                keys.append(JoinKey(self.column(on_left, left), self.column(on_right, right)))
+        width = left.plan.width
         positions = left.positions | {place: width + at for place, at in right.positions.items()}
         more, rest = split_keys(self.take(positions), width)
         plan = Join(left.plan, right.plan, JoinKind.INNER, conjunction(rest), (*keys, *more))
@@ -267,6 +274,19 @@ class _Building:
                 found.update((place, positions[stand_in]) for place in members if place not in positions)
         return found
 
+    def column(self, place: int, part: _Part) -> Column:
+        """What stands at a place of the graph's row, as a column of a part that gives it."""
+        column = self.columns[place]
+        return Column(column.type, part.positions[place], column.name)
+
+    def output(self, part: _Part) -> LogicalPlan:
+        """The graph's output row over the part that gives it; no Project if that is it as it stands."""
+        places = self.graph.row
+        if [part.positions[place] for place in places] == list(range(part.plan.width)):
+            return part.plan
+        columns = tuple([self.column(place, part) for place in places])
+        return Project(part.plan, columns, tuple([column.name for column in columns]))
+
     def take(self, positions: dict[int, int]) -> list[Expr]:
         """The pending predicates whose columns are all there, over the row of these positions; they are
         pending no more."""
@@ -284,7 +304,7 @@ def build(graph: JoinGraph, shape: Shape) -> LogicalPlan:
     building = _Building(graph)
     part = building.part(shape)
     assert not building.pending, "a shape must hold all relations"
-    return selected(part.plan, [part.positions[place] for place in graph.row])
+    return building.output(part)
 
 
 def left_deep(graph: JoinGraph) -> Shape:

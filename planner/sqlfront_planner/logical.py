@@ -56,9 +56,9 @@ class JoinKind(Enum):
 FILTERING_JOINS: Final = frozenset({JoinKind.SEMI, JoinKind.ANTI, JoinKind.NULL_AWARE_ANTI})
 
 
-#: The rows of scans by their table's schema and columns: planning a join asks for them dozens of times.
-_SCANNED: Final[dict[tuple[int, tuple[int, ...]], tuple[pa.Schema, tuple[Column, ...]]]] = {}
-_MOST_SCANNED: Final = 1000
+#: What :func:`table_row` has made, by the identity of the schema, which is held beside it.
+_TABLE_ROWS: Final[dict[tuple[int, tuple[int, ...] | None], tuple[pa.Schema, tuple[Column, ...]]]] = {}
+_MOST_TABLE_ROWS: Final = 1000
 
 
 class LogicalPlan(msgspec.Struct, frozen=True):
@@ -187,16 +187,7 @@ class Scan(LogicalPlan, frozen=True):
         return pa.schema([self.table.schema.field(ordinal) for ordinal in self.columns])
 
     def row(self) -> tuple[Column, ...]:
-        schema = self.table.schema
-        known = _SCANNED.get((id(schema), self.columns))
-        if known is not None and known[0] is schema:
-            return known[1]
-        fields = [schema.field(ordinal) for ordinal in self.columns]
-        row = tuple([Column(field.type, place, field.name) for place, field in enumerate(fields)])
-        if len(_SCANNED) >= _MOST_SCANNED:
-            _SCANNED.clear()
-        _SCANNED[id(schema), self.columns] = schema, row
-        return row
+        return table_row(self.table.schema, self.columns)
 
     @property
     def width(self) -> int:
@@ -207,6 +198,20 @@ class Scan(LogicalPlan, frozen=True):
 
     def with_operands(self, operands: tuple[Expr, ...]) -> "Scan":
         return replace(self, filters=operands)
+
+
+def table_row(schema: pa.Schema, ordinals: tuple[int, ...] | None = None) -> tuple[Column, ...]:
+    """The row of these columns of a table (None: of all) as references to its columns. It is kept: planning a
+    join asks for it dozens of times, and asking a schema for a field makes new objects each time."""
+    known = _TABLE_ROWS.get((id(schema), ordinals))
+    if known is not None and known[0] is schema:
+        return known[1]
+    fields = [schema.field(ordinal) for ordinal in (range(len(schema)) if ordinals is None else ordinals)]
+    row = tuple([Column(field.type, place, field.name) for place, field in enumerate(fields)])
+    if len(_TABLE_ROWS) >= _MOST_TABLE_ROWS:
+        _TABLE_ROWS.clear()
+    _TABLE_ROWS[id(schema), ordinals] = schema, row
+    return row
 
 
 class Values(LogicalPlan, frozen=True):
@@ -259,7 +264,7 @@ class Project(UnaryPlan, frozen=True):
 
     def row(self) -> tuple[Column, ...]:
         pairs = zip(self.names, self.expressions, strict=True)
-        return tuple(Column(item.type, place, name) for place, (name, item) in enumerate(pairs))
+        return tuple([Column(item.type, place, name) for place, (name, item) in enumerate(pairs)])
 
     @property
     def width(self) -> int:
@@ -314,15 +319,15 @@ class Join(LogicalPlan, frozen=True):
         if self.kind in FILTERING_JOINS:
             return left
         width = len(left)
-        right = self.right.row()
-        return (*left, *(Column(item.type, width + item.ordinal, item.name) for item in right))
+        right = [Column(item.type, width + item.ordinal, item.name) for item in self.right.row()]
+        return (*left, *right)
 
     @property
     def width(self) -> int:
         return self.left.width if self.kind in FILTERING_JOINS else self.left.width + self.right.width
 
     def operands(self) -> tuple[Expr, ...]:
-        keys = tuple(side for key in self.keys for side in (key.left, key.right))
+        keys = tuple([side for key in self.keys for side in (key.left, key.right)])
         return keys if self.condition is None else (*keys, self.condition)
 
     def with_operands(self, operands: tuple[Expr, ...]) -> LogicalPlan:

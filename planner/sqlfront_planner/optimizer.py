@@ -23,6 +23,7 @@ from sqlfront_planner.logical import (
     Limit,
     LogicalPlan,
     ScalarSubquery,
+    Scan,
     SetOperation,
     Sort,
     Subquery,
@@ -77,10 +78,14 @@ RULES: Final = (
 )
 
 
-def optimize(plan: LogicalPlan, settings: Settings | None = None) -> LogicalPlan:
-    """The plan after all rules: without subquery expressions, fit for lowering."""
+def optimize(
+    plan: LogicalPlan, settings: Settings | None = None, held: frozenset[object] | None = None
+) -> LogicalPlan:
+    """The plan after all rules: without subquery expressions, fit for lowering. ``held``: its
+    :func:`constructs`, if they are known."""
     settings = settings or Settings()
-    held = constructs(plan)
+    if held is None:
+        held = constructs(plan)
     for rule in RULES:
         if rule.concerns and rule.concerns.isdisjoint(held):
             continue
@@ -92,8 +97,8 @@ def optimize(plan: LogicalPlan, settings: Settings | None = None) -> LogicalPlan
 
 
 def constructs(plan: LogicalPlan) -> frozenset[object]:
-    """What a plan is made of, subqueries included: the classes of its nodes and expressions and the kinds of
-    its joins. A call without arguments is a constant, and counts as a :class:`Literal` too."""
+    """What a plan is made of, subqueries included: the classes of its nodes, expressions and tables, and the
+    kinds of its joins. A call without arguments is a constant, and counts as a :class:`Literal` too."""
     held: set[object] = set()
     _gather(plan, held)
     return frozenset(held)
@@ -103,6 +108,8 @@ def _gather(plan: LogicalPlan, held: set[object]) -> None:
     held.add(type(plan))
     if isinstance(plan, Join):
         held.add(plan.kind)
+    elif isinstance(plan, Scan):
+        held.add(type(plan.table))
     for operand in plan.operands():
         _gather_expression(operand, held)
     for child in plan.inputs():

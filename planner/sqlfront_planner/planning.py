@@ -12,7 +12,7 @@ from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import COLLECT_ROWS, EXCHANGE_WORKERS, Regime, choose, input_size
 from sqlfront_planner.logical import LogicalPlan, Scan
-from sqlfront_planner.optimizer import optimize
+from sqlfront_planner.optimizer import constructs, optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.row_lowering.lower import row_plan
@@ -86,8 +86,7 @@ def plan_rows(binding: Binding, settings: Settings, target: Target = ONE_MEMBER)
 def _plan_rows(
     binding: Binding, optimized: LogicalPlan, settings: Settings, target: Target
 ) -> RowPlan | None:
-    if has_shared_rows(optimized):
-        return None
+    # Shared rows can't be found one by one: what reads them is lowered to None anyhow.
     return row_plan(optimized, binding.plan.schema, settings, binding.titles, target.most_keys)
 
 
@@ -152,6 +151,9 @@ def _optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
         done.update(part.key for part in shared_rows(scan))
         return scan
 
-    separate = rewrite_shared(inline_single_uses(bound), place) if shared_rows(bound) else bound
-    optimized = optimize(separate, settings)
+    held = constructs(bound)
+    if SharedRows in held:
+        bound = rewrite_shared(inline_single_uses(bound), place)
+        held = constructs(bound)
+    optimized = optimize(bound, settings, held)
     return rewrite_shared(optimized, place) if has_shared_rows(optimized) else optimized

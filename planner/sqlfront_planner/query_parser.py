@@ -11,7 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_planner.statements import Query
 from sqlfront_planner.token_rewriting import rewrite
-from sqlfront_planner.tokens import SPARK, syntax_error_at, tokenize
+from sqlfront_planner.tokens import parse_tokens, syntax_error_at, tokenize
 
 #: What the SELECT that stands for DELETE or UPDATE has in its meta data.
 CHANGES: Final = "changes"
@@ -63,7 +63,7 @@ def query_of(tokens: list[Token], sql: str) -> Query:
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expr | None:
-    trees = SPARK.parser().parse(tokens, sql)
+    trees = parse_tokens(tokens, sql)
     return trees[0] if trees else None
 
 

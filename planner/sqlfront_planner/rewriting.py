@@ -17,7 +17,6 @@ from sqlfront_engine.expressions import (
     RunValue,
     conjunction,
     map_columns,
-    transform,
     walk,
 )
 from sqlfront_engine.lazy_modules import lazy_module
@@ -58,6 +57,8 @@ def shift(expression: Expr, by: int) -> Expr:
     """The expression over a row that has ``by`` more columns in front."""
     if by == 0:
         return expression
+    if isinstance(expression, Column):
+        return Column(expression.type, expression.ordinal + by, expression.name)
     return map_columns(expression, lambda column: Column(column.type, column.ordinal + by, column.name))
 
 
@@ -177,26 +178,22 @@ def disjunction(parts: tuple[Expr, ...]) -> Expr:
 def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
     """The node with every expression rewritten; the node itself if that changes nothing."""
     operands = plan.operands()
+    if not operands:
+        return plan
     changed = tuple([rewrite(operand) for operand in operands])
     return plan.with_operands(changed) if any(map(is_not, changed, operands)) else plan
 
 
 def rewrite_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
-    """The plan with the operands of all nodes rewritten, those in the plans of subquery expressions first.
+    """The plan with the operands of all nodes rewritten. ``rewrite`` gets whole operands and has to go down
+    itself, into the plans of subqueries too (:func:`within`)."""
+    return transform_plan(plan, lambda node: map_operands(node, rewrite))
 
-    ``rewrite`` gets whole operands and has to go down itself.
-    """
 
-    def enter(item: Expr) -> Expr:
-        if not isinstance(item, Subquery):
-            return item
-        inner = rewrite_operands(item.plan, rewrite)
-        return item if inner is item.plan else structs.replace(item, plan=inner)
-
-    def rewrite_operand(operand: Expr) -> Expr:
-        return rewrite(transform(operand, enter) if operand.children() else enter(operand))
-
-    return transform_plan(plan, lambda node: map_operands(node, rewrite_operand))
+def within(subquery: Subquery, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> Subquery:
+    """The subquery with its plan rewritten; itself if that changes nothing."""
+    plan = rewrite(subquery.plan)
+    return subquery if plan is subquery.plan else structs.replace(subquery, plan=plan)
 
 
 def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:
@@ -208,11 +205,11 @@ def filtered(plan: LogicalPlan, parts: tuple[Expr, ...]) -> LogicalPlan:
 def selected(plan: LogicalPlan, ordinals: Sequence[int]) -> LogicalPlan:
     """The columns ``ordinals`` of ``plan``, in that order; no Project if these are all of them as they
     stand."""
-    if len(ordinals) == plan.width and all(ordinal == place for place, ordinal in enumerate(ordinals)):
+    if list(ordinals) == list(range(plan.width)):
         return plan
     row = plan.row()
-    columns = tuple(row[ordinal] for ordinal in ordinals)
-    return Project(plan, columns, tuple(column.name for column in columns))
+    columns = tuple([row[ordinal] for ordinal in ordinals])
+    return Project(plan, columns, tuple([column.name for column in columns]))
 
 
 def null_rejected_columns(condition: Expr) -> frozenset[int]:

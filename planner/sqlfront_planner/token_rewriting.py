@@ -114,8 +114,8 @@ class _Rewriter:
 
     def _word(self, position: int, token: Token) -> int:
         """A token with no handler, or that its handler leaves alone: the name of a call, or just itself."""
-        following = self._at(position + 1)
-        if following is not None and following.token_type == _T.L_PAREN:
+        source = self._source
+        if position + 1 < len(source) and source[position + 1].token_type == _T.L_PAREN:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
                 return self._extract(position, token)
             if self._is_call(position, token):

@@ -103,8 +103,10 @@ def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]
     if by == 0:
         return tuple(columns)
     return tuple(
-        ScopeColumn(column.name, shift(column.expression, by), column.qualifier, column.hidden)
-        for column in columns
+        [
+            ScopeColumn(column.name, shift(column.expression, by), column.qualifier, column.hidden)
+            for column in columns
+        ]
     )
 
 

@@ -35,7 +35,7 @@ class Scope(msgspec.Struct):
     columns: tuple[ScopeColumn, ...]
     width: int
     parent: "Scope | None" = None
-    _by_name: dict[str, list[ScopeColumn]] | None = None
+    _lowered: list[str] | None = None
     _resolved: dict[tuple[str, ...], Match | None] = msgspec.field(default_factory=dict)
 
     def visible(self) -> Iterator[ScopeColumn]:
@@ -76,12 +76,12 @@ class Scope(msgspec.Struct):
         return None
 
     def _named(self, name: str) -> list[ScopeColumn]:
-        if self._by_name is None:
-            index: dict[str, list[ScopeColumn]] = {}
-            for column in self.columns:
-                index.setdefault(column.name.lower(), []).append(column)
-            self._by_name = index
-        return self._by_name.get(name, [])
+        if self._lowered is None:
+            self._lowered = [column.name.lower() for column in self.columns]
+        lowered, count = self._lowered, self._lowered.count(name)
+        if count == 1:
+            return [self.columns[lowered.index(name)]]
+        return [self.columns[place] for place, known in enumerate(lowered) if known == name] if count else []
 
 
 class BoundQuery(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ def relation(
 ) -> tuple[ScopeColumn, ...]:
     """The scope columns of one relation."""
     lowered = tuple(part.lower() for part in qualifier)
-    return tuple(ScopeColumn(name, column, lowered) for name, column in zip(names, row, strict=True))
+    return tuple([ScopeColumn(name, column, lowered) for name, column in zip(names, row, strict=True)])
 
 
 def output_scope(

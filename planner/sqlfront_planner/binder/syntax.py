@@ -135,4 +135,4 @@ def unparenthesized(node: exp.Expr) -> exp.Expr:
 
 def parts_of(node: exp.Column) -> tuple[str, ...]:
     """The parts of a dotted name as written, first to last."""
-    return tuple(part.name for part in node.parts)
+    return tuple([part.name for part in node.parts])

@@ -29,11 +29,12 @@ from sqlfront_planner.logical import (
     Scan,
     SetKind,
     SetOperation,
+    table_row,
 )
 from sqlfront_planner.logical import Project as ProjectPlan
 from sqlfront_planner.rewriting import is_deterministic, remap
 from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable
-from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values, row_of
+from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values
 
 if TYPE_CHECKING:
     from sqlfront_engine import display
@@ -197,9 +198,7 @@ class _Lowering:
     def scan(self, scan: Scan) -> RowOperator | None:
         """Rows by key, or all of a small table."""
         access = row_access(scan.snapshot)
-        if access is None or not all(
-            has_python_values(scan.table.schema.field(ordinal).type) for ordinal in scan.columns
-        ):
+        if access is None or not all(has_python_values(column.type) for column in scan.row()):
             return None
         condition = self.sources.key_of(scan, access)
         exact = () if condition is None else condition.exact
@@ -210,7 +209,7 @@ class _Lowering:
         columns, wanted = reads
         source: RowOperator | None
         if condition is not None:
-            names = [scan.table.schema.field(ordinal).name for ordinal in condition.columns]
+            names = [column.name for column in table_row(scan.table.schema, condition.columns)]
             place = self.sources.add(scan, condition.columns, columns)
             source = operators.Find(place, scan.name, self.sources.keys(condition), names)
         elif access.small_rows(columns, SMALL_ROWS) is not None:
@@ -220,7 +219,7 @@ class _Lowering:
         else:
             return None
         if wanted is not None:
-            source = self.kept(source, row_of(scan, columns), wanted, len(scan.columns))
+            source = self.kept(source, table_row(scan.table.schema, columns), wanted, len(scan.columns))
         if source is None or scan.limit is None:
             return source
         return operators.Sort(source, (), scan.limit, 0)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess
-from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_engine.expressions import Expr, columns_used, conjunction
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.expressions import Constants
 from sqlfront_engine.row_programs.program import NotByRows, Row, Run
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import is_fractional, is_interval
-from sqlfront_planner.logical import Scan
+from sqlfront_engine.types import INT, INTERVALS, VOID, is_fractional
+from sqlfront_planner.logical import Scan, table_row
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.row_lowering.row_plan import SmallTable, Source
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -25,6 +25,9 @@ else:
     analysis = lazy_module("sqlfront_planner.pruning.analysis")
     constraints = lazy_module("sqlfront_planner.pruning.constraints")
 
+_COLLECTIONS: Final = (pa.list_(VOID), pa.struct([]), pa.map_(INT, INT))
+#: What the ids of types are whose values aren't single objects, or don't say all.
+_ODD: Final = frozenset(kind.id for kind in (*_COLLECTIONS, VOID, pa.duration("us"), *INTERVALS.values()))
 #: Of so many estimated rows kernels take less time.
 MOST_ESTIMATED: Final = 2000
 
@@ -66,7 +69,7 @@ class Sources:
         over a row of these."""
         extra = sorted({place for part in rest for place in columns_used(part)} - set(scan.columns))
         columns = (*scan.columns, *extra)
-        if not all(has_python_values(scan.table.schema.field(ordinal).type) for ordinal in extra):
+        if not all(has_python_values(table_row(scan.table.schema)[ordinal].type) for ordinal in extra):
             return None
         where = {column: place for place, column in enumerate(columns)}
         return columns, conjunction(tuple(remap(part, where) for part in rest))
@@ -79,8 +82,9 @@ class Sources:
         return known[1]
 
     def _key_of(self, scan: Scan, access: RowAccess) -> "KeyCondition | None":
-        for by in access.keys if self.most_keys else ():
-            types = [scan.table.schema.field(ordinal).type for ordinal in by]
+        row = table_row(scan.table.schema)
+        for by in access.keys if self.most_keys and scan.filters else ():
+            types = [row[ordinal].type for ordinal in by]
             if any(map(is_fractional, types)):
                 continue
             condition = analysis.key_condition(by, types, scan.filters, self.settings, self.most_keys)
@@ -131,11 +135,4 @@ class Sources:
 
 def has_python_values(kind: pa.DataType) -> bool:
     """Whether the values of a column are single Python objects that say all about them."""
-    odd = pa.types.is_nested(kind) or pa.types.is_null(kind) or pa.types.is_duration(kind)
-    return not (odd or is_interval(kind))
-
-
-def row_of(scan: Scan, columns: Sequence[int]) -> tuple[Column, ...]:
-    """A row of these columns of the table."""
-    fields = [scan.table.schema.field(ordinal) for ordinal in columns]
-    return tuple(Column(field.type, place, field.name) for place, field in enumerate(fields))
+    return kind.id not in _ODD

@@ -10,8 +10,8 @@ from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal,
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import is_integral
-from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.rewriting import rewrite_operands
+from sqlfront_planner.logical import LogicalPlan, Subquery
+from sqlfront_planner.rewriting import rewrite_operands, within
 
 if TYPE_CHECKING:
     from sqlfront_engine import evaluate
@@ -51,8 +51,10 @@ def fold(expression: Expr, settings: Settings) -> Expr:
             pass
     if isinstance(expression, Cast) and isinstance(expression.operand, Parameter):
         return _widened(expression, expression.operand)
+    if isinstance(expression, Subquery):
+        expression = within(expression, lambda plan: fold_constants(plan, settings))
     children = expression.children()
-    folded = tuple(fold(child, settings) for child in children)
+    folded = tuple([fold(child, settings) for child in children])
     if not any(map(is_not, folded, children)):
         return expression
     return expression.with_children(folded)

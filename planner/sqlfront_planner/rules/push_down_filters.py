@@ -5,7 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.inference import implied, unknown_yet
@@ -225,6 +225,8 @@ class _Spreading:
 
     def share(self, predicate: Expr) -> None:
         """Give each relation what an OR over several says of it alone."""
+        if not (isinstance(predicate, Call) and predicate.function == "or"):
+            return
         for index, relation in enumerate(self.graph.relations):
             if not relation.filters:
                 share = implied(predicate, partial(self.is_owned, index))

@@ -18,7 +18,7 @@ from sqlfront_planner.join_graph import (
     flatten,
     is_join_tree,
 )
-from sqlfront_planner.logical import Join, JoinKind, LogicalPlan, map_inputs
+from sqlfront_planner.logical import JoinKind, LogicalPlan, map_inputs
 from sqlfront_planner.statistics.cardinality import Cardinality, KeySide, joined_values
 from sqlfront_planner.statistics.selectivity import selectivity
 
@@ -40,17 +40,16 @@ def reorder_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
     >>> from sqlfront_planner.testing import example
     >>> print(example(reorder_joins, "select t.a from u join t on t.a = u.a"))
-    Project: a#2
-      Project: a#2, c#3, a#0, b#1
-        Join: inner on a#0 = right.a#0
-          Scan: t [a, b]
-          Scan: u [a, c]
+    Project: a#0
+      Join: inner on a#0 = right.a#0
+        Scan: t [a, b]
+        Scan: u [a, c]
     """
     return _visit(plan, Cardinality())
 
 
 def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
-    if isinstance(plan, Join) and is_join_tree(plan):
+    if is_join_tree(plan):
         graph = flatten(plan)
         relations = tuple(
             replace(relation, plan=_visit(relation.plan, cardinality)) for relation in graph.relations
@@ -134,16 +133,12 @@ class _Search:
         relation = self.graph.relations[self.owners[place]]
         return self.cardinality.column(relation.plan, place - relation.start)
 
-    def _side(self, place: int) -> KeySide:
-        relation = self.graph.relations[self.owners[place]]
-        column = relation.plan.row()[place - relation.start]
-        return self.cardinality.key_side(relation.plan, (column,))
-
     def _member(self, place: int) -> "_Member":
-        side = self._side(place)
-        relation = self.graph.relations[self.owners[place]]
-        limit = self.cardinality.unfiltered_rows(relation.plan)
-        return _Member(side.values, 1 << self.owners[place], limit, side.unique)
+        owner = self.owners[place]
+        plan = self.graph.relations[owner].plan
+        column = plan.row()[place - self.graph.relations[owner].start]
+        side = self.cardinality.key_side(plan, (column,))
+        return _Member(side.values, 1 << owner, self.cardinality.unfiltered_rows(plan), side.unique)
 
     def _filter_needs(self, relation: Relation) -> tuple[int, ...]:
         own = range(relation.start, relation.start + relation.plan.width)

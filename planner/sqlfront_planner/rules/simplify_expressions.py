@@ -6,7 +6,7 @@ from typing import Final
 from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, conjunction, conjuncts, transform
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BOOLEAN
-from sqlfront_planner.logical import Filter, LogicalPlan, transform_plan
+from sqlfront_planner.logical import Filter, LogicalPlan, Subquery, transform_plan
 from sqlfront_planner.rewriting import (
     FALSE,
     TRUE,
@@ -16,6 +16,7 @@ from sqlfront_planner.rewriting import (
     is_null_propagating,
     nameless,
     rewrite_operands,
+    within,
     without_repeats,
 )
 from sqlfront_planner.rules.fold_constants import is_constant
@@ -49,8 +50,11 @@ def simplify_expressions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
       Filter: (a#0 <= 1) OR (a#0 = 1)
         Scan: t [a, b]
     """
-    plan = rewrite_operands(plan, lambda operand: transform(operand, simplify))
-    return transform_plan(plan, _simplify_filter)
+    return transform_plan(_simplify_operands(plan), _simplify_filter)
+
+
+def _simplify_operands(plan: LogicalPlan) -> LogicalPlan:
+    return rewrite_operands(plan, lambda operand: transform(operand, simplify))
 
 
 def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
@@ -69,31 +73,36 @@ def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
 def simplify(expression: Expr) -> Expr:
     """One node whose operands are simple already."""
     match expression:
-        case Call(function="and" | "or"):
-            return _simplify_logic(expression)
-        case Call(function="not", arguments=(operand,)):
-            return _negate(expression, operand)
-        case Call(function="in"):
-            return _simplify_in(expression)
-        case Call(function="coalesce"):
-            return _simplify_coalesce(expression)
-        case Call(function="is_null" | "is_not_null" as function, arguments=(Literal(value=value),)):
-            return Literal(BOOLEAN, (value is None) == (function == "is_null"))
-        case (
-            Call(function="equal", arguments=(operand, Literal(value=bool() as value)))
-            | Call(function="equal", arguments=(Literal(value=bool() as value), operand))
-        ):
-            return operand if value else _negate(Call(BOOLEAN, "not", (operand,)), operand)
-        case Call() if _has_null_operand(expression):
-            return Literal(expression.type, None)
         case Call():
-            return unwrap_cast(expression)
+            return _simplify_call(expression)
         case Cast(operand=operand) if operand.type == expression.type:
             return operand
         case Case():
             return _simplify_case(expression)
+        case Subquery():
+            return within(expression, _simplify_operands)
         case _:
             return expression
+
+
+def _simplify_call(call: Call) -> Expr:
+    match call.function, call.arguments:
+        case "and" | "or", _:
+            return _simplify_logic(call)
+        case "not", (operand,):
+            return _negate(call, operand)
+        case "in", _:
+            return _simplify_in(call)
+        case "coalesce", _:
+            return _simplify_coalesce(call)
+        case "is_null" | "is_not_null" as function, (Literal(value=value),):
+            return Literal(BOOLEAN, (value is None) == (function == "is_null"))
+        case "equal", (operand, Literal(value=bool() as value)) | (Literal(value=bool() as value), operand):
+            return operand if value else _negate(Call(BOOLEAN, "not", (operand,)), operand)
+        case _ if _has_null_operand(call):
+            return Literal(call.type, None)
+        case _:
+            return unwrap_cast(call)
 
 
 def _has_null_operand(call: Call) -> bool:

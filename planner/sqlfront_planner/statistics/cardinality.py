@@ -22,6 +22,7 @@ from sqlfront_planner.logical import (
     Sort,
     Values,
     Window,
+    table_row,
 )
 
 if TYPE_CHECKING:
@@ -252,7 +253,7 @@ def table_rows(scan: Scan) -> float:
 def scan_column(scan: Scan, ordinal: int) -> "base.ColumnStatistics | None":
     """What is known of a table's column; where the distinct count is unknown, a guess from minimum and
     maximum."""
-    known = scan.snapshot.statistics.columns.get(scan.table.schema.field(ordinal).name)
+    known = scan.snapshot.statistics.columns.get(table_row(scan.table.schema)[ordinal].name)
     if known is None or known.distinct is not None:
         return known
     low, high = known.minimum, known.maximum
