@@ -12,7 +12,7 @@ import pytest
 
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.check import check
-from sqlfront_planner.optimizer import RULES
+from sqlfront_planner.optimizer import RULES, optimize
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.testing import bound
 from tests.planner.known_tables import TPCH, known_catalog
@@ -23,10 +23,13 @@ CATALOG = known_catalog(TPCH)
 NUMBERS = range(1, 23)
 
 
+def text(number: int) -> str:
+    return (QUERIES / f"q{number}.sql").read_text().strip().rstrip(";")
+
+
 def optimized(number: int) -> str:
     """The plan of a query as text; its invariants are checked after every rule."""
-    sql = (QUERIES / f"q{number}.sql").read_text().strip().rstrip(";")
-    plan = bound(sql, CATALOG)
+    plan = bound(text(number), CATALOG)
     for rule in RULES:
         plan = check(rule(plan, Settings()))
     return plan_text(plan) + "\n"
@@ -35,6 +38,11 @@ def optimized(number: int) -> str:
 @pytest.mark.parametrize("number", NUMBERS)
 def test_plan(number: int) -> None:
     assert optimized(number) == (PLANS / f"q{number}.txt").read_text()
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_rules_that_are_passed_over_would_change_nothing(number: int) -> None:
+    assert plan_text(optimize(bound(text(number), CATALOG), Settings())) + "\n" == optimized(number)
 
 
 def test_no_query_joins_without_a_condition_but_for_a_single_row() -> None:
