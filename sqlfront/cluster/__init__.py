@@ -31,6 +31,7 @@ from sqlfront_planner.catalog import Catalog, PathTables
 if TYPE_CHECKING:
     from sqlfront.cluster import embedded, processes
     from sqlfront.session import Session
+    from sqlfront_engine.members import outsider
     from sqlfront_planner.explain import explanation as explanations
 else:
     embedded = lazy_module("sqlfront.cluster.embedded")
@@ -43,6 +44,9 @@ class Cluster:
 
     Half of what :class:`~sqlfront_connectors.memory.spread.Members` asks; subclasses have the other half.
     """
+
+    #: How others reach the members; None if they are in this process.
+    door: "outsider.Door | None" = None
 
     def __init__(self, coordinator: Member, query_memory_limit: int | None) -> None:
         self.coordinator = coordinator

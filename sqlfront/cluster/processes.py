@@ -29,6 +29,7 @@ from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
+from sqlfront_engine.members.outsider import Door
 from sqlfront_planner.catalog import Catalog, PathTables
 
 if TYPE_CHECKING:
@@ -43,9 +44,12 @@ SERVICE: Final = "sqlfront.cluster.service:service"
 class ProcessMembers(Cluster):
     """The members of the cluster that ``running`` is in; a session's own client, or a member itself."""
 
+    door: Door
+
     def __init__(self, running: RunningMember, query_memory_limit: int | None = None) -> None:
         super().__init__(running.member, query_memory_limit)
         self._running = running
+        self.door = Door(running.membership.name, running.network)
         self._tables: weakref.WeakValueDictionary[str, SpreadTable] = weakref.WeakValueDictionary()
         # Keeps the tables that have a document.
         self._named: dict[str, SpreadTable] = {}

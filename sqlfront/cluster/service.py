@@ -27,14 +27,14 @@ class TableService(ShareHolder):
     def attach(self, running: RunningMember) -> None:
         """Hold the shares of this member."""
         super().attach(running)
-        running.membership.list_watchers.append(self._hear_list)
+        running.membership.list_watchers.append(self._look_after)
 
     def close(self) -> None:
         """Stop looking after tables."""
         if self._caretaker is not None:
             self._caretaker.close()
 
-    def _hear_list(self) -> None:
+    def _look_after(self) -> None:
         members = self._running.member.members.data_members
         if members and members[0] == self._running.membership.name and self._current:
             with self._beginning:

@@ -95,7 +95,7 @@ class Members:
         return [share for share in shares if isinstance(share, Share)]
 
     def keys(self) -> set[str]:
-        return {key for store in self.stores.values() for key in store} - {STORE}
+        return {key for store in self.stores.values() for key in store.versions}
 
     def read(self, table: SpreadTable, request: ScanRequest = ALL) -> list[tuple[object, ...]]:
         return self.run_scan(table.snapshot().scan(request))

@@ -21,7 +21,6 @@ from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.share import StoreShare
 from sqlfront_connectors.memory.spread import How, NextVersion, SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.spread_changes import change_rows
-from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.errors import Error, OperationalError
@@ -228,8 +227,8 @@ def poll_into(job: LightJob, found: list[Polled | Error]) -> bool:
 class QuietService(TableService):
     """A member's shares; nobody looks after tables whose members have gone."""
 
-    def _hear_list(self) -> None:
-        self.sweep()
+    def _look_after(self) -> None:
+        pass
 
 
 # ---- the town
@@ -417,11 +416,7 @@ class TableTown(Kept):
 
     def keys(self) -> dict[str, list[str]]:
         """The versions of which living members hold shares."""
-        return {
-            name: [key for key in self.services[name].resources if key != STORE]
-            for name in self.alive
-            if name in self.services
-        }
+        return {name: [*self.services[name]._store.versions] for name in self.alive if name in self.services}
 
 
 class Reading:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront.pipeline import Pipeline, table
-from sqlfront_connectors.memory.store import STORE
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse_query
 
@@ -52,7 +51,7 @@ def cluster(connection: sqlfront.Connection) -> EmbeddedMembers:
 def shares(connection: sqlfront.Connection) -> list[int]:
     """How many shares each member holds."""
     gc.collect()
-    return [len(set(store) - {STORE}) for store in cluster(connection)._stores.values()]
+    return [len(store.versions) for store in cluster(connection)._stores.values()]
 
 
 def test_explain_shows_members_and_distributed_edges(numbers: sqlfront.Connection) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sqlfront.cluster.service import TableService
 from sqlfront_connectors.memory.documents import TABLE, TURN, TableDocument, Turn
 from sqlfront_connectors.memory.holding import GRACE, STAGED
-from sqlfront_connectors.memory.store import STORE, Share
+from sqlfront_connectors.memory.store import Share
 from sqlfront_engine import codec
 from sqlfront_engine.members.keeper import Document
 from sqlfront_engine.members.member_list import MemberInfo, MemberList
@@ -32,7 +32,7 @@ class Place:
         self.service.attach(
             SimpleNamespace(  # type: ignore[arg-type]
                 membership=self.membership,
-                engine=SimpleNamespace(clock=self.clock),
+                engine=SimpleNamespace(clock=self.clock, memory=None),
                 member=SimpleNamespace(members=members),
             )
         )
@@ -40,7 +40,7 @@ class Place:
 
     @property
     def shares(self) -> set[str]:
-        return set(self.service.resources) - {STORE}
+        return set(self.service._store.versions)
 
     def put(self, key: str, content: bytes | None) -> None:
         self.versions += 1

@@ -6,6 +6,7 @@ from threading import Lock
 from typing import Final
 
 from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
+from sqlfront_connectors.memory.exchange import EXCHANGE, Exchange
 from sqlfront_connectors.memory.store import TableStore
 from sqlfront_engine.launchers.running import RunningMember
 
@@ -18,14 +19,16 @@ STAGED: Final = 5.0
 class ShareHolder:
     """See :class:`~sqlfront_engine.launchers.running.MemberService`.
 
-    A share is kept while its table's document names its version, or its writer has the turn. A version that
-    was published before is kept for ``grace`` seconds more.
+    A share is kept while its table's document names its version, its writer has the turn, or somebody holds
+    it. A version that was published before is kept for ``grace`` seconds more.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
         self._grace = grace
         self._store = TableStore(dealt=self._dealt)
         self._store.on_stage = self._staged
+        self._exchange = Exchange(self._store, self._held)
+        self._store.services[EXCHANGE] = self._exchange
         self._running: RunningMember
         # Guards the following.
         self._lock = Lock()
@@ -51,8 +54,9 @@ class ShareHolder:
         """Hold the shares of this member."""
         self._running = running
         self._store.member = running.membership.name
+        self._exchange.budget = running.engine.memory
         running.membership.watchers.append(self._hear)
-        running.membership.list_watchers.append(self.sweep)
+        running.membership.list_watchers.append(self._hear_list)
 
     def close(self) -> None:
         """The shares go with the member."""
@@ -62,6 +66,17 @@ class ShareHolder:
             if key in self._store:
                 self._watched.add(key)
         self._later(STAGED)
+
+    def _held(self, key: str) -> None:
+        """Somebody holds the version, or does no more."""
+        with self._lock:
+            if self._unneeded.pop(key, None) is not None:
+                self._watched.add(key)
+        self.sweep()
+
+    def _hear_list(self) -> None:
+        self._exchange.keep_only(self._running.member.members.__contains__)
+        self.sweep()
 
     def _hear(self, key: str) -> None:
         if key.startswith(TABLE):
@@ -104,7 +119,7 @@ class ShareHolder:
 
     def _is_needed(self, key: str) -> bool:
         identity, _, made = key.partition("@")
-        if self._current.get(identity) == key:
+        if self._current.get(identity) == key or self._exchange.is_held(key):
             return True
         turn = self._running.membership.documents.get(f"{TURN}{identity}")
         if turn is None:

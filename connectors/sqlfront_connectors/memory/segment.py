@@ -245,11 +245,16 @@ def _store_strings(chunks: list[pa.Array]) -> pa.Array:
     array = pa.concat_arrays(plain)
     if len(array) < _MIN_ENCODED:
         return array
-    sample = array.slice(0, _SAMPLE_ROWS)
-    if len(pc.get_function("unique").call([sample])) * _ROWS_PER_VALUE > len(sample):
+    if not has_few_values(array):
         return array
     encoded = pc.get_function("dictionary_encode").call([array])
     return encoded if len(encoded.dictionary) <= _MAX_DICTIONARY else array
+
+
+def has_few_values(strings: pa.Array) -> bool:
+    """Whether a string column, as its first rows show, is worth being dictionary-encoded."""
+    sample = strings.slice(0, _SAMPLE_ROWS)
+    return len(pc.get_function("unique").call([sample])) * _ROWS_PER_VALUE <= len(sample)
 
 
 def _order(batch: pa.RecordBatch, partitioning: Partitioning | None) -> Segment:

@@ -120,7 +120,7 @@ class SpreadSnapshot:
         self.held = version
         self.members = table.members
         # Not the table itself, which has this object: both would wait for the garbage collector.
-        self._name, self._reloaded = table.name, table.reloaded
+        self.name, self._reloaded = table.name, table.reloaded
         self._schema, self._partitioning = table.schema, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
         self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], Way] = {}
@@ -163,7 +163,7 @@ class SpreadSnapshot:
             self.check_complete()
         source = ShareScan(
             held.key,
-            self._name,
+            self.name,
             request.columns,
             None if placed is None else (placed.columns, placed.count),
             key_literals(request, self._schema),
@@ -185,7 +185,7 @@ class SpreadSnapshot:
             return ()
         if held.key is None:
             return (Pieces("chunks", 0, 0),)
-        question = encode_count(held.key, self._name, self.members.member_list.dealt, request.filters)
+        question = encode_count(held.key, self.name, self.members.member_list.dealt, request.filters)
         answers = self.members.ask(STORE, dict.fromkeys(held.owners, question))
         counts = [decode_count(answer) for answer in answers.values()]
         return (Pieces("chunks", sum(each.read for each in counts), sum(each.total for each in counts)),)
@@ -211,7 +211,7 @@ class SpreadSnapshot:
         if len(self._ways) >= _MOST_WAYS:
             self._ways.clear()
         numbered = len(self._schema) in columns
-        question = Lookup(held.key, self._name, held.dealt, by, columns, NO_KEYS, numbered)
+        question = Lookup(held.key, self.name, held.dealt, by, columns, NO_KEYS, numbered)
         way = self._ways[by, columns] = Way(self._schema, self._partitioning, question)
         return way
 
@@ -226,7 +226,7 @@ class SpreadSnapshot:
         present = {*self.members.member_list.data_members} & {*self.members.member_list.owners}
         gone = [number for number, owner in enumerate(self.held.owners) if owner not in present]
         if gone:
-            raise _gone(self._name, self.held, gone, reloaded=self._reloaded)
+            raise _gone(self.name, self.held, gone, reloaded=self._reloaded)
 
 
 class SpreadTable:
@@ -475,7 +475,7 @@ def place_anew(table: SpreadTable) -> None:
         with table.next_version(How.OVERWRITE) as version:
             dag = DAG()
             source = dag.vertex(f"scan {table.name}", planned.source, 1)
-            version.publish(table.members.run(_stored(dag, source, table, version), planned.resources))
+            version.publish(table.members.run(stored(dag, source, table, version), planned.resources))
 
 
 def _storing(table: SpreadTable, version: NextVersion) -> DAG:
@@ -483,14 +483,17 @@ def _storing(table: SpreadTable, version: NextVersion) -> DAG:
     dag = DAG()
     columns = tuple(range(len(table.schema)))
     source = dag.vertex("rows", HeldRows(_ROWS, table.name, columns), 1, OnlyOn())
-    return _stored(dag, source, table, version)
+    return stored(dag, source, table, version)
 
 
-def _stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion) -> DAG:
-    """The DAG with all that comes of a vertex stored."""
+def stored(dag: DAG, source: Vertex, table: SpreadTable, version: NextVersion, *, here: bool = False) -> DAG:
+    """The DAG with all that comes of a vertex stored; ``here``: the rows are on their members already."""
     store = dag.vertex(f"store {table.name}", version.processor, 1)
-    edge = Edge.between(source, store).distributed()
-    dag.edge(edge.partitioned(version.keys) if version.keys else edge)
+    edge = Edge.between(source, store)
+    if not here:
+        edge = edge.distributed()
+        edge = edge.partitioned(version.keys) if version.keys else edge
+    dag.edge(edge)
     result = dag.vertex("result", ResultSink(), 1)
     return dag.edge(Edge.between(store, result).to_one().distribute_to())
 

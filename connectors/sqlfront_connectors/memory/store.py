@@ -56,8 +56,8 @@ class Share(msgspec.Struct, frozen=True):
 
 class TableStore(Mapping[str, object], Service):
     """All shares of one member by the key of their table's version; as a mapping it is what the member's
-    processors find them in, and the store itself as :data:`STORE`. As a service it answers lookups, makes
-    shares in which a few rows are changed, and counts chunks.
+    processors find them in, the store itself as :data:`STORE`, and the member's other ``services``. As a
+    service it answers lookups, makes shares in which a few rows are changed, and counts chunks.
 
     A share appears as a whole and never changes. Safe to use from several threads. ``member``: whose store it
     is. ``dealt``: gives the version of the member list since which no partition has changed its owner.
@@ -67,6 +67,8 @@ class TableStore(Mapping[str, object], Service):
         self.member = member
         #: Called with the key of every share that is staged.
         self.on_stage: Callable[[str], None] = lambda key: None
+        #: What answers other members' questions besides; to be filled before anybody asks.
+        self.services: dict[str, Service] = {}
         self._dealt = dealt
         # Reentrant for finalizers, which free.
         self._lock = threading.RLock()
@@ -114,14 +116,21 @@ class TableStore(Mapping[str, object], Service):
             if self._shares.pop(key, None) is None:
                 self._refused.append(key)
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The keys of all shares."""
+        return tuple(self._shares)
+
     def __getitem__(self, key: str) -> object:
-        return self if key == STORE else self._shares[key]
+        if key == STORE:
+            return self
+        return self.services[key] if key in self.services else self._shares[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter((STORE, *tuple(self._shares)))
+        return iter((STORE, *self.services, *self.versions))
 
     def __len__(self) -> int:
-        return len(self._shares) + 1
+        return len(self._shares) + len(self.services) + 1
 
 
 def store_of(context: ProcessorContext) -> TableStore:

@@ -77,8 +77,10 @@ class RunningMember:
         self.error: OperationalError | None = None
         self.ended = Event()
         self._joined_or_ended = Event()
+        #: How it talks with others.
+        self.network = network_settings(secret)
         transport = TcpTransport(
-            network_settings(secret),
+            self.network,
             MESSAGES,
             listen=[options.listen] if options.listen else [],
             name=options.name,

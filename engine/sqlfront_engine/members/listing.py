@@ -61,7 +61,9 @@ class Listings:
     def begin(self, done: Callable[[JobListing], None], timeout: float) -> None:
         """Ask everybody; ``done`` is called once, on any thread."""
         for_clients = self._member.name in self._clients()
-        self._ask(tuple(self._member.peers), timeout, done, for_clients=for_clients)
+        # Who is connected without being a member has no queries.
+        members = tuple(name for name in self._member.peers if name in self._member.members)
+        self._ask(members, timeout, done, for_clients=for_clients)
 
     def asked(self, peer: Peer, message: ListJobs) -> None:
         """A question: answer for this member and, if that is wanted, for the other clients."""

@@ -399,7 +399,7 @@ class Member:
             case Answer():
                 self.requests.answered(peer.name, message, body)
             case Request():
-                self.requests.asked(peer, message)
+                self.requests.asked(peer, message, body)
             case Init():
                 self._init(peer, message)
             case Data() | InputClosed() | Acknowledge():

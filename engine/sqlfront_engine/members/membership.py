@@ -294,15 +294,19 @@ class Membership:
             self._hear_keeper(message)
         elif peer.name in self._removed or self._ended:
             return
-        elif isinstance(message, Init | Request) and message.list_version > self.member.members.version:
+        elif isinstance(message, Init | Request) and self._is_early(message):
             with self._lock:
-                early = message.list_version > self.member.members.version
+                early = self._is_early(message)
                 if early:
                     self._early.append((peer, message))
             if not early:
                 self.member.received(peer, message, body)
         else:
             self.member.received(peer, message, body)
+
+    def _is_early(self, message: Init | Request) -> bool:
+        """Whether it was sent by somebody who uses a later list than this member."""
+        return message.list_version is not None and message.list_version > self.member.members.version
 
     def _hear_keeper(self, message: msgspec.Struct) -> None:
         match message:
@@ -385,8 +389,8 @@ class Membership:
             joined = not self.joined and self.name in latest
             self.joined |= joined
             self._tell_keeper(ListAdopted(latest.version))
-            ready = [each for each in self._early if each[1].list_version <= latest.version]
-            self._early = [each for each in self._early if each[1].list_version > latest.version]
+            ready = [each for each in self._early if not self._is_early(each[1])]
+            self._early = [each for each in self._early if self._is_early(each[1])]
         for peer, message in ready:
             self.member.received(peer, message, None)
         for watcher in tuple(self.list_watchers):

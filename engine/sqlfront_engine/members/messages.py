@@ -122,10 +122,11 @@ class CancelQuery(Message, frozen=True):
 class Request(Message, frozen=True):
     """A question to a service of the member: a resource of that name, see
     :class:`~sqlfront_engine.members.requests.Service`. ``request`` comes back with the answer,
-    ``list_version`` is that of the asking member's list; what ``content`` means, the service knows."""
+    ``list_version`` is that of the asking member's list, None = who asks is no member; what ``content``
+    means, the service knows, and so what comes in the body."""
 
     request: int
-    list_version: int
+    list_version: int | None
     service: str
     content: bytes
 

@@ -7,7 +7,7 @@ kept on either side when the answer has come, or nobody waits for it any more.
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Final, Protocol
 
@@ -20,7 +20,7 @@ from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.members.member_list import MemberList, topology_changed
 from sqlfront_engine.members.messages import Answer, Request
 from sqlfront_engine.members.participation import member_lost
-from sqlfront_engine.network.transport import Body, Peer, Transport
+from sqlfront_engine.network.transport import Body, Part, Peer, Transport
 from sqlfront_engine.query_run import QueryRun, stopped_error
 from sqlfront_engine.scheduler import Clock
 
@@ -38,6 +38,15 @@ class Service(ABC):
         """The answer to a question, quickly and without waiting: meanwhile nothing else is heard of who
         asked. The content comes from a proven member, but is to be checked like any input. May be called on
         several threads; what it raises is raised where the question was asked."""
+
+
+class BodyService(Service):
+    """Takes and gives large pieces of data besides, which are neither copied nor put into messages."""
+
+    @abstractmethod
+    def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
+        """As :meth:`Service.answer`, for any question that comes over the network: the answer, and what is
+        to be sent behind it. ``body`` came with the question; it may be kept."""
 
 
 class Asking(Protocol):
@@ -137,12 +146,19 @@ class Requests:
 
     # ---- answering
 
-    def asked(self, peer: Peer, message: Request) -> None:
+    def asked(self, peer: Peer, message: Request, body: Body = None) -> None:
         """A question: it is answered here and now."""
         try:
-            if not self._member.members.accepts(message.list_version):
-                raise topology_changed(message.list_version, self._member.members.version)
-            content = self._find(message.service).answer(message.content)
+            version = message.list_version
+            if version is not None and not self._member.members.accepts(version):
+                raise topology_changed(version, self._member.members.version)
+            service = self._find(message.service)
+            if isinstance(service, BodyService) and version is None:
+                given = body if isinstance(body, pa.Buffer) else None
+                content, parts = service.exchange(message.content, given)
+                peer.send(Answer(message.request, content), parts)
+                return
+            content = service.answer(message.content)
             if len(content) <= _LONG:
                 peer.send(Answer(message.request, content))
             else:

@@ -13,6 +13,7 @@ import pytest
 
 from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.files.text_lines import TextLines
+from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Exchange, Put, StagedRows
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import build_segments
@@ -20,7 +21,8 @@ from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import STORE, Share, TableStore
 from sqlfront_connectors.registry import create
-from sqlfront_engine import shares
+from sqlfront_engine import codec, shares
+from sqlfront_engine.codec import BatchEncoder
 from sqlfront_engine.expressions import (
     AggregateCall,
     Call,
@@ -201,11 +203,22 @@ def connector_examples(folder: Path) -> list[Example]:
             [tuple(column.to_pylist()[0] for column in changed.columns)],
             lambda: {STORE: TableStore(), "t@1": Share(whole, ())},
         ),
+        Example(StagedRows("l", "t", (("", ("a",), len(ROWS)),)), [], ROWS, lambda: staged(PHYSICAL, SCHEMA)),
         Example(table.snapshot().scan(ScanRequest((0, 1))).source, [], ROWS),
         Example(
             TextLines(pa.schema([("line", STRING)]), (str(folder / "lines.txt"),)), [], [("one",), ("two",)]
         ),
     ]
+
+
+def staged(batch: pa.RecordBatch, schema: pa.Schema) -> dict[str, object]:
+    """What a member has when the attempt ``a`` of the load ``l`` has brought the batch."""
+    exchange = Exchange(TableStore())
+    encoded = BatchEncoder().encode(batch)
+    body = pa.py_buffer(b"".join(map(bytes, encoded.body)))
+    exchange.answer(codec.encode(BeginLoad("l", "t", schema, 0, "holder")))
+    exchange.exchange(codec.encode(Put("l", "a", encoded.schema)), body)
+    return {STORE: TableStore(), EXCHANGE: exchange}
 
 
 @pytest.fixture(scope="module")

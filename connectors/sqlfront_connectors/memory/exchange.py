@@ -1,0 +1,370 @@
+"""Rows of memory tables to and from processes that are no members, such as the tasks of a Spark job.
+
+In: whoever has rows pushes them, as batches, straight to the members of their keys, under a *load* that the
+coordinator has begun there, and an *attempt*: a text that no other one has. Nobody reads them before the
+coordinator, who knows which attempts have succeeded, lets :class:`StagedRows` make a version of them; all
+others are dropped with the load. So tasks may fail, run twice or never end.
+
+Out: a coordinator *holds* a version, and whoever it tells reads ranges of the members' rows for as long.
+
+Loads and holds end with their coordinator, if it doesn't end them.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from threading import Lock
+from typing import Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.store import Share, TableStore, store_of, version_gone
+from sqlfront_engine import codec
+from sqlfront_engine.codec import BatchDecoder, BatchEncoder
+from sqlfront_engine.codec.values import malformed
+from sqlfront_engine.errors import InternalError, OperationalError
+from sqlfront_engine.members.requests import BodyService
+from sqlfront_engine.memory import MemoryBudget
+from sqlfront_engine.network.transport import Part
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.types import DICTIONARY_STRING, is_string, physical
+
+#: The resource under which a member's processors and others find the service.
+EXCHANGE: Final = "memory:exchange"
+_NOTHING: Final = b""
+
+
+# ---- questions: of the coordinator
+
+
+class BeginLoad(msgspec.Struct, frozen=True, tag=True):
+    """Take rows of a table with this schema under the load; ``holder``: the member that coordinates it,
+    ``dealt``: the dealing of partitions by which the rows' members are found. The answer is empty."""
+
+    load: str
+    table: str
+    schema: pa.Schema
+    dealt: int
+    holder: str
+
+
+class EndLoad(msgspec.Struct, frozen=True, tag=True):
+    """Drop what is left of the load, and take nothing more. The answer is empty."""
+
+    load: str
+
+
+class Hold(msgspec.Struct, frozen=True, tag=True):
+    """Keep the member's share of a version until :class:`Release` with the same ``token``, whatever becomes
+    of the table. The answer is how many rows can be asked for by :class:`Read`, deleted ones included."""
+
+    version: str
+    table: str
+    token: str
+    holder: str
+
+
+class Release(msgspec.Struct, frozen=True, tag=True):
+    """The version is read no more. The answer is empty."""
+
+    version: str
+    token: str
+
+
+# ---- questions: of those who bring or fetch rows
+
+
+class Put(msgspec.Struct, frozen=True, tag=True):
+    """Keep the batch in the body, of an attempt's stream of :class:`~sqlfront_engine.codec.EncodedBatch`;
+    ``schema``: as it says. The answer is empty."""
+
+    load: str
+    attempt: str
+    schema: bytes | None
+
+
+class Forget(msgspec.Struct, frozen=True, tag=True):
+    """Drop what the attempt has brought. The answer is empty."""
+
+    load: str
+    attempt: str
+
+
+class Read(msgspec.Struct, frozen=True, tag=True):
+    """The columns (ordinals of the table) of those of the share's rows from ``start`` to ``stop`` that are
+    not deleted. The answer is :class:`Pieces` with the batches in the body."""
+
+    version: str
+    table: str
+    columns: tuple[int, ...]
+    start: int
+    stop: int
+
+
+class Pieces(msgspec.Struct, frozen=True):
+    """The batches of a body, as of one stream: of each the schema and the size of
+    :class:`~sqlfront_engine.codec.EncodedBatch`."""
+
+    batches: tuple[tuple[bytes | None, int], ...]
+
+
+Question: TypeAlias = BeginLoad | EndLoad | Hold | Release | Put | Forget | Read
+
+
+# ---- the member's side
+
+
+class _Attempt:
+    """What an attempt has brought to this member."""
+
+    __slots__ = ("batches", "decoder", "rows", "size")
+
+    def __init__(self) -> None:
+        self.decoder = BatchDecoder()
+        self.batches: list[pa.RecordBatch] = []
+        self.rows = self.size = 0
+
+
+class _Load:
+    """A load under way on this member. ``lock`` guards the attempts."""
+
+    __slots__ = ("attempts", "begin", "lock", "types")
+
+    def __init__(self, begin: BeginLoad) -> None:
+        self.begin = begin
+        self.lock = Lock()
+        self.attempts: dict[str, _Attempt] | None = {}
+        self.types = [_accepted(each.type) for each in begin.schema]
+
+
+class Exchange(BodyService):
+    """The service, for one member. ``budget``: what is staged is charged to it, None = to nobody. ``on_hold``
+    is called with each version that somebody holds from now on, or nobody any more."""
+
+    def __init__(self, store: TableStore, on_hold: Callable[[str], None] = lambda version: None) -> None:
+        self.budget: MemoryBudget | None = None
+        self._store = store
+        self._on_hold = on_hold
+        # Guards both.
+        self._lock = Lock()
+        self._loads: dict[str, _Load] = {}
+        self._held: dict[str, dict[str, str]] = {}
+
+    # ---- questions
+
+    def answer(self, content: bytes) -> bytes:
+        """A question without a body."""
+        return self.exchange(content, None)[0]
+
+    def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
+        """See the questions."""
+        question: Question = codec.decode(content, Question)  # type: ignore[arg-type]
+        match question:
+            case Put():
+                self._put(question, body)
+            case Read():
+                return self._read(question)
+            case Forget():
+                self._forget(question)
+            case BeginLoad():
+                self._begin(question)
+            case EndLoad():
+                self._end(question.load)
+            case Hold():
+                return codec.encode(self._hold(question)), ()
+            case Release():
+                self._let_go(question.version, question.token)
+        return _NOTHING, ()
+
+    def _begin(self, question: BeginLoad) -> None:
+        self._store.check_dealt(question.dealt, question.table)
+        with self._lock:
+            self._loads[question.load] = _Load(question)
+
+    def _end(self, load: str) -> None:
+        with self._lock:
+            ended = self._loads.pop(load, None)
+        if ended is not None:
+            with ended.lock:
+                attempts, ended.attempts = ended.attempts, None
+            for attempt in (attempts or {}).values():
+                self._discharge(attempt.size)
+
+    def _put(self, question: Put, body: pa.Buffer | None) -> None:
+        load = self._loads.get(question.load)
+        if load is None or load.attempts is None:
+            raise _load_over()
+        table = load.begin.table
+        self._store.check_dealt(load.begin.dealt, table)
+        if body is None:
+            raise malformed("batch", "it has no body")
+        with load.lock:
+            if load.attempts is None:
+                raise _load_over()
+            # An attempt's batches come one after the other, over one connection.
+            attempt = load.attempts.setdefault(question.attempt, _Attempt())
+        batch = attempt.decoder.decode(question.schema, body)
+        _check(batch, load.types)
+        if self.budget is not None:
+            self.budget.charge(body.size, f"Loading `{table}`")
+        with load.lock:
+            kept = load.attempts is not None and load.attempts.get(question.attempt) is attempt
+            if kept:
+                attempt.batches.append(batch)
+                attempt.rows += batch.num_rows
+                attempt.size += body.size
+        if not kept:
+            self._discharge(body.size)
+            raise _load_over()
+
+    def _forget(self, question: Forget) -> None:
+        load = self._loads.get(question.load)
+        if load is not None:
+            with load.lock:
+                forgotten = None if load.attempts is None else load.attempts.pop(question.attempt, None)
+            if forgotten is not None:
+                self._discharge(forgotten.size)
+
+    def _discharge(self, size: int) -> None:
+        if self.budget is not None and size:
+            self.budget.release(size)
+
+    def _hold(self, question: Hold) -> int:
+        with self._lock:
+            self._held.setdefault(question.version, {})[question.token] = question.holder
+        self._on_hold(question.version)
+        try:
+            share = self._share(question.version, question.table)
+        except OperationalError:
+            self._let_go(question.version, question.token)
+            raise
+        return sum(segment.batch.num_rows for segment in share.segments)
+
+    def _let_go(self, version: str, token: str) -> None:
+        with self._lock:
+            holders = self._held.get(version, {})
+            holders.pop(token, None)
+            if not holders:
+                self._held.pop(version, None)
+        self._on_hold(version)
+
+    def _read(self, question: Read) -> tuple[bytes, list[Part]]:
+        share = self._share(question.version, question.table)
+        if share.segments and not {*question.columns} <= {*range(share.segments[0].batch.num_columns)}:
+            raise malformed("question", f"there are no columns {question.columns}")
+        encoder = BatchEncoder()
+        sizes: list[tuple[bytes | None, int]] = []
+        parts: list[Part] = []
+        for batch in _rows_between(share.segments, question):
+            encoded = encoder.encode(batch)
+            sizes.append((encoded.schema, encoded.size))
+            parts.extend(encoded.body)
+        return codec.encode(Pieces(tuple(sizes))), parts
+
+    def _share(self, version: str, table: str) -> Share:
+        share = self._store.get(version)
+        if not isinstance(share, Share):
+            raise version_gone(table)
+        return share
+
+    # ---- the member
+
+    def is_held(self, version: str) -> bool:
+        """Whether somebody reads the version."""
+        return version in self._held
+
+    def keep_only(self, is_present: Callable[[str], bool]) -> None:
+        """End what belongs to coordinators that are not there any more."""
+        with self._lock:
+            over = [name for name, load in self._loads.items() if not is_present(load.begin.holder)]
+            left = [
+                (version, token)
+                for version, holders in self._held.items()
+                for token, holder in holders.items()
+                if not is_present(holder)
+            ]
+        for load in over:
+            self._end(load)
+        for version, token in left:
+            self._let_go(version, token)
+
+    def staged(self, load: str, attempts: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The batches of these attempts; each is let go of when it is taken."""
+        found = self._loads.get(load)
+        for name in attempts:
+            attempt = None
+            if found is not None:
+                with found.lock:
+                    attempt = None if found.attempts is None else found.attempts.pop(name, None)
+            if attempt is None:
+                raise _load_over()
+            batches, attempt.batches = attempt.batches[::-1], []
+            self._discharge(attempt.size)
+            while batches:
+                yield batches.pop()
+
+    @property
+    def loads(self) -> dict[str, int]:
+        """The loads under way, and how many bytes of each are staged here."""
+        with self._lock:
+            return {
+                name: sum(attempt.size for attempt in tuple((load.attempts or {}).values()))
+                for name, load in self._loads.items()
+            }
+
+
+class StagedRows(Processor, frozen=True):
+    """A source of the rows that these attempts of a load have brought to the member: ``attempts`` and
+    ``rows`` (their number, which is checked) by the member's name, nothing for those without. To be run with
+    one instance on each member."""
+
+    load: str
+    table: str
+    attempts: tuple[tuple[str, tuple[str, ...], int], ...]
+
+    def run(self, context: ProcessorContext) -> Steps:
+        exchange = context.resources.get(EXCHANGE)
+        if not isinstance(exchange, Exchange):
+            raise InternalError("this member has no service for loads")
+        member = store_of(context).member
+        for name, attempts, expected in self.attempts:
+            if name != member:
+                continue
+            rows = 0
+            for batch in exchange.staged(self.load, attempts):
+                rows += batch.num_rows
+                yield batch
+            if rows != expected:
+                raise InternalError(f"of {expected} rows for `{self.table}`, {rows} have come")
+
+    def describe(self) -> str:
+        return f"StagedRows: {self.table}"
+
+
+def _rows_between(segments: Sequence[Segment], question: Read) -> Iterator[pa.RecordBatch]:
+    begin = 0
+    for segment in segments:
+        end = begin + segment.batch.num_rows
+        first, last = max(question.start, begin), min(question.stop, end)
+        if first < last:
+            wanted = segment.batch.select(list(question.columns))
+            yield from segment.pieces(wanted, first - begin, last - begin)
+        begin = end
+
+
+def _accepted(data_type: pa.DataType) -> tuple[pa.DataType, ...]:
+    form = physical(data_type)
+    return (form, DICTIONARY_STRING) if is_string(form) else (form,)
+
+
+def _check(batch: pa.RecordBatch, types: Sequence[tuple[pa.DataType, ...]]) -> None:
+    """Refuse rows that aren't the table's."""
+    if batch.num_columns != len(types):
+        raise malformed("batch", f"it has {batch.num_columns} columns instead of {len(types)}")
+    for number, (found, accepted) in enumerate(zip(batch.schema.types, types, strict=True)):
+        if found not in accepted:
+            raise malformed("batch", f"column {number} has type {found} instead of {accepted[0]}")
+
+
+def _load_over() -> OperationalError:
+    return OperationalError("the rows are not wanted any more: their load has ended", sqlstate="40001")

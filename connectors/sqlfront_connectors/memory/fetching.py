@@ -1,0 +1,72 @@
+"""Rows straight from the members that have them, in a process that is no member.
+
+The side of who reads a version that a coordinator holds (:mod:`~sqlfront_connectors.memory.exchange`). Needs
+nothing but the engine.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.memory.exchange import EXCHANGE, Pieces, Read
+from sqlfront_connectors.memory.pushing import Connect
+from sqlfront_engine import codec
+from sqlfront_engine.codec import BatchDecoder
+from sqlfront_engine.codec.values import malformed
+from sqlfront_engine.members.outsider import Outsider
+
+#: Rows and bytes that are fetched at a time, at most.
+MOST_ROWS: Final = 65_536
+MOST_BYTES: Final = 8 * 1024 * 1024
+#: Questions that are on their way before the rows of the first are used.
+_AHEAD: Final = 2
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """A version of a table, and those of its columns that are read (ordinals). ``members``: names and
+    addresses. ``step``: how many rows to fetch at a time."""
+
+    version: str
+    table: str
+    columns: tuple[int, ...]
+    members: tuple[tuple[str, str], ...]
+    step: int
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Some of the rows: those from ``start`` to ``stop`` of the member at that place in
+    :attr:`Origin.members`."""
+
+    member: int
+    start: int
+    stop: int
+
+
+def fetch(origin: Origin, connect: Connect, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+    """The rows of the pieces in physical form. OperationalError if a member isn't there, or the version
+    isn't held any more."""
+    for piece in pieces:
+        name, address = origin.members[piece.member]
+        with connect(name, address) as line:
+            yield from _fetch(origin, line, piece)
+
+
+def _fetch(origin: Origin, line: Outsider, piece: Piece) -> Iterator[pa.RecordBatch]:
+    for start in range(piece.start, piece.stop, origin.step):
+        stop = min(start + origin.step, piece.stop)
+        line.send(EXCHANGE, codec.encode(Read(origin.version, origin.table, origin.columns, start, stop)))
+        if line.unanswered > _AHEAD:
+            yield from _batches(*line.hear())
+    while line.unanswered:
+        yield from _batches(*line.hear())
+
+
+def _batches(content: bytes, body: pa.Buffer | None) -> Iterator[pa.RecordBatch]:
+    decoder, start = BatchDecoder(), 0
+    for schema, size in codec.decode(content, Pieces).batches:
+        if body is None or not 0 <= size <= body.size - start:
+            raise malformed("answer", "there are more batches than bytes")
+        yield decoder.decode(schema, body.slice(start, size))
+        start += size

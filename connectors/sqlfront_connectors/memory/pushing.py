@@ -1,0 +1,203 @@
+"""Rows straight to the members that own them, from a process that is no member.
+
+The side of who brings rows to a load (:mod:`~sqlfront_connectors.memory.exchange`): it hashes the keys,
+divides the rows among the members and sends each its own over a connection that it makes when it is first
+needed. Needs nothing but the engine.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_connectors.memory.exchange import EXCHANGE, Forget, Put
+from sqlfront_connectors.memory.segment import has_few_values
+from sqlfront_engine import codec
+from sqlfront_engine.arrays import from_numpy
+from sqlfront_engine.codec import BatchEncoder
+from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.errors import Error
+from sqlfront_engine.members.outsider import Outsider
+from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.types import STRING
+
+#: Rows and bytes that are collected before they are divided among members.
+_ROWS: Final = 65_536
+_BYTES: Final = 16 * 1024 * 1024
+#: Batches that may be on their way to a member without an answer.
+_WINDOW: Final = 4
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Where the rows of a load go. ``schema``: the table's. ``owners``: of each partition the place of its
+    member in ``members``, which are names and addresses. ``keys``: the ordinals of the columns that place a
+    row; without any, every member takes some."""
+
+    load: str
+    table: str
+    schema: pa.Schema
+    keys: tuple[int, ...]
+    owners: tuple[int, ...]
+    members: tuple[tuple[str, str], ...]
+
+
+#: Connects with the member of that name and address.
+Connect = Callable[[str, str], Outsider]
+
+
+class Pusher:
+    """One attempt to bring rows to a load: :meth:`push`, then :meth:`finish`; used by one thread. What it has
+    brought counts if its coordinator hears of the attempt, else nobody ever reads it.
+
+    OperationalError if a member isn't there or wants no rows.
+    """
+
+    def __init__(self, target: Target, connect: Connect) -> None:
+        #: A text that no other attempt has.
+        self.attempt = secrets.token_hex(12)
+        self._target = target
+        self._connect = connect
+        self._owners = np.array(target.owners, np.min_scalar_type(len(target.members)))
+        self._streams: dict[int, _Stream] = {}
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = self._size = 0
+        # Which string columns are sent dictionary-encoded; decided by the first rows.
+        self._encoded: frozenset[int] | None = None
+        self._turn = secrets.randbelow(len(target.members))
+
+    def push(self, batch: pa.RecordBatch) -> None:
+        """Send the rows, now or later; the columns are the table's, in physical form."""
+        self._waiting.append(batch)
+        self._rows += batch.num_rows
+        self._size += batch.nbytes
+        if self._rows >= _ROWS or self._size >= _BYTES:
+            self._flush()
+
+    def finish(self) -> Mapping[str, int]:
+        """Send what is left, and wait until the members have everything; the numbers of rows by the names of
+        those that have got some."""
+        self._flush()
+        for stream in self._streams.values():
+            stream.settle(0)
+        return {self._target.members[place][0]: stream.rows for place, stream in self._streams.items()}
+
+    def close(self, *, forget: bool = False) -> None:
+        """End the connections; ``forget``: the attempt has failed."""
+        for stream in self._streams.values():
+            stream.close(forget=forget)
+        self._streams.clear()
+
+    def _flush(self) -> None:
+        if not self._rows:
+            self._waiting.clear()
+            return
+        batch = self._combined()
+        self._waiting, self._rows, self._size = [], 0, 0
+        if len(self._target.members) == 1:
+            self._send(0, batch)
+        elif not self._target.keys:
+            self._turn = (self._turn + 1) % len(self._target.members)
+            self._send(self._turn, batch)
+        else:
+            self._divide(batch)
+
+    def _combined(self) -> pa.RecordBatch:
+        columns = []
+        for number in range(len(self._target.schema)):
+            chunks = [batch.column(number) for batch in self._waiting]
+            columns.append(pa.concat_arrays(chunks) if len(chunks) > 1 else chunks[0])
+        if self._encoded is None:
+            strings = [number for number, column in enumerate(columns) if column.type == STRING]
+            self._encoded = frozenset(number for number in strings if has_few_values(columns[number]))
+        for number in self._encoded:
+            columns[number] = columns[number].dictionary_encode()
+        return make_batch(columns, [*map(str, range(len(columns)))], self._rows)
+
+    def _divide(self, batch: pa.RecordBatch) -> None:
+        keys = [batch.column(ordinal) for ordinal in self._target.keys]
+        owners = self._owners[partition_ids(keys, batch.num_rows, len(self._owners))]
+        counts = np.bincount(owners, minlength=len(self._target.members))
+        order = np.argsort(owners, kind="stable").astype(np.int64, copy=False)
+        ordered = batch.take(from_numpy(order, pa.int64()))
+        start = 0
+        for place, count in enumerate(counts.tolist()):
+            if count:
+                self._send(place, ordered.slice(start, count))
+            start += count
+
+    def _send(self, place: int, batch: pa.RecordBatch) -> None:
+        stream = self._streams.get(place)
+        if stream is None:
+            name, address = self._target.members[place]
+            line = self._connect(name, address)
+            stream = self._streams[place] = _Stream(line, self._target.load, self.attempt)
+        stream.send(batch)
+
+
+class _Stream:
+    """An attempt's way to one member."""
+
+    def __init__(self, line: Outsider, load: str, attempt: str) -> None:
+        self.rows = 0
+        self._line = line
+        self._load, self._attempt = load, attempt
+        self._encoder = BatchEncoder()
+
+    def send(self, batch: pa.RecordBatch) -> None:
+        """Send a batch; waits as long as many have not been answered."""
+        encoded = self._encoder.encode(batch)
+        question = Put(self._load, self._attempt, encoded.schema)
+        self._line.send(EXCHANGE, codec.encode(question), encoded.body)
+        self.rows += batch.num_rows
+        self.settle(_WINDOW)
+
+    def settle(self, unanswered: int) -> None:
+        """Wait until no more batches than that are unanswered."""
+        while self._line.unanswered > unanswered:
+            self._line.hear()
+
+    def close(self, *, forget: bool) -> None:
+        """End the connection; the member forgets the attempt if it can still be told."""
+        if forget:
+            with suppress(Error):
+                self._line.send(EXCHANGE, codec.encode(Forget(self._load, self._attempt)))
+                self.settle(0)
+        self._line.close()
+
+
+class Brought(msgspec.Struct, frozen=True):
+    """What an attempt has brought to one member."""
+
+    attempt: str
+    member: str
+    rows: int
+
+
+def push_all(target: Target, connect: Connect, batches: Iterable[pa.RecordBatch]) -> Iterator[Brought]:
+    """Push all batches in one attempt; what it has brought is told at the end."""
+    pusher = Pusher(target, connect)
+    try:
+        for batch in batches:
+            pusher.push(batch)
+        brought = pusher.finish()
+    except BaseException:
+        pusher.close(forget=True)
+        raise
+    pusher.close()
+    for member, rows in brought.items():
+        yield Brought(pusher.attempt, member, rows)
+
+
+def attempts_by_member(brought: Sequence[Brought]) -> tuple[tuple[str, tuple[str, ...], int], ...]:
+    """The same as :class:`~sqlfront_connectors.memory.exchange.StagedRows` wants it."""
+    found: dict[str, list[Brought]] = {}
+    for each in brought:
+        found.setdefault(each.member, []).append(each)
+    return tuple(
+        (member, tuple(each.attempt for each in group), sum(each.rows for each in group))
+        for member, group in found.items()
+    )

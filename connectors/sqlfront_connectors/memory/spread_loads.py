@@ -1,0 +1,144 @@
+"""The coordinator's side of rows that others bring to the members of a spread table, or fetch from them."""
+
+import secrets
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, EndLoad, Hold, Release, StagedRows
+from sqlfront_connectors.memory.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
+from sqlfront_connectors.memory.pushing import Brought, Target, attempts_by_member
+from sqlfront_connectors.memory.spread import How, Members, SpreadSnapshot, SpreadTable, place_anew, stored
+from sqlfront_connectors.memory.store import partitions_moved
+from sqlfront_engine import codec
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.members.member_list import NOBODY, MemberList
+
+
+class SpreadLoad:
+    """A load of a spread table, as a context manager: within it, others may bring rows to :attr:`target`, and
+    :meth:`publish` makes a version of what some of them have brought; on leaving, all else is dropped.
+
+    ``holder``: the name of the member that coordinates it, with whom it ends. NotSupportedError if the
+    members can't be reached from outside, as those in this process.
+    """
+
+    def __init__(self, table: SpreadTable, holder: str) -> None:
+        members = table.members.member_list
+        reached = _addresses(table.name, members, members.owners)
+        names = [name for name, _ in reached]
+        placed = table.partitioning
+        self._table = table
+        self._dealt = members.dealt
+        self._holder = holder
+        self.target = Target(
+            secrets.token_hex(16),
+            table.name,
+            table.schema,
+            () if placed is None else placed.columns,
+            tuple(names.index(owner) for owner in members.owners),
+            reached,
+        )
+
+    def __enter__(self) -> Self:
+        target = self.target
+        try:
+            begin = BeginLoad(target.load, target.table, target.schema, self._dealt, self._holder)
+            content = codec.encode(begin)
+            self._table.members.ask(EXCHANGE, {name: content for name, _ in target.members})
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def publish(self, brought: Sequence[Brought], *, overwrite: bool) -> int:
+        """Make what these attempts have brought the rows of a new version, all of them or (not ``overwrite``)
+        those behind the present ones; returns their number. Once only. OperationalError, 40001, if
+        partitions have changed their owners since the load began."""
+        table = self._table
+        with table.turn():
+            if not overwrite and not table.in_place:
+                place_anew(table)
+            with table.next_version(How.OVERWRITE if overwrite else How.APPEND) as version:
+                if version.processor.dealt != self._dealt:
+                    raise partitions_moved(table.name)
+                dag = DAG()
+                rows = StagedRows(self.target.load, table.name, attempts_by_member(brought))
+                source = dag.vertex("staged rows", rows, 1)
+                return version.publish(table.members.run(stored(dag, source, table, version, here=True), {}))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _tell_each(self._table.members, self.target.members, EndLoad(self.target.load))
+
+
+class HeldVersion:
+    """A version of a spread table that others may read from the members until :meth:`close`, whatever becomes
+    of the table meanwhile; :attr:`pieces` are the parts of its rows, to be fetched one by one from
+    :attr:`origin`.
+
+    ``columns``: those that are read. ``parts``: into how many pieces of about the same size the rows of each
+    member are cut, if there are as many. ``holder``: see :class:`SpreadLoad`. OperationalError if the
+    version, or some of its members, are gone; NotSupportedError as for :class:`SpreadLoad`.
+    """
+
+    def __init__(self, snapshot: SpreadSnapshot, columns: tuple[int, ...], parts: int, holder: str) -> None:
+        held = snapshot.held
+        snapshot.check_complete()
+        owners = () if held.key is None else held.owners
+        members = _addresses(snapshot.name, snapshot.members.member_list, owners)
+        self._members = snapshot.members
+        self._token = secrets.token_hex(8)
+        self.origin = Origin(held.key or "", snapshot.name, columns, members, _step(snapshot))
+        question = codec.encode(Hold(self.origin.version, snapshot.name, self._token, holder))
+        try:
+            answers = snapshot.members.ask(EXCHANGE, {name: question for name, _ in members})
+        except BaseException:
+            self.close()
+            raise
+        counts = [codec.decode(answers[name], int) for name, _ in members]
+        #: How many rows there are, at most.
+        self.rows = sum(counts)
+        self.pieces = tuple(
+            Piece(member, start, min(start + size, count))
+            for member, count in enumerate(counts)
+            for size in (max(1, -(-count // parts)),)
+            for start in range(0, count, size)
+        )
+
+    def close(self) -> None:
+        """Nobody reads it any more; closing twice is no error."""
+        _tell_each(self._members, self.origin.members, Release(self.origin.version, self._token))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _tell_each(members: Members, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:
+    """Tell them, one by one, that something is over; those who aren't there know."""
+    for name, _ in names:
+        with suppress(Error):
+            members.ask(EXCHANGE, {name: codec.encode(question)})
+
+
+def _addresses(table: str, members: MemberList, owners: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Names and addresses of those who own partitions. NotSupportedError if one has no address."""
+    addresses = {each.name: each.address for each in members.members}
+    names = [name for name in dict.fromkeys(owners) if name != NOBODY]
+    if not all(addresses.get(name) for name in names):
+        raise NotSupportedError(f"the members that hold `{table}` can't be reached by other processes")
+    return tuple((name, addresses[name]) for name in names)
+
+
+def _step(snapshot: SpreadSnapshot) -> int:
+    """How many rows are fetched at a time."""
+    rows, size = snapshot.statistics.rows or 0, snapshot.statistics.size or 0
+    return max(1, min(MOST_ROWS, MOST_BYTES * rows // size)) if size else MOST_ROWS
