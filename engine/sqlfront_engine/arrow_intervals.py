@@ -24,7 +24,6 @@ from sqlfront_engine.types import (
     with_leaves,
 )
 
-_Convert = Callable[[pa.Array, pa.DataType], pa.Array]
 _MONTHS: Final = pa.month_day_nano_interval()
 #: Months and days as int32, nanoseconds as int64.
 _LAYOUT: Final = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")])
@@ -63,7 +62,7 @@ def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     """A physical array of a logical type that holds intervals, as :func:`exported_type` says."""
     if is_year_month(data_type):
         return _from_months(array)
-    return _converted(array, data_type, exported) if pa.types.is_nested(data_type) else array
+    return converted(array, data_type, exported) if pa.types.is_nested(data_type) else array
 
 
 def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
@@ -71,18 +70,21 @@ def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
     interval that has more than months."""
     if is_year_month(data_type):
         return _to_months(array)
-    return _converted(array, data_type, imported) if pa.types.is_nested(data_type) else array
+    return converted(array, data_type, imported) if pa.types.is_nested(data_type) else array
 
 
-def _converted(array: pa.Array, data_type: pa.DataType, convert: _Convert) -> pa.Array:
-    """The nested array with its children converted."""
+def converted(
+    array: pa.Array, data_type: pa.DataType, convert: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> pa.Array:
+    """The nested array with its children converted, each by the type that ``data_type`` has in its place;
+    names of fields are those of ``data_type``."""
     if pa.types.is_struct(data_type):
         children = [
             convert(child, data_type.field(index).type) for index, child in enumerate(array.flatten())
         ]
         fields = [data_type.field(index).with_type(child.type) for index, child in enumerate(children)]
-        mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
+        validity = [bitmap(valid_mask(array))]
+        return pa.Array.from_buffers(pa.struct(fields), len(array), validity, children=children)
     buffers = [bitmap(valid_mask(array)), pa.py_buffer(numpy_view(array.offsets))]
     if pa.types.is_map(data_type):
         keys, items = convert(array.keys, data_type.key_type), convert(array.items, data_type.item_type)

@@ -15,7 +15,7 @@ class Job(Protocol):
     """A job that runs."""
 
     @property
-    def query(self) -> "QueryRun":
+    def query(self) -> "QueryRun | None":
         """The query that it belongs to."""
 
     def stop(self, status: JobStatus) -> None:
@@ -34,6 +34,7 @@ class QueryRun:
     __slots__ = (
         "__weakref__",
         "_budget",
+        "_elsewhere",
         "_limit",
         "_member",
         "_running",
@@ -68,6 +69,8 @@ class QueryRun:
         self.timeout: float | None = None
         self._text = text
         self._running = running
+        #: Its jobs that run outside of this engine.
+        self._elsewhere: tuple[Job, ...] = ()
 
     @property
     def budget(self) -> MemoryBudget:
@@ -89,9 +92,19 @@ class QueryRun:
         self.cancelled_by = by
         # Invariant: whoever starts a job looks at this when it can be stopped, so none is overlooked.
         self.cancelled = True
-        for job in tuple(self._running.values()):
+        for job in (*self._running.values(), *self._elsewhere):
             if job.query is self:
                 job.stop(JobStatus.CANCELLED)
+
+    def add(self, job: Job) -> None:
+        """Let what cancels the query stop a job too that runs outside of the engine, until :meth:`remove`."""
+        self._elsewhere = (*self._elsewhere, job)
+        if self.cancelled:
+            job.stop(JobStatus.CANCELLED)
+
+    def remove(self, job: Job) -> None:
+        """Forget such a job, which has ended."""
+        self._elsewhere = tuple(other for other in self._elsewhere if other is not job)
 
     def stopped(self, now: Callable[[], float]) -> OperationalError | None:
         """The error to end with if it was cancelled, or its time is over; ``now``: the engine's clock."""

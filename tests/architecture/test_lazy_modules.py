@@ -18,6 +18,13 @@ ALLOWED = {
     "sqlfront_planner": ("sqlfront_planner", "sqlfront_connectors.base", "sqlfront_engine"),
     "sqlfront": ("sqlfront", "sqlfront_planner", "sqlfront_connectors", "sqlfront_engine"),
 }
+#: Who may load PySpark or its bridge to the JVM, and only when it is first used.
+LOADS_PYSPARK = {
+    "connectors/sqlfront_connectors/spark/classic.py",
+    "connectors/sqlfront_connectors/spark/failures.py",
+    "connectors/sqlfront_connectors/spark/types.py",
+}
+PYSPARK = re.compile(r'^    \w+ = lazy_module\("(pyspark|py4j)[\w.]*"\)$', re.MULTILINE)
 CALL = re.compile(r'^    \w+ = lazy_module\("(sqlfront[\w.]*)"\)$', re.MULTILINE)
 
 
@@ -44,3 +51,15 @@ def test_lazy_modules_keep_the_order_of_the_rooms() -> None:
         for room, name in found
         if not any(name == allowed or name.startswith(f"{allowed}.") for allowed in ALLOWED[room])
     ] == []
+
+
+def test_only_the_modules_named_here_load_pyspark() -> None:
+    """What imports it outright, import-linter sees."""
+    found = {
+        str(path.relative_to(ROOT))
+        for room, folder in FOLDERS.items()
+        for path in (folder / room).rglob("*.py")
+        if PYSPARK.search(path.read_text())
+    }
+
+    assert found == LOADS_PYSPARK

@@ -69,6 +69,10 @@ class SparkOracle:
         self._root.stop()
         shutil.rmtree(self._warehouse, ignore_errors=True)
 
+    def new_session(self) -> SparkSession:
+        """Another session of the same Spark, without views and with its own settings."""
+        return self._root.newSession()
+
     def begin_file(self) -> None:
         """Forget every table, view and setting of before."""
         self._session = self._root.newSession()

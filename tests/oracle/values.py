@@ -109,7 +109,7 @@ def _nested_text(scalar: pa.Scalar) -> str:
         entries = (tuple(entry.values()) for entry in scalar.values)
         return _joined("{", sorted(f"{text(key)}: {text(value)}" for key, value in entries), "}")
     if isinstance(scalar, pa.StructScalar):
-        return _joined("(", map(text, scalar.values()), ")")
+        return _joined("(", (text(scalar[index]) for index in range(len(scalar.type))), ")")
     return _joined("[", map(text, scalar.values), "]")
 
 

@@ -1,0 +1,10 @@
+"""Spark: one session as the house sees it, and rows both ways.
+
+A statement's text goes in, Arrow batches in physical form come out, or one of our errors. Reading order:
+``types`` (Spark's types and ours), ``link`` (:class:`~sqlfront_connectors.spark.link.SparkLink`: the
+session), ``run`` (a statement while it runs, and how it is stopped), ``rows`` and ``exchange`` (rows as Arrow
+and as files), ``failures`` (Spark's errors as ours), ``classic`` (what only a session with a JVM of its own
+can do).
+
+Nothing here imports ``pyspark`` before a session is there (extra ``spark``).
+"""

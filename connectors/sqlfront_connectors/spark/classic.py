@@ -1,0 +1,105 @@
+"""What the house asks of a classic session beside its public methods: by its JVM."""
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from sqlfront_connectors.spark.failures import gone
+from sqlfront_connectors.spark.progress import Progress
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import pyspark.util as spark_threads
+    from py4j.java_gateway import JavaObject
+    from pyspark import SparkContext
+    from pyspark import errors as spark_errors
+    from pyspark.sql import DataFrame, SparkSession
+else:
+    spark_errors = lazy_module("pyspark.errors")
+    spark_threads = lazy_module("pyspark.util")
+
+
+class ClassicSession:
+    """A session whose JVM is this process's child."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self.spark = spark
+
+    @property
+    def _context(self) -> "SparkContext":
+        context = self.spark.sparkContext
+        if context._jsc is None:
+            raise gone()
+        return context
+
+    @property
+    def shares_files(self) -> bool:
+        """Whether executors see this machine's files."""
+        return str(self._context.master).startswith("local")
+
+    def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
+        """A thread in which the session answers as it does in this one: with its pool, job group and tags."""
+        if self._context._jsc is None:
+            raise gone()
+        return spark_threads.InheritableThread(work, name=name, daemon=True)
+
+    def tag(self, tag: str) -> None:
+        """Mark the jobs that this thread starts from now on."""
+        self._context.addJobTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        """Stop the jobs with that tag that are there now."""
+        self._context.cancelJobsWithTag(tag)
+
+    def progress(self, tag: str) -> Progress:
+        """How far the jobs with that tag are."""
+        tracker = self._context._jsc.sc().statusTracker()
+        stages = stages_done = tasks = tasks_done = 0
+        for job in tracker.getJobIdsForTag(tag):
+            info = tracker.getJobInfo(job)
+            for stage in info.get().stageIds() if info.isDefined() else ():
+                found = tracker.getStageInfo(stage)
+                stages += 1
+                if found.isDefined():
+                    there = found.get()
+                    tasks += there.numTasks()
+                    tasks_done += there.numCompletedTasks()
+                    stages_done += there.numCompletedTasks() == there.numTasks()
+        return Progress(stages, stages_done, tasks, tasks_done)
+
+    def size(self, frame: "DataFrame") -> int | None:
+        """How many bytes Spark's optimizer takes the rows for."""
+        return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
+
+    def is_query(self, text: str) -> bool:
+        """Whether a text is one query, so that analysing it runs nothing. Spark's error if it is nothing at
+        all."""
+        parser = self._state.sqlParser()
+        try:
+            parser.parseQuery(text)
+        except spark_errors.ParseException:
+            parser.parsePlan(text)
+            return False
+        return True
+
+    def is_view(self, parts: Sequence[str]) -> bool:
+        """Whether a temporary view has that name."""
+        catalog = self._state.catalog()
+        if len(parts) == 1:
+            return bool(catalog.getTempView(parts[0]).isDefined())
+        if len(parts) == 2 and parts[0].lower() == self._global_views:
+            return bool(catalog.getGlobalTempView(parts[1]).isDefined())
+        return False
+
+    def views(self) -> tuple[str, ...]:
+        """The names of the session's temporary views, without the global ones."""
+        found = self._state.catalog().listLocalTempViews("*")
+        return tuple(found.apply(index).table() for index in range(found.length()))
+
+    @property
+    def _global_views(self) -> str:
+        return str(self.spark.conf.get("spark.sql.globalTempDatabase")).lower()
+
+    @property
+    def _state(self) -> "JavaObject":
+        return self.spark._jsparkSession.sessionState()

@@ -1,0 +1,87 @@
+"""Rows between this process and Spark, as Parquet files in a directory that both see.
+
+In: the rows are written once and read by Spark with their schema given, which is quicker than
+``createDataFrame`` at every size. Out: Spark writes, and the files are streamed in the order of its
+partitions, so that no more than a row group is in memory. Columns are numbered in the files: names may
+repeat, and may be anything.
+"""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import pyarrow as pa
+
+from sqlfront_connectors.spark.types import file_type, physical_batch, to_file
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+else:
+    pq = lazy_module("pyarrow.parquet")
+
+#: Rows that are read, and written, at a time.
+_ROWS: Final = 65_536
+
+
+class Exchange:
+    """A directory for such files, made when it is first needed; what is left in it goes with the exchange."""
+
+    def __init__(self, parent: str | None = None) -> None:
+        """``parent``: where to make the directory, None = where the system keeps temporary files."""
+        self._parent = parent
+        self._path: str | None = None
+        self._finalizer: weakref.finalize[..., Exchange] | None = None
+
+    def place(self) -> str:
+        """A path in the directory at which nothing is yet."""
+        if self._path is None:
+            self._path = tempfile.mkdtemp(prefix="sqlfront-spark-", dir=self._parent)
+            self._finalizer = weakref.finalize(self, shutil.rmtree, self._path, True)
+        return os.path.join(self._path, uuid4().hex)
+
+    def close(self) -> None:
+        """Remove everything."""
+        if self._finalizer is not None:
+            self._finalizer()
+
+
+def fits(schema: pa.Schema) -> bool:
+    """Whether Parquet has a form for rows of the schema: not if there is no column, also in a struct."""
+    return bool(schema) and not any(map(_has_empty_struct, schema.types))
+
+
+def _has_empty_struct(data_type: pa.DataType) -> bool:
+    if not pa.types.is_nested(data_type):
+        return False
+    inner = [data_type.field(index).type for index in range(data_type.num_fields)]
+    return not inner or any(map(_has_empty_struct, inner))
+
+
+def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Make one file with the rows, which are in physical form: columns are numbered and have their
+    :func:`~sqlfront_connectors.spark.types.file_type`."""
+    form = pa.schema([(f"c{ordinal}", file_type(kind)) for ordinal, kind in enumerate(schema.types)])
+    with pq.ParquetWriter(path, form, store_decimal_as_integer=True) as writer:
+        for batch in batches:
+            columns = [to_file(column, kind) for column, kind in zip(batch.columns, form.types, strict=True)]
+            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=form))
+
+
+def read(directory: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The rows that Spark wrote in a directory, in physical form and in the order of its partitions. Each
+    file is removed when it has been read, at last the directory, also if the rest isn't read."""
+    try:
+        for name in sorted(os.listdir(directory)):
+            if name.startswith("part-"):
+                path = os.path.join(directory, name)
+                with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+                    for batch in file.iter_batches(_ROWS):
+                        yield physical_batch(batch, schema)
+                os.remove(path)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,147 @@
+"""Spark's errors as ours.
+
+The class goes by Spark's condition where sqlfront raises it too, else by its SQLSTATE; condition, SQLSTATE
+and the place in the statement stay. What has no condition is the world's fault: a cancelled job, a lost JVM,
+a stopped session.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_engine.errors import (
+    CONDITIONS,
+    DatabaseError,
+    DataError,
+    IntegrityError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import py4j.protocol as py4j_errors
+    from py4j.java_gateway import JavaObject
+    from pyspark import errors as spark_errors
+    from pyspark.errors.exceptions.base import QueryContext
+else:
+    py4j_errors = lazy_module("py4j.protocol")
+    spark_errors = lazy_module("pyspark.errors")
+
+#: Error classes by the longest start of an SQLSTATE; what isn't here is the world's fault.
+_CLASSES: Final[dict[str, type[DatabaseError]]] = {
+    "07": ProgrammingError,
+    "0A": NotSupportedError,
+    "21": DataError,
+    "22": DataError,
+    "23": IntegrityError,
+    "38": DataError,  # a user's function
+    "39": DataError,
+    "42": ProgrammingError,
+    "P0": DataError,  # raise_error
+    "XX": InternalError,
+}
+#: What Spark's texts have before the message, and after it.
+_HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
+_TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
+#: What is said of a session that is no more; SQLSTATE "connection does not exist".
+_GONE: Final = "the Spark session is stopped, or its JVM has died"
+
+
+def translated(error: Exception) -> DatabaseError | None:
+    """The error that stands for one raised by PySpark, by py4j or by a connection to them; None for any
+    other.
+
+    The connection being gone is an OperationalError with SQLSTATE 08003.
+    """
+    if isinstance(error, py4j_errors.Py4JJavaError):
+        return _from_java(error.java_exception)
+    if isinstance(error, spark_errors.PySparkException):
+        return _from_pyspark(error)
+    if isinstance(error, (py4j_errors.Py4JError, ConnectionError, EOFError)):
+        return OperationalError(_GONE, sqlstate="08003")
+    return None
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Spark's errors inside of the block come out as ours."""
+    try:
+        yield
+    except Exception as error:
+        found = translated(error)
+        if found is None:
+            raise
+        raise found from error
+
+
+def gone() -> OperationalError:
+    """The error of a session whose context isn't there any more."""
+    return OperationalError(_GONE, sqlstate="08003")
+
+
+def _from_pyspark(error: "spark_errors.PySparkException") -> DatabaseError:
+    condition, sqlstate = error.getCondition(), error.getSqlState()
+    if condition is None:
+        text = str(error).partition("\n\nJVM stacktrace:")[0].strip()
+        if _is_gone(text):
+            return gone()
+        theirs = isinstance(error, (spark_errors.AnalysisException, spark_errors.IllegalArgumentException))
+        kind = ProgrammingError if theirs else OperationalError
+        return kind(text or type(error).__name__, sqlstate=sqlstate)
+    return _made(condition, sqlstate, error.getMessage() or str(error), _position(error.getQueryContext()))
+
+
+def _position(contexts: "list[QueryContext]") -> tuple[int, int] | None:
+    """The part of the statement's own text that the error points at (views have texts of their own)."""
+    for context in contexts:
+        if context.contextType().name == "SQL" and not context.objectName():
+            return context.startIndex(), context.stopIndex() + 1
+    return None
+
+
+def _from_java(error: "JavaObject") -> DatabaseError:
+    """The first of an exception and its causes that has a condition decides, else the last of them."""
+    last = error
+    for cause in _causes(error):
+        last = cause
+        condition = _condition(cause)
+        if condition is not None:
+            return _made(condition, cause.getSqlState(), str(cause.getMessage()), _java_position(cause))
+    text = str(last.getMessage() or last.toString())
+    return gone() if _is_gone(text) else OperationalError(f"Spark: {text.strip()}")
+
+
+def _causes(error: "JavaObject") -> "Iterator[JavaObject]":
+    while error is not None:
+        yield error
+        error = error.getCause()
+
+
+def _condition(error: "JavaObject") -> str | None:
+    try:
+        found = error.getCondition()
+    except (py4j_errors.Py4JError, TypeError):  # no SparkThrowable
+        return None
+    return None if found is None else str(found)
+
+
+def _java_position(error: "JavaObject") -> tuple[int, int] | None:
+    for context in error.getQueryContext():
+        if context.contextType().toString() == "SQL" and not context.objectName():
+            return context.startIndex(), context.stopIndex() + 1
+    return None
+
+
+def _made(condition: str, sqlstate: str | None, text: str, position: tuple[int, int] | None) -> DatabaseError:
+    message = _TAIL.sub("", _HEAD.sub("", text))
+    known = CONDITIONS.get(condition) or CONDITIONS.get(condition.partition(".")[0])
+    kind = known[0] if known else _CLASSES.get((sqlstate or "")[:2], OperationalError)
+    return kind(message, condition=condition, sqlstate=sqlstate, position=position)
+
+
+def _is_gone(text: str) -> bool:
+    return "stopped SparkContext" in text or "SparkContext was shut down" in text

@@ -1,0 +1,179 @@
+"""One Spark session as the rest of the house sees it: statements, relations, and rows in and out."""
+
+import threading
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.spark.classic import ClassicSession
+from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.rows import HeldFrame, Rows
+from sqlfront_connectors.spark.run import SparkRun
+from sqlfront_connectors.spark.types import logical_schema
+from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_engine.query_run import QueryRun
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
+Parameters = Sequence[object] | Mapping[str, object]
+#: Spark's conditions for a name that stands for nothing.
+_NOTHING: Final = frozenset(
+    {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}
+)
+
+
+class RelationKind(Enum):
+    """What a name of the session stands for."""
+
+    TEMPORARY_VIEW = "temporary view"
+    """A view of the session, or a global one; such a name goes before all others."""
+    TABLE = "table"
+    """A table or a view of the catalog."""
+
+
+class Relation(msgspec.Struct, frozen=True):
+    """What Spark has under a name.
+
+    ``schema`` is logical; None if a column's type is none of ours, which ``refusal`` tells. ``size``: how
+    many bytes its optimizer takes it for, None = unknown. Two relations of one name with the same ``version``
+    have the same rows, as far as the session knows: the same plan over the same files.
+    """
+
+    kind: RelationKind
+    schema: pa.Schema | None
+    size: int | None
+    version: str
+    refusal: str = ""
+
+
+class SparkLink:
+    """A Spark session to run statements on, to look names up in, and to move rows into and out of.
+
+    Any thread may call any method. What Spark raises comes as one of our errors
+    (:mod:`sqlfront_connectors.spark.failures`). :meth:`close` removes what the link made, and leaves the
+    session as it is.
+    """
+
+    def __init__(self, spark: "SparkSession", directory: str | None = None) -> None:
+        """``directory``: where to make files that this process and Spark's executors both see. None = where
+        the system keeps temporary files if that is so there (a local master), else there are none."""
+        self.spark = spark
+        self._session = ClassicSession(spark)
+        with ours():
+            self._rows = Rows(spark, self._session, directory)
+        #: Held while a statement is analysed with views that are there for only that long.
+        self._views_lock = threading.Lock()
+
+    def run(
+        self,
+        text: str,
+        arguments: Parameters | None = None,
+        *,
+        views: "Mapping[str, DataFrame] | None" = None,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+    ) -> SparkRun:
+        """Begin a statement, as ``spark.sql`` does. ``views``: frames that are temporary views while it is
+        analysed (a command: while it runs); Spark's error if the session has a view of that name. ``timeout``
+        in seconds; ``query``: the run of the statement, whose end is the end of this one."""
+        with ours():
+            statement = _Statement(self, text, arguments, views or {})
+            return SparkRun(self._session, statement, timeout=timeout, query=query)
+
+    def describe(self, text: str, arguments: Parameters | None = None) -> pa.Schema | None:
+        """The logical schema of a query's answer, which isn't run; None for a command."""
+        with ours():
+            if not self._session.is_query(text):
+                return None
+            return logical_schema(self.analysed(text, arguments).schema)
+
+    def analysed(
+        self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
+    ) -> "DataFrame":
+        """The statement as a DataFrame, as ``spark.sql`` gives it: analysed, and run if it is a command.
+        Arguments as for :meth:`run`; errors are Spark's own."""
+        given = dict(arguments) if isinstance(arguments, Mapping) else list(arguments or ())
+        if not views:
+            return self.spark.sql(text, given)
+        with self._views_lock, ExitStack() as undo:
+            for name, frame in views.items():
+                frame.createTempView(_quoted(name))
+                undo.callback(self.spark.catalog.dropTempView, name)
+            return self.spark.sql(text, given)
+
+    def collect(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Run a query, in this thread; its rows in physical form, by the frame's logical schema. Errors are
+        Spark's own."""
+        return self._rows.collect(frame, schema)
+
+    def relation(self, parts: Sequence[str]) -> Relation | None:
+        """What Spark has under a name (its parts, without quotes); None if nothing."""
+        try:
+            with ours():
+                frame = self.spark.table(".".join(map(_quoted, parts)))
+                temporary = self._session.is_view(parts)
+                kind = RelationKind.TEMPORARY_VIEW if temporary else RelationKind.TABLE
+                size, version, schema = self._session.size(frame), _version(frame), frame.schema
+        except DatabaseError as error:
+            if error.condition in _NOTHING:
+                return None
+            raise
+        try:
+            return Relation(kind, logical_schema(schema), size, version)
+        except NotSupportedError as refusal:
+            return Relation(kind, None, size, version, refusal.message)
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """The names of the session's temporary views, without those of ``global_temp``."""
+        with ours():
+            return self._session.views()
+
+    def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> HeldFrame:
+        """The rows, which are in physical form and of the logical schema, as a DataFrame."""
+        with ours():
+            return self._rows.frame(schema, batches)
+
+    def close(self) -> None:
+        """Remove what the link made."""
+        self._rows.exchange.close()
+
+
+class _Statement:
+    """What a run does for a statement in its thread."""
+
+    def __init__(
+        self, link: SparkLink, text: str, arguments: Parameters | None, views: "Mapping[str, DataFrame]"
+    ) -> None:
+        self._link = link
+        self._text = text
+        self._arguments = arguments
+        self._views = views
+        self._frame: DataFrame
+        self._schema: pa.Schema
+
+    def analyse(self) -> pa.Schema:
+        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        self._frame = self._link.analysed(self._text, self._arguments, self._views)
+        self._schema = logical_schema(self._frame.schema)
+        return self._schema
+
+    def collect(self) -> Iterator[pa.RecordBatch]:
+        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        return self._link.collect(self._frame, self._schema) if self._schema else iter(())
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _version(frame: "DataFrame") -> str:
+    files = "\n".join(sorted(frame.inputFiles()))
+    return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"

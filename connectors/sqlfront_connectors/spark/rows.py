@@ -1,0 +1,143 @@
+"""Rows out of Spark and into it: through the driver's memory, or as files (:mod:`~.exchange`)."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol
+
+import pyarrow as pa
+
+from sqlfront_connectors.spark import exchange
+from sqlfront_connectors.spark.types import (
+    carrier,
+    in_months,
+    numbered,
+    physical_batch,
+    sent_type,
+    spark_schema,
+    spark_type,
+    to_send,
+)
+from sqlfront_engine.arrow_intervals import exported_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+#: Answers that Spark takes for larger come as files (bytes).
+LARGE: Final = 256 << 20
+
+
+class Place(Protocol):
+    """What has to be known of a session."""
+
+    @property
+    def shares_files(self) -> bool:
+        """Whether executors see this machine's files."""
+
+    def size(self, frame: "DataFrame") -> int | None:
+        """How many bytes Spark's optimizer takes the rows for."""
+
+
+class Rows:
+    """The rows of one session's frames."""
+
+    def __init__(self, spark: "SparkSession", place: Place, directory: str | None) -> None:
+        """``directory``: where to make files, None = where the system keeps temporary ones."""
+        self.exchange = exchange.Exchange(directory)
+        self.large = LARGE
+        self._spark = spark
+        self._place = place
+        self._shared = directory is not None or place.shares_files
+
+    def collect(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """Run a query, now; its rows in physical form. What Spark takes for large comes as files, and so does
+        what turns out to be more than it lets into the driver's memory."""
+        carriers = [carrier(kind) for kind in schema.types]
+        if carriers != schema.types:
+            frame = _as_carriers(frame, schema)
+        fits = self._shared and exchange.fits(schema)
+        size = self._place.size(frame) if fits else None
+        if size is not None and size > self.large:
+            return self._as_files(frame, schema)
+        try:
+            table = frame.toArrow()
+        except Exception as error:
+            if not fits or "spark.driver.maxResultSize" not in str(error):
+                raise
+            return self._as_files(frame, schema)
+        return (physical_batch(batch, schema) for batch in table.to_batches())
+
+    def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        path = self.exchange.place()
+        frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}")
+        return exchange.read(path, schema)
+
+    def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
+        """The rows, which are in physical form and of the logical schema, as a DataFrame."""
+        if not self._shared or not exchange.fits(schema):
+            return HeldFrame(self._sent(schema, batches), None)
+        path = self.exchange.place()
+        exchange.write(path, schema, batches)
+        return HeldFrame(self._read(path, schema), path)
+
+    def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
+        """A file that :func:`exchange.write` made, with the schema's names and types."""
+        form = pa.schema([(f"c{i}", numbered(kind)) for i, kind in enumerate(schema.types)])
+        frame = self._spark.read.schema(spark_schema(form)).parquet(f"file:{path}")
+        columns = [
+            frame[name] if there == kind else frame[name].cast(spark_type(kind))
+            for name, there, kind in zip(form.names, form.types, schema.types, strict=True)
+        ]
+        return frame.select(columns).toDF(*schema.names)
+
+    def _sent(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "DataFrame":
+        """The same through the driver's memory, for executors that see no file of this machine."""
+        form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
+        rows = [to_send(batch, form) for batch in batches]
+        table = pa.Table.from_batches(rows, exported_schema(form))
+        frame = self._spark.createDataFrame(table, spark_schema(form))
+        columns = [
+            _as_sent(frame[name], there, kind)
+            for name, there, kind in zip(form.names, form.types, schema.types, strict=True)
+        ]
+        return frame.select(columns).toDF(*schema.names)
+
+
+class HeldFrame:
+    """Rows as a DataFrame, ``data``, that Spark can read until :meth:`drop` or the link's end."""
+
+    def __init__(self, data: "DataFrame", path: str | None) -> None:
+        self.data = data
+        self._path = path
+
+    def drop(self) -> None:
+        """Remove what holds the rows; twice is no error."""
+        if self._path is not None:
+            with suppress(FileNotFoundError):
+                os.remove(self._path)
+
+
+def _numbers(schema: pa.Schema) -> list[str]:
+    return [f"c{ordinal}" for ordinal in range(len(schema))]
+
+
+def _as_carriers(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
+    """The frame with its columns numbered, each as its carrier."""
+    names = _numbers(schema)
+    frame = frame.toDF(*names)
+    columns = [_to_carrier(frame[name], kind) for name, kind in zip(names, schema.types, strict=True)]
+    return frame.select(columns)
+
+
+def _to_carrier(column: "Column", kind: pa.DataType) -> "Column":
+    form, months = carrier(kind), in_months(kind)
+    if form == kind:
+        return column
+    return (column if months == kind else column.cast(spark_type(months))).cast(spark_type(form))
+
+
+def _as_sent(column: "Column", form: pa.DataType, kind: pa.DataType) -> "Column":
+    if form == kind:
+        return column
+    months = in_months(kind)
+    return (column if months == kind else column.cast(spark_type(months))).cast(spark_type(kind))

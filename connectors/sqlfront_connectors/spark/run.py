@@ -1,0 +1,183 @@
+"""A statement while Spark runs it: in a thread of its own, tagged, so that it can be stopped.
+
+The thread that asked only waits, so it can be interrupted: PySpark's own Ctrl-C leaves the job running. What
+stops a run (:meth:`SparkRun.cancel`, its timeout, the query it belongs to, being forgotten) ends the waiting
+at once, and another thread cancels the run's jobs until there are no more of them; that one alone talks to
+Spark, since a finalizer must not.
+"""
+
+import itertools
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Final, Protocol, TypeVar
+
+import pyarrow as pa
+
+from sqlfront_connectors.spark.failures import translated
+from sqlfront_connectors.spark.progress import Progress
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.query_run import QueryRun, stopped_error
+
+#: How often a stopped run's jobs are cancelled, which may start new ones until it has noticed (s).
+_AGAIN: Final = 0.05
+#: How the names of all threads begin that talk to Spark for us.
+THREADS: Final = "sqlfront-spark-"
+_numbers: Final = itertools.count(1)
+_T = TypeVar("_T")
+
+
+class Jobs(Protocol):
+    """What a run needs of a session."""
+
+    def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
+        """A thread in which the session answers as it does in this one."""
+
+    def tag(self, tag: str) -> None:
+        """Mark the jobs that this thread starts from now on."""
+
+    def cancel(self, tag: str) -> None:
+        """Stop the jobs with that tag that are there now."""
+
+    def progress(self, tag: str) -> Progress:
+        """How far the jobs with that tag are."""
+
+
+class Work(Protocol):
+    """What Spark is to do, in two steps; both run in the run's thread."""
+
+    def analyse(self) -> pa.Schema:
+        """Analyse the statement, and run it if it is a command; the logical schema of its answer."""
+
+    def collect(self) -> Iterator[pa.RecordBatch]:
+        """Run the query that was analysed; its rows in physical form, which any thread may read."""
+
+
+class SparkRun:
+    """A statement that Spark runs; :attr:`schema` and :meth:`batches` wait for it.
+
+    A run that is forgotten before its rows are there is cancelled.
+    """
+
+    def __init__(
+        self, jobs: Jobs, work: Work, *, timeout: float | None = None, query: QueryRun | None = None
+    ) -> None:
+        """Start it. ``timeout``: seconds from now; ``query``: the run of the statement that it belongs to,
+        which stops it too."""
+        self._attempt = attempt = _Attempt(jobs, work, timeout, query)
+        weakref.finalize(self, attempt.stop, JobStatus.CANCELLED).atexit = False
+        attempt.begin()
+
+    @property
+    def tag(self) -> str:
+        """What Spark's jobs of this statement are tagged with."""
+        return self._attempt.tag
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The logical schema of the answer, without columns if there is none. Waits until Spark has analysed
+        the statement, for a command until it has run. Raises its error."""
+        return self._wait(self._attempt.analysed)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows, in physical form, once. Waits for the first of them; raises the statement's error, after
+        which no job of it is left."""
+        yield from self._wait(self._attempt.collected)
+
+    def cancel(self) -> None:
+        """Stop it; no error if it has ended. Returns at once, its jobs end soon after."""
+        self._attempt.stop(JobStatus.CANCELLED)
+
+    def progress(self) -> Progress:
+        """How far its jobs are."""
+        return self._attempt.jobs.progress(self.tag)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait, at most ``timeout`` seconds, until nothing of it runs; whether that is so."""
+        return self._attempt.ended.wait(timeout)
+
+    def _wait(self, future: "Future[_T]") -> _T:
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
+
+
+class _Attempt:
+    """What its thread knows of a run: not the run itself, so that that can be forgotten meanwhile."""
+
+    def __init__(self, jobs: Jobs, work: Work, timeout: float | None, query: QueryRun | None) -> None:
+        self.jobs = jobs
+        self.tag = f"sqlfront-{os.getpid()}-{next(_numbers)}"
+        self.analysed: Future[pa.Schema] = Future()
+        self.collected: Future[Iterator[pa.RecordBatch]] = Future()
+        #: Set when nothing of it runs.
+        self.ended = threading.Event()
+        self._work = work
+        self._query = query
+        self._timeout = timeout
+        self._timer = threading.Timer(timeout or 0.0, self.stop, (JobStatus.TIMED_OUT,))
+        #: Guards the settling of both futures: the first word counts.
+        self._lock = threading.Lock()
+
+    @property
+    def query(self) -> QueryRun | None:
+        """The run of the statement that it belongs to."""
+        return self._query
+
+    def begin(self) -> None:
+        """Start the thread, and the clock."""
+        thread = self.jobs.thread(self._run, f"{THREADS}{self.tag}")
+        if self._query is not None:
+            self._query.add(self)
+        if self._timeout is not None:
+            self._timer.daemon = True
+            self._timer.start()
+        thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.jobs.tag(self.tag)
+            self._settle(self.analysed, self._work.analyse())
+            if not self.collected.done():
+                self._settle(self.collected, self._work.collect())
+        except Exception as error:  # noqa: BLE001 - whoever waits gets it
+            self._fail(translated(error) or error)
+        finally:
+            self.ended.set()
+            self._timer.cancel()
+            if self._query is not None:
+                self._query.remove(self)
+
+    def stop(self, status: JobStatus) -> None:
+        """End the waiting and, from a thread of its own, the jobs; nothing if it has ended. ``status`` says
+        why. Any thread may call this, a finalizer too."""
+        by = "" if self._query is None else self._query.cancelled_by
+        if not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by)):
+            threading.Thread(target=self._cancel, name=f"{THREADS}stop", daemon=True).start()
+
+    def _cancel(self) -> None:
+        while not self.ended.is_set():
+            try:
+                self.jobs.cancel(self.tag)
+            except Exception as error:
+                if translated(error) is None:
+                    raise
+                return  # nobody is there, so nothing runs
+            self.ended.wait(_AGAIN)
+
+    def _settle(self, future: "Future[_T]", value: _T) -> None:
+        with self._lock:
+            if not future.done():
+                future.set_result(value)
+
+    def _fail(self, error: Exception) -> bool:
+        """Let those who wait raise the error; whether it is the first word."""
+        with self._lock:
+            waiting = [future for future in (self.analysed, self.collected) if not future.done()]
+            for future in waiting:
+                future.set_exception(error)
+            return bool(waiting)

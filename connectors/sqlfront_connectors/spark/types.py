@@ -1,0 +1,277 @@
+"""Spark's types and ours, both ways, exactly; and the forms in which columns travel between the two.
+
+Every logical type (:mod:`sqlfront_engine.types`) is one of Spark's, and goes there and back unchanged, but
+for what sqlfront doesn't know: whether nulls are possible, and a column's metadata. What Spark has besides is
+refused by the name of its column: ``variant``, ``time``, the old ``interval`` of three units, strings with a
+collation, ``geometry`` and ``geography``, user-defined types, and the map without a type of keys that
+``map()`` is.
+
+Spark doesn't turn everything into Arrow, or into Parquet. A column that holds such a thing is cast in Spark
+to a :func:`carrier`, and read as what it was by :func:`to_physical`, which goes by position and never by the
+names of fields.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront_connectors import forms
+from sqlfront_engine.arrow_intervals import converted
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTERVALS,
+    MICROS_OF,
+    MONTHS_OF,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    VOID,
+    IntervalType,
+    decimal,
+    is_interval,
+    is_year_month,
+    physical,
+    with_leaves,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import types as spark_types
+else:
+    spark_types = lazy_module("pyspark.sql.types")
+
+#: Spark's types without parameters, by the names of their classes.
+_SIMPLE: Final[dict[str, pa.DataType]] = {
+    "NullType": VOID,
+    "BooleanType": BOOLEAN,
+    "ByteType": TINYINT,
+    "ShortType": SMALLINT,
+    "IntegerType": INT,
+    "LongType": BIGINT,
+    "FloatType": FLOAT,
+    "DoubleType": DOUBLE,
+    "BinaryType": BINARY,
+    "DateType": DATE,
+    "TimestampType": TIMESTAMP,
+    "TimestampNTZType": TIMESTAMP_NTZ,
+}
+_CLASSES: Final = {ours: name for name, ours in _SIMPLE.items()}
+#: The units of intervals by Spark's numbers.
+_MONTH_UNITS: Final = tuple(MONTHS_OF)
+_TIME_UNITS: Final = tuple(MICROS_OF)
+
+
+def logical_schema(schema: "spark_types.StructType") -> pa.Schema:
+    """Our schema for that of a DataFrame; NotSupportedError names the first column that has no type of
+    ours."""
+    return pa.schema([(field.name, logical_type(field.dataType, field.name)) for field in schema.fields])
+
+
+def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.DataType:
+    """Our type for one of Spark's; NotSupportedError names the ``column`` whose type is none of ours."""
+    simple = _SIMPLE.get(type(data_type).__name__)
+    if simple is not None:
+        return simple
+    match data_type:
+        case spark_types.StringType() if data_type.isUTF8BinaryCollation():
+            return STRING
+        case spark_types.DecimalType():
+            return decimal(data_type.precision, data_type.scale)
+        case spark_types.DayTimeIntervalType():
+            return INTERVALS[_TIME_UNITS[data_type.startField], _TIME_UNITS[data_type.endField]]
+        case spark_types.YearMonthIntervalType():
+            return INTERVALS[_MONTH_UNITS[data_type.startField], _MONTH_UNITS[data_type.endField]]
+        case spark_types.ArrayType():
+            return pa.list_(logical_type(data_type.elementType, column))
+        case spark_types.MapType() if not isinstance(data_type.keyType, spark_types.NullType):
+            return pa.map_(logical_type(data_type.keyType, column), logical_type(data_type.valueType, column))
+        case spark_types.StructType():
+            return pa.struct(
+                [
+                    (field.name, logical_type(field.dataType, f"{column}.{field.name}"))
+                    for field in data_type.fields
+                ]
+            )
+        case _:
+            raise NotSupportedError(
+                f"column `{column}` has Spark's type {data_type.simpleString()}, which sqlfront does not have"
+            )
+
+
+def spark_schema(schema: pa.Schema) -> "spark_types.StructType":
+    """Spark's schema for a logical one; every column may be null."""
+    return spark_types.StructType(
+        [spark_types.StructField(field.name, spark_type(field.type)) for field in schema]
+    )
+
+
+def spark_type(data_type: pa.DataType) -> "spark_types.DataType":
+    """Spark's type for a logical one."""
+    simple = _CLASSES.get(data_type)
+    if simple is not None:
+        found = getattr(spark_types, simple)()
+        assert isinstance(found, spark_types.DataType)
+        return found
+    if isinstance(data_type, IntervalType):
+        if is_year_month(data_type):
+            units = (_MONTH_UNITS.index(data_type.first), _MONTH_UNITS.index(data_type.last))
+            return spark_types.YearMonthIntervalType(*units)
+        return spark_types.DayTimeIntervalType(
+            _TIME_UNITS.index(data_type.first), _TIME_UNITS.index(data_type.last)
+        )
+    if pa.types.is_decimal(data_type):
+        return spark_types.DecimalType(data_type.precision, data_type.scale)
+    if pa.types.is_list(data_type):
+        return spark_types.ArrayType(spark_type(data_type.value_type))
+    if pa.types.is_map(data_type):
+        return spark_types.MapType(spark_type(data_type.key_type), spark_type(data_type.item_type))
+    if pa.types.is_struct(data_type):
+        return spark_schema(pa.schema([data_type.field(index) for index in range(data_type.num_fields)]))
+    assert data_type == STRING, f"{data_type} is no logical type"
+    return spark_types.StringType()
+
+
+def carrier(data_type: pa.DataType) -> pa.DataType:
+    """The logical type as which Spark can turn a column of another into Arrow: an interval of months is its
+    number of months, void inside of arrays, maps and structs is an int, and the fields of a struct that has
+    two of one name (Spark doesn't tell ``a`` from ``A``) are numbered.
+
+    >>> carrier(pa.list_(pa.null())), carrier(pa.decimal128(5, 2))
+    (ListType(list<item: int32>), Decimal128Type(decimal128(5, 2)))
+    """
+    return data_type if data_type == VOID else _carrier(data_type)
+
+
+def _carrier(data_type: pa.DataType) -> pa.DataType:
+    if data_type == VOID or is_year_month(data_type):
+        return INT
+    if pa.types.is_list(data_type):
+        return pa.list_(_carrier(data_type.value_type))
+    if pa.types.is_map(data_type):
+        return pa.map_(_carrier(data_type.key_type), _carrier(data_type.item_type))
+    if pa.types.is_struct(data_type):
+        fields = [data_type.field(index) for index in range(data_type.num_fields)]
+        names = [field.name for field in fields]
+        if len({name.lower() for name in names}) < len(names):
+            names = [f"c{ordinal}" for ordinal in range(len(names))]
+        return pa.struct([(name, _carrier(field.type)) for name, field in zip(names, fields, strict=True)])
+    return data_type
+
+
+def in_months(data_type: pa.DataType) -> pa.DataType:
+    """The type with every interval of years and months as one of months alone: the only one of them that
+    Spark casts to a number.
+
+    >>> in_months(pa.list_(INTERVALS["YEAR", "MONTH"])).value_type
+    interval month
+    """
+    if pa.types.is_list(data_type):
+        return pa.list_(in_months(data_type.value_type))
+    if pa.types.is_map(data_type):
+        return pa.map_(in_months(data_type.key_type), in_months(data_type.item_type))
+    if pa.types.is_struct(data_type):
+        return pa.struct([field.with_type(in_months(field.type)) for field in data_type])
+    return INTERVALS["MONTH", "MONTH"] if is_year_month(data_type) else data_type
+
+
+def file_type(data_type: pa.DataType) -> pa.DataType:
+    """The type of a physical column in a Parquet file that Spark reads as one of the logical type, once its
+    structs have their names again: in files all fields of structs are numbered.
+
+    >>> file_type(INTERVALS["DAY", "SECOND"]), file_type(pa.struct([("a", pa.null())]))
+    (DataType(int64), StructType(struct<c0: null>))
+    """
+    if pa.types.is_struct(data_type):
+        kinds = [file_type(data_type.field(index).type) for index in range(data_type.num_fields)]
+        return pa.struct([(f"c{ordinal}", kind) for ordinal, kind in enumerate(kinds)])
+    if pa.types.is_list(data_type):
+        return pa.list_(file_type(data_type.value_type))
+    if pa.types.is_map(data_type):
+        return pa.map_(file_type(data_type.key_type), file_type(data_type.item_type))
+    form = physical(data_type)
+    return BIGINT if pa.types.is_duration(form) else form
+
+
+def numbered(data_type: pa.DataType) -> pa.DataType:
+    """The type with the fields of its structs numbered, as :func:`file_type` has them."""
+    if pa.types.is_struct(data_type):
+        kinds = [numbered(data_type.field(index).type) for index in range(data_type.num_fields)]
+        return pa.struct([(f"c{ordinal}", kind) for ordinal, kind in enumerate(kinds)])
+    if pa.types.is_list(data_type):
+        return pa.list_(numbered(data_type.value_type))
+    if pa.types.is_map(data_type):
+        return pa.map_(numbered(data_type.key_type), numbered(data_type.item_type))
+    return data_type
+
+
+def to_file(array: pa.Array, form: pa.DataType) -> pa.Array:
+    """A physical column in the form of its :func:`file_type`."""
+    if array.type == form:
+        return array
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    if pa.types.is_nested(form):
+        return converted(array, form, to_file)
+    return array.view(form)
+
+
+def to_physical(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """What Spark gave for a column of that logical type, or for its :func:`carrier`, in physical form."""
+    form = physical(data_type)
+    if array.type == form:
+        return array
+    if data_type == VOID:
+        return pa.nulls(len(array))
+    if pa.types.is_nested(data_type):
+        return converted(array, data_type, _nested)
+    if pa.types.is_duration(form) or pa.types.is_timestamp(form):  # from files: numbers, and no time zone
+        return array.view(form)
+    return array if is_year_month(data_type) else forms.to_physical(array, data_type)
+
+
+def _nested(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """The same for what is inside of arrays, maps and structs: there decimals have their logical form."""
+    if pa.types.is_decimal(data_type):
+        return array
+    return to_physical(array, data_type)
+
+
+def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """What Spark gave for rows of a logical schema, or of the :func:`carrier` of its types, in physical
+    form."""
+    if not schema:
+        return batch.select([])
+    columns = [to_physical(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema.names)
+
+
+def sent_type(data_type: pa.DataType) -> pa.DataType:
+    """The logical type as which a column is handed over as Arrow, which Spark then casts: an interval of
+    months is a number, and the fields of structs are numbered.
+
+    >>> sent_type(pa.struct([("x", INTERVALS["YEAR", "MONTH"])]))
+    StructType(struct<c0: int32>)
+    """
+    return with_leaves(numbered(data_type), lambda leaf: INT if is_year_month(leaf) else leaf)
+
+
+def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch in physical form with the schema's names and types, each of them the :func:`sent_type` of the
+    column's, in Arrow's own types."""
+    columns = [_to_send(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema.names)
+
+
+def _to_send(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    if pa.types.is_nested(data_type):
+        return converted(array, data_type, _to_send)
+    return array if is_interval(data_type) or array.type == data_type else array.cast(data_type)

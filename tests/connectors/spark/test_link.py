@@ -1,0 +1,194 @@
+"""A Spark session as the house sees it: statements, names, rows both ways."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from sqlfront.result import to_logical
+from sqlfront_connectors.spark.link import RelationKind, SparkLink
+from sqlfront_connectors.spark.run import SparkRun
+from sqlfront_engine.arrow_intervals import exported_schema
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_engine.types import ddl, physical
+from tests.oracle.answers import Answer, Column
+from tests.oracle.spark import SparkOracle
+from tests.oracle.values import rows_of
+
+pytestmark = pytest.mark.spark
+
+SIMPLE = """
+SELECT 1 AS a, CAST(2 AS BIGINT) AS a, X'00ff' AS `x y`, 'é' AS s, 1.5D AS d, FLOAT('nan') AS f, true AS b,
+  CAST(-1 AS TINYINT) AS tiny, CAST(300 AS SMALLINT) AS small, NULL AS void,
+  1.50 AS short, CAST(1.5 AS DECIMAL(38, 6)) AS long, DATE'0001-01-01' AS day,
+  TIMESTAMP'9999-12-31 23:59:59.999999' AS ts, TIMESTAMP_NTZ'0001-01-01 00:00:01' AS ntz,
+  INTERVAL '-1-3' YEAR TO MONTH AS ym, INTERVAL '3' YEAR AS y,
+  INTERVAL '1 02:03:04.5' DAY TO SECOND AS ds, INTERVAL '02:03' HOUR TO MINUTE AS hm
+UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+  NULL, NULL, NULL, NULL
+"""
+NESTED = """
+SELECT array() AS none, map('a', NULL) AS nothing, array(1.50, NULL) AS short,
+  array(TIMESTAMP'0001-01-01', TIMESTAMP'9999-12-31') AS ts,
+  named_struct('x', 1, 'X', array(INTERVAL '1-2' YEAR TO MONTH), 'x', INTERVAL '1' SECOND) AS twins,
+  map('k', named_struct('ym', INTERVAL '7' MONTH, 'v', NULL)) AS deep, struct() AS empty
+UNION ALL SELECT array(NULL), map(), array(), NULL, NULL, map('j', NULL), struct()
+"""
+NESTED_ANSWER = Answer(
+    (
+        Column("none", "array<void>"),
+        Column("nothing", "map<string,void>"),
+        Column("short", "array<decimal(3,2)>"),
+        Column("ts", "array<timestamp>"),
+        Column("twins", "struct<x:int,X:array<interval year to month>,x:interval second>"),
+        Column("deep", "map<string,struct<ym:interval month,v:void>>"),
+        Column("empty", "struct<>"),
+    ),
+    (
+        (
+            "[]",
+            "{'a': NULL}",
+            "[1.50, NULL]",
+            "[0001-01-01 00:00:00, 9999-12-31 00:00:00]",
+            "(1, [1-2], 0 00:00:01)",
+            "{'k': (0-7, NULL)}",
+            "()",
+        ),
+        ("[NULL]", "{}", "[]", "NULL", "NULL", "{'j': NULL}", "()"),
+    ),
+)
+
+
+def answer(run: SparkRun) -> Answer:
+    """The run's answer as text, its batches checked."""
+    schema = run.schema
+    batches = []
+    for batch in run.batches():
+        assert batch.schema.names == schema.names
+        assert batch.schema.types == [physical(kind) for kind in schema.types]
+        batch.validate(full=True)
+        batches.append(to_logical(batch, schema))
+    rows = rows_of(pa.Table.from_batches(batches, exported_schema(schema)))
+    return Answer(tuple(Column(field.name, ddl(field.type)) for field in schema), tuple(rows))
+
+
+@pytest.fixture(params=["through memory", "as files"])
+def either_way(link: SparkLink, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Answers of any size come through the driver's memory, or as files."""
+    rows = link._rows
+    rows.large, large = (1 << 60 if request.param == "through memory" else -1), rows.large
+    yield
+    rows.large = large
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    "text", [SIMPLE, f"{SIMPLE} LIMIT 0", "SHOW FUNCTIONS LIKE 'a*s'"], ids=["values", "no rows", "command"]
+)
+def test_a_statement_gives_what_spark_gives(link: SparkLink, spark: SparkOracle, text: str) -> None:
+    assert answer(link.run(text)) == spark.answer(text)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_nested_values_arrive_whatever_spark_turns_into_arrow(link: SparkLink) -> None:
+    assert answer(link.run(NESTED)) == NESTED_ANSWER
+
+
+@pytest.mark.usefixtures("either_way")
+def test_an_order_is_kept_over_partitions(link: SparkLink) -> None:
+    text = "SELECT id, id % 7 AS r FROM range(0, 1000, 1, 5) ORDER BY r DESC, id"
+
+    assert answer(link.run(text)).rows == tuple(
+        (str(number), str(rest)) for rest in range(6, -1, -1) for number in range(1000) if number % 7 == rest
+    )
+
+
+def test_arguments_are_those_of_spark(link: SparkLink) -> None:
+    assert answer(link.run("SELECT ? + ? AS a", (1, 2))).rows == (("3",),)
+    assert answer(link.run("SELECT :b || :c AS a", {"b": "x", "c": "y"})).rows == (("'xy'",),)
+
+
+def test_rows_of_ours_become_a_frame_of_spark(link: SparkLink) -> None:
+    for text in (
+        SIMPLE,
+        NESTED.replace("array() AS none", "1 AS none").replace("array(NULL), map()", "2, map()"),
+    ):
+        run = link.run(text)
+        held = link.frame(run.schema, run.batches())
+        again = link.run("SELECT * FROM ours", views={"ours": held.data})
+
+        assert answer(again) == answer(link.run(text))
+        held.drop()
+
+
+def test_a_view_for_one_statement_is_gone_after_it(link: SparkLink) -> None:
+    held = link.frame(pa.schema([("a", pa.int64())]), [])
+
+    assert answer(link.run("SELECT count(*) AS n FROM `a b`", views={"a b": held.data})).rows == (("0",),)
+    assert link.views == ()
+
+
+def test_a_statement_doesn_t_hide_a_view_of_the_session(link: SparkLink) -> None:
+    held = link.frame(pa.schema([("a", pa.int64())]), [])
+    link.spark.range(3).createTempView("theirs")
+    try:
+        with pytest.raises(ProgrammingError, match="theirs"):
+            _ = link.run("SELECT * FROM theirs", views={"theirs": held.data}).schema
+        assert answer(link.run("SELECT count(*) AS n FROM theirs")).rows == (("3",),)
+    finally:
+        link.spark.catalog.dropTempView("theirs")
+
+
+def test_names_are_looked_up_with_schema_size_and_version(link: SparkLink) -> None:
+    _ = link.run("CREATE TABLE odd_name (a INT, b DECIMAL(5, 2) NOT NULL) USING parquet").schema
+    link.spark.range(3).createOrReplaceTempView("v")
+    try:
+        view, table = link.relation(["V"]), link.relation(["default", "odd_name"])
+        assert view is not None
+        assert table is not None
+        assert (view.kind, view.schema) == (RelationKind.TEMPORARY_VIEW, pa.schema([("id", pa.int64())]))
+        assert view.size == 24
+        assert table.kind is RelationKind.TABLE
+        assert table.schema == pa.schema([("a", pa.int32()), ("b", pa.decimal128(5, 2))])
+        assert link.relation(["default", "odd_name"]) == table
+
+        _ = link.run("INSERT INTO odd_name VALUES (1, 2)").schema
+        link.spark.range(4).createOrReplaceTempView("v")
+
+        after = link.relation(["odd_name"])
+        assert after is not None
+        assert after.version != table.version
+        assert link.relation(["v"]) != view
+        assert link.views == ("v",)
+    finally:
+        _ = link.run("DROP TABLE IF EXISTS odd_name").schema
+        link.spark.catalog.dropTempView("v")
+
+
+def test_a_name_of_nothing_is_none(link: SparkLink) -> None:
+    assert link.relation(["nothing"]) is None
+    assert link.relation(["nowhere", "nothing"]) is None
+    assert link.relation(["no", "such", "catalog"]) is None
+
+
+def test_a_relation_with_a_type_that_is_none_of_ours_says_so(link: SparkLink) -> None:
+    link.spark.sql("SELECT parse_json('1') AS j").createTempView("variants")
+    try:
+        relation = link.relation(["variants"])
+        assert relation is not None
+        assert relation.schema is None
+        assert "`j` has Spark's type variant" in relation.refusal
+        with pytest.raises(NotSupportedError, match="`j` has Spark's type variant"):
+            _ = link.run("SELECT * FROM variants").schema
+    finally:
+        link.spark.catalog.dropTempView("variants")
+
+
+def test_describing_runs_nothing(link: SparkLink) -> None:
+    assert link.describe("SELECT 1/0 AS a, ? AS b", ["x"]) == pa.schema(
+        [("a", pa.float64()), ("b", pa.string())]
+    )
+    assert link.describe("CREATE TABLE made (a INT)") is None
+    assert link.relation(["made"]) is None
+    with pytest.raises(ProgrammingError, match="Syntax error"):
+        link.describe("SELEC 1")
