@@ -53,19 +53,17 @@ class ClassicSession:
 
     def progress(self, tag: str) -> Progress:
         """How far the jobs with that tag are."""
-        tracker = self._context._jsc.sc().statusTracker()
-        stages = stages_done = tasks = tasks_done = 0
-        for job in tracker.getJobIdsForTag(tag):
-            info = tracker.getJobInfo(job)
-            for stage in info.get().stageIds() if info.isDefined() else ():
-                found = tracker.getStageInfo(stage)
-                stages += 1
-                if found.isDefined():
-                    there = found.get()
-                    tasks += there.numTasks()
-                    tasks_done += there.numCompletedTasks()
-                    stages_done += there.numCompletedTasks() == there.numTasks()
-        return Progress(stages, stages_done, tasks, tasks_done)
+        scheduler = self._context._jsc.sc()
+        jobs = [scheduler.statusStore().job(job) for job in scheduler.statusTracker().getJobIdsForTag(tag)]
+        total = Progress()
+        for job in jobs:
+            total = Progress(
+                total.stages + job.stageIds().length() - job.numSkippedStages(),
+                total.stages_done + job.numCompletedStages(),
+                total.tasks + job.numTasks() - job.numSkippedTasks(),
+                total.tasks_done + job.numCompletedTasks(),
+            )
+        return total
 
     def size(self, frame: "DataFrame") -> int | None:
         """How many bytes Spark's optimizer takes the rows for."""

@@ -72,16 +72,28 @@ def write(path: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> No
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=form))
 
 
-def read(directory: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The rows that Spark wrote in a directory, in physical form and in the order of its partitions. Each
-    file is removed when it has been read, at last the directory, also if the rest isn't read."""
-    try:
-        for name in sorted(os.listdir(directory)):
-            if name.startswith("part-"):
-                path = os.path.join(directory, name)
-                with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
-                    for batch in file.iter_batches(_ROWS):
-                        yield physical_batch(batch, schema)
-                os.remove(path)
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
+class WrittenRows:
+    """The rows that Spark wrote to a directory, in physical form and in the order of its partitions. The
+    directory goes when they have been read, or forgotten."""
+
+    def __init__(self, directory: str, schema: pa.Schema) -> None:
+        self._finalizer = weakref.finalize(self, shutil.rmtree, directory, True)
+        self._rows = _read(directory, schema)
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        try:
+            return next(self._rows)
+        except StopIteration:
+            self._finalizer()
+            raise
+
+
+def _read(directory: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for name in sorted(os.listdir(directory)):
+        if name.startswith("part-"):
+            with pq.ParquetFile(os.path.join(directory, name), coerce_int96_timestamp_unit="us") as file:
+                for batch in file.iter_batches(_ROWS):
+                    yield physical_batch(batch, schema)

@@ -5,7 +5,9 @@ and the place in the statement stay. What has no condition is the world's fault:
 a stopped session.
 """
 
+import logging
 import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -26,23 +28,32 @@ if TYPE_CHECKING:
     import py4j.protocol as py4j_errors
     from py4j.java_gateway import JavaObject
     from pyspark import errors as spark_errors
+    from pyspark import logger as spark_logging
     from pyspark.errors.exceptions.base import QueryContext
 else:
     py4j_errors = lazy_module("py4j.protocol")
     spark_errors = lazy_module("pyspark.errors")
+    spark_logging = lazy_module("pyspark.logger")
 
 #: Error classes by the longest start of an SQLSTATE; what isn't here is the world's fault.
 _CLASSES: Final[dict[str, type[DatabaseError]]] = {
     "07": ProgrammingError,
     "0A": NotSupportedError,
     "21": DataError,
+    "21S": ProgrammingError,
     "22": DataError,
     "23": IntegrityError,
+    "24": ProgrammingError,
+    "2B": ProgrammingError,
     "38": DataError,  # a user's function
     "39": DataError,
+    "3F": ProgrammingError,
     "42": ProgrammingError,
+    "46": ProgrammingError,
+    "56038": NotSupportedError,
     "P0": DataError,  # raise_error
     "XX": InternalError,
+    "XXKDA": OperationalError,  # a cancelled job
 }
 #: What Spark's texts have before the message, and after it.
 _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
@@ -68,14 +79,35 @@ def translated(error: Exception) -> DatabaseError | None:
 
 @contextmanager
 def ours() -> Iterator[None]:
-    """Spark's errors inside of the block come out as ours."""
+    """Spark's errors inside of the block come out as ours, and nowhere else."""
+    with quiet():
+        try:
+            yield
+        except Exception as error:
+            found = translated(error)
+            if found is None:
+                raise
+            raise found from error
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """PySpark doesn't log the errors that this thread gets inside of the block: whoever asked gets them."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        spark_logging.PySparkLogger.getLogger(name).addFilter(_is_wanted)
+    before = getattr(_here, "quiet", False)
+    _here.quiet = True
     try:
         yield
-    except Exception as error:
-        found = translated(error)
-        if found is None:
-            raise
-        raise found from error
+    finally:
+        _here.quiet = before
+
+
+_here: Final = threading.local()
+
+
+def _is_wanted(_record: logging.LogRecord) -> bool:
+    return not getattr(_here, "quiet", False)
 
 
 def gone() -> OperationalError:
@@ -139,8 +171,13 @@ def _java_position(error: "JavaObject") -> tuple[int, int] | None:
 def _made(condition: str, sqlstate: str | None, text: str, position: tuple[int, int] | None) -> DatabaseError:
     message = _TAIL.sub("", _HEAD.sub("", text))
     known = CONDITIONS.get(condition) or CONDITIONS.get(condition.partition(".")[0])
-    kind = known[0] if known else _CLASSES.get((sqlstate or "")[:2], OperationalError)
+    kind = known[0] if known else _class_of(sqlstate or "")
     return kind(message, condition=condition, sqlstate=sqlstate, position=position)
+
+
+def _class_of(sqlstate: str) -> type[DatabaseError]:
+    starts = (sqlstate[:length] for length in range(5, 1, -1))
+    return next((_CLASSES[start] for start in starts if start in _CLASSES), OperationalError)
 
 
 def _is_gone(text: str) -> bool:

@@ -69,8 +69,9 @@ class Rows:
 
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         path = self.exchange.place()
+        rows = exchange.WrittenRows(path, schema)
         frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}")
-        return exchange.read(path, schema)
+        return rows
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
         """The rows, which are in physical form and of the logical schema, as a DataFrame."""

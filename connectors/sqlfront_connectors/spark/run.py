@@ -6,17 +6,16 @@ at once, and another thread cancels the run's jobs until there are no more of th
 Spark, since a finalizer must not.
 """
 
-import itertools
-import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Final, Protocol, TypeVar
+from uuid import uuid4
 
 import pyarrow as pa
 
-from sqlfront_connectors.spark.failures import translated
+from sqlfront_connectors.spark.failures import quiet, translated
 from sqlfront_connectors.spark.progress import Progress
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.query_run import QueryRun, stopped_error
@@ -25,7 +24,6 @@ from sqlfront_engine.query_run import QueryRun, stopped_error
 _AGAIN: Final = 0.05
 #: How the names of all threads begin that talk to Spark for us.
 THREADS: Final = "sqlfront-spark-"
-_numbers: Final = itertools.count(1)
 _T = TypeVar("_T")
 
 
@@ -111,7 +109,7 @@ class _Attempt:
 
     def __init__(self, jobs: Jobs, work: Work, timeout: float | None, query: QueryRun | None) -> None:
         self.jobs = jobs
-        self.tag = f"sqlfront-{os.getpid()}-{next(_numbers)}"
+        self.tag = f"sqlfront-{uuid4()}"
         self.analysed: Future[pa.Schema] = Future()
         self.collected: Future[Iterator[pa.RecordBatch]] = Future()
         #: Set when nothing of it runs.
@@ -140,10 +138,11 @@ class _Attempt:
 
     def _run(self) -> None:
         try:
-            self.jobs.tag(self.tag)
-            self._settle(self.analysed, self._work.analyse())
-            if not self.collected.done():
-                self._settle(self.collected, self._work.collect())
+            with quiet():
+                self.jobs.tag(self.tag)
+                self._settle(self.analysed, self._work.analyse())
+                if not self.collected.done():
+                    self._settle(self.collected, self._work.collect())
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
             self._fail(translated(error) or error)
         finally:

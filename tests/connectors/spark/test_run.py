@@ -1,0 +1,219 @@
+"""A statement while Spark runs it: what stops it leaves no job behind, and its errors are ours."""
+
+import gc
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from sqlfront_connectors.spark.link import SparkLink
+from sqlfront_connectors.spark.run import SparkRun
+from sqlfront_engine import errors
+from sqlfront_engine.coordinator import Engine
+
+pytestmark = pytest.mark.spark
+
+#: Never ends by itself; the second runs one job after the other.
+ENDLESS = "SELECT count(*) FROM range(0, 1000000000000, 1, 4) WHERE sin(id) > 2"
+ENDLESS_COMMAND = f"CREATE TABLE never USING parquet AS {ENDLESS.replace('count(*)', 'count(*) AS n')}"
+#: How long Spark may take to end what was stopped (s).
+SOON = 0.5
+#: How long anything may take on a busy machine (s).
+LONG = 60.0
+
+
+def active(link: SparkLink, run: SparkRun) -> bool:
+    """Whether Spark has a job of the run that hasn't ended."""
+    tracker = link.spark.sparkContext.statusTracker()
+    ours = set(link.spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(run.tag))
+    return bool(ours & set(tracker.getActiveJobsIds()))
+
+
+def until(condition: Callable[[], bool], limit: float = LONG) -> float:
+    """How long it took for the condition to come true (s)."""
+    began = time.perf_counter()
+    while not condition():
+        assert time.perf_counter() - began < limit
+        time.sleep(0.005)
+    return time.perf_counter() - began
+
+
+def started(link: SparkLink, run: SparkRun) -> SparkRun:
+    """The run, once Spark has a job of it."""
+    until(lambda: active(link, run))
+    return run
+
+
+@pytest.fixture(params=[ENDLESS, ENDLESS_COMMAND], ids=["query", "command"])
+def endless(link: SparkLink, request: pytest.FixtureRequest) -> SparkRun:
+    """A statement that has begun and doesn't end."""
+    return started(link, link.run(request.param))
+
+
+def test_cancelling_ends_the_waiting_and_the_job(link: SparkLink, endless: SparkRun) -> None:
+    threading.Timer(0.05, endless.cancel).start()
+
+    with pytest.raises(errors.OperationalError) as stopped:
+        list(endless.batches())
+
+    assert (stopped.value.condition, stopped.value.sqlstate) == ("OPERATION_CANCELED", "HY008")
+    assert until(lambda: not active(link, endless)) < SOON
+    assert endless.join(LONG)
+
+
+def test_a_timeout_ends_the_waiting_and_the_job(link: SparkLink) -> None:
+    run = link.run(ENDLESS, timeout=1.5)
+
+    with pytest.raises(errors.OperationalError, match=r"longer than its timeout of 1\.5 s") as stopped:
+        list(run.batches())
+
+    assert stopped.value.sqlstate == "57014"
+    assert until(lambda: not active(link, run)) < SOON
+    assert run.join(LONG)
+
+
+def test_ctrl_c_in_the_waiting_thread_ends_the_job(link: SparkLink, endless: SparkRun) -> None:
+    assert threading.current_thread() is threading.main_thread()
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+    with pytest.raises(KeyboardInterrupt):
+        list(endless.batches())
+
+    assert until(lambda: not active(link, endless)) < SOON
+    assert endless.join(LONG)
+
+
+def test_what_cancels_the_query_cancels_the_run(link: SparkLink) -> None:
+    with Engine(1) as engine:
+        query = engine.begin_query(text=ENDLESS)
+        run = started(link, link.run(ENDLESS, query=query))
+
+        query.cancel("KILL")
+
+        with pytest.raises(errors.OperationalError, match="cancelled by KILL"):
+            list(run.batches())
+        assert until(lambda: not active(link, run)) < SOON
+        assert run.join(LONG)
+        late = link.run(ENDLESS, query=query)
+        with pytest.raises(errors.OperationalError, match="cancelled by KILL"):
+            _ = late.schema
+        assert late.join(LONG)
+
+
+def test_a_run_that_is_forgotten_is_cancelled(link: SparkLink) -> None:
+    runs = [started(link, link.run(ENDLESS))]
+    ended = runs[0]._attempt.ended
+    runs.clear()
+    gc.collect()
+
+    assert ended.wait(LONG)
+    assert link.spark.sparkContext.statusTracker().getActiveJobsIds() == []
+
+
+def test_a_result_that_is_forgotten_leaves_no_files(link: SparkLink) -> None:
+    rows = link._rows
+    rows.large, large = -1, rows.large
+    try:
+        run = link.run("SELECT id FROM range(10)")
+        assert run.join(LONG)
+        place = rows.exchange.place()
+        assert os.listdir(os.path.dirname(place))
+        del run
+        gc.collect()
+        assert os.listdir(os.path.dirname(place)) == []
+    finally:
+        rows.large = large
+
+
+def test_progress_tells_stages_and_tasks(link: SparkLink) -> None:
+    run = started(link, link.run(ENDLESS))
+    until(lambda: run.progress().tasks > 0)
+    progress = run.progress()
+    run.cancel()
+
+    assert progress.stages >= 1
+    assert progress.tasks >= 4
+    assert (progress.stages_done, progress.tasks_done) == (0, 0)
+    assert run.join(LONG)
+
+
+def test_progress_ends_with_everything_done(link: SparkLink) -> None:
+    run = link.run("SELECT id % 2, count(*) FROM range(0, 1000, 1, 3) GROUP BY 1")
+    assert sum(batch.num_rows for batch in run.batches()) == 2
+
+    until(lambda: not active(link, run))
+    progress = run.progress()
+    assert progress.stages == progress.stages_done >= 2
+    assert progress.tasks == progress.tasks_done >= 4
+
+
+def test_jobs_inherit_what_is_set_for_the_thread_that_asks(link: SparkLink) -> None:
+    context = link.spark.sparkContext
+    context.setLocalProperty("spark.job.description", "theirs")
+    try:
+        run = started(link, link.run(ENDLESS))
+        jobs = context._jsc.sc().statusStore().jobsList(None)
+        described = {
+            jobs.apply(i).description().get()
+            for i in range(jobs.length())
+            if jobs.apply(i).description().isDefined()
+        }
+        run.cancel()
+        assert "theirs" in described
+        assert run.join(LONG)
+    finally:
+        context.setLocalProperty("spark.job.description", None)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "condition", "sqlstate", "fragment"),
+    [
+        ("SELEC 1", errors.ProgrammingError, "PARSE_SYNTAX_ERROR", "42601", None),
+        ("SELECT nix", errors.ProgrammingError, "UNRESOLVED_COLUMN.WITHOUT_SUGGESTION", "42703", "nix"),
+        ("SELECT * FROM nix", errors.ProgrammingError, "TABLE_OR_VIEW_NOT_FOUND", "42P01", "nix"),
+        ("SELECT nix(1)", errors.ProgrammingError, "UNRESOLVED_ROUTINE", "42883", "nix(1)"),
+        ("SELECT ?", errors.ProgrammingError, "UNBOUND_SQL_PARAMETER", "42P02", "?"),
+        ("SELECT 1/id FROM range(3)", errors.DataError, "DIVIDE_BY_ZERO", "22012", "1/id"),
+        (
+            "SELECT CAST(s AS INT) FROM VALUES ('x') AS v(s)",
+            errors.DataError,
+            "CAST_INVALID_INPUT",
+            "22018",
+            "CAST(s AS INT)",
+        ),
+        ("SELECT raise_error('boo')", errors.DataError, "USER_RAISED_EXCEPTION", "P0001", None),
+        ("SELECT * FROM parquet.`/no/where`", errors.ProgrammingError, "PATH_NOT_FOUND", "42K03", None),
+        ("INSERT INTO nix VALUES (1)", errors.ProgrammingError, "TABLE_OR_VIEW_NOT_FOUND", "42P01", "nix"),
+    ],
+)
+def test_an_error_of_spark_is_one_of_ours(
+    link: SparkLink,
+    capfd: pytest.CaptureFixture[str],
+    text: str,
+    kind: type[errors.Error],
+    condition: str,
+    sqlstate: str,
+    fragment: str | None,
+) -> None:
+    with pytest.raises(kind) as failure:
+        list(link.run(text).batches())
+
+    error = failure.value
+    assert (error.condition, error.sqlstate) == (condition, sqlstate)
+    assert error.message
+    assert "SQLSTATE" not in error.message
+    assert not error.message.startswith("[")
+    assert (text[slice(*error.position)] if error.position else None) == fragment
+    assert capfd.readouterr().err == ""
+
+
+def test_a_job_that_somebody_else_cancels_is_the_world_s_fault(link: SparkLink) -> None:
+    run = started(link, link.run(ENDLESS))
+
+    link.spark.sparkContext.cancelAllJobs()
+
+    with pytest.raises(errors.OperationalError, match="cancelled"):
+        list(run.batches())
