@@ -84,10 +84,11 @@ soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, 
 	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
 	$(BIN)/python -m tests.sqlfront.table_chaos --seeds 10000 $(ARGS)
 
-cluster: $(DEV_READY)  ## All tests of members in processes of their own
+cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on Spark's executors (needs Java)
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
+	$(BIN)/pytest -q -m cluster tests/connectors/spark/test_executors.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

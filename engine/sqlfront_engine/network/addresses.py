@@ -103,6 +103,22 @@ def bound_address(listener: socket.socket) -> Address:
     return Address(path=name) if listener.family == socket.AF_UNIX else Address(name[0], name[1])
 
 
+def own_address(towards: Address) -> str:
+    """The host address that this machine has on its way to another one; raises OperationalError if there is
+    no way.
+
+    >>> own_address(Address("127.0.0.1", 7654))
+    '127.0.0.1'
+    """
+    try:
+        family, _, _, _, place = socket.getaddrinfo(towards.host, towards.port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(place)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise OperationalError(f"there is no way to {towards}: {error}") from error
+
+
 def remote_address(connection: socket.socket) -> str:
     """The other end, for the log."""
     if connection.family == socket.AF_UNIX:

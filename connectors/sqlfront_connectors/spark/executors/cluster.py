@@ -1,0 +1,244 @@
+"""A cluster whose members are tasks on a Spark session's executors, with its keeper beside the driver."""
+
+import itertools
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+import msgspec
+
+from sqlfront_connectors.spark.executors.capacity import (
+    await_capacity,
+    is_connect,
+    is_stopped,
+    setting,
+)
+from sqlfront_connectors.spark.executors.job import BarrierJob
+from sqlfront_connectors.spark.executors.member import CROWDED, Orders
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
+from sqlfront_engine.members.cluster_messages import MESSAGES
+from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.network.addresses import Address, own_address
+from sqlfront_engine.network.tcp import TcpTransport
+from sqlfront_engine.scheduler import SystemClock
+
+if TYPE_CHECKING:
+    from pyspark.resource import ResourceProfile
+    from pyspark.sql import SparkSession
+
+#: Seconds that the members have to join: Spark may have to wait for slots, and to start Python.
+START_TIMEOUT: Final = 120.0
+#: Seconds for which lost members are tried to be replaced, and between the tries.
+REPLACE_TIMEOUT: Final = 60.0
+RETRY: Final = 1.0
+#: Seconds that the job has to end by itself.
+STOP_TIMEOUT: Final = 5.0
+
+logger = logging.getLogger(__name__)
+
+
+class ExecutorCluster:
+    """``size`` members (None: as many as the session has executors), one on each executor, ready when the
+    constructor returns.
+
+    They are the tasks of one barrier job, which lasts as long as the cluster. The keeper lives in this
+    process, at ``host`` (None: the driver's address); members prove to it and to each other that they know
+    the secret, which they got with their task. When a member is lost, Spark ends the whole job: what runs on
+    the members fails, and others are started, with empty hands.
+
+    ``workers``: cooperative threads of each member, None = one per slot of its executor. ``memory_limit``:
+    bytes of each, None = six tenths of a host's memory for all members on it. ``preload``: modules that
+    register processors, of the packages that executors have or get. ``profile``: what Spark is to reserve for
+    each member; it must leave a slot.
+
+    NotSupportedError if the session allocates executors dynamically; OperationalError if there are too few
+    executors or slots, or members can't be started on them.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        size: int | None = None,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
+        silence_limit: float = 5.0,
+        preload: Sequence[str] = (),
+        secret: bytes | None = None,
+        host: str | None = None,
+        profile: "ResourceProfile | None" = None,
+    ) -> None:
+        self.secret = secrets.token_bytes(32) if secret is None else secret
+        self._spark, self._profile = spark, profile
+        self.size, cores = await_capacity(spark, size, profile)
+        self._preload = tuple(preload)
+        self._names: tuple[str, ...] = ()
+        self._job: BarrierJob | None = None
+        self._numbers, self._clients = itertools.count(), itertools.count(1)
+        self._closing = False
+        self._changed = threading.Condition()
+        self._supervisor: threading.Thread | None = None
+        bind, advertised = _driver_hosts(spark) if host is None else (host, host)
+        transport = TcpTransport(
+            network_settings(self.secret), MESSAGES, listen=[str(Address(bind))], name=KEEPER
+        )
+        #: Where the keeper can be reached.
+        self.address = str(Address(advertised, Address.parse(transport.addresses[0]).port))
+        self._options = MemberOptions("", self.address, "", workers or cores, memory_limit, silence_limit)
+        self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit), on_list=self._notify)
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        self._supervisor = threading.Thread(target=self._supervise, name="sqlfront-supervisor", daemon=True)
+        self._supervisor.start()
+
+    @property
+    def members(self) -> MemberList:
+        """The members of now."""
+        return self.keeper.members
+
+    def client(
+        self,
+        name: str | None = None,
+        service: MemberService | None = None,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
+    ) -> RunningMember:
+        """A lite member in this process, which coordinates the jobs that are submitted to it; ``workers`` and
+        ``memory_limit`` default to what the members have. It is to be closed before the cluster."""
+        options = msgspec.structs.replace(
+            self._options,
+            name=name or f"client-{os.getpid()}-{next(self._clients)}",
+            workers=workers or self._options.workers,
+            memory_limit=memory_limit or self._options.memory_limit,
+        )
+        return RunningMember(options, self.secret, service)
+
+    # ---- the members' job
+
+    def _notify(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _start(self) -> None:
+        """Start a job, and wait until its members have joined. While an executor is new or busy, Spark may
+        prefer another one twice; it is asked again then."""
+        deadline = time.monotonic() + START_TIMEOUT
+        while True:
+            failure = self._try(deadline)
+            if failure is None or self._closing:
+                return
+            if not failure.startswith(CROWDED) or time.monotonic() >= deadline:
+                raise OperationalError(
+                    f"members could not be started on the executors: {failure}", sqlstate="08001"
+                )
+            self._pause()
+
+    def _try(self, deadline: float) -> str | None:
+        """Start a job; returns why its members have not joined, None if they have."""
+        self._names = tuple(f"executor-{next(self._numbers)}" for _ in range(self.size))
+        orders = Orders(self._options, self._names, self.secret, self._preload)
+        self._job = job = BarrierJob(self._spark, self.size, orders, self._profile, self._notify)
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing or self._ended or self._complete, deadline - time.monotonic()
+            )
+        if self._complete:
+            return None
+        failure = job.outcome or f"they have not joined within {START_TIMEOUT:g} s; are all slots taken?"
+        self._end_job(failure)
+        return failure
+
+    def _pause(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closing, RETRY)
+
+    @property
+    def _ended(self) -> bool:
+        return self._job is None or self._job.outcome is not None
+
+    @property
+    def _complete(self) -> bool:
+        return all(name in self.members for name in self._names)
+
+    def _end_job(self, reason: str) -> None:
+        """See that the job has ended, and that nobody waits for its members."""
+        for name in self._names:
+            self.keeper.remove(name, reason)
+        if self._job is not None:
+            self._job.end(0)
+
+    def _supervise(self) -> None:
+        """Replace the members when one of them was lost, until closed."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._ended or not self._complete)
+            if self._closing:
+                return
+            assert self._job is not None
+            lost = [name for name in self._names if name not in self.members]
+            reason = self._job.outcome or f"{', '.join(lost)} was lost"
+            logger.warning("the barrier job of the members ends: %s", reason)
+            self._end_job(f"the barrier job of the members has ended: {reason}")
+            if not self._replace():
+                return
+
+    def _replace(self) -> bool:
+        """Start other members; False, and the cluster has ended, if that can't be."""
+        deadline = time.monotonic() + REPLACE_TIMEOUT
+        while not self._closing:
+            try:
+                if not is_stopped(self._spark):
+                    await_capacity(self._spark, self.size, self._profile)
+                    self._start()
+                    self.keeper.rebalance()
+                    return True
+                failure = "its Spark session was stopped"
+            except OperationalError as error:
+                failure = error.message
+            logger.warning("lost members could not be replaced: %s", failure)
+            if is_stopped(self._spark) or time.monotonic() >= deadline:
+                self.keeper.end(failure)
+                return False
+            self._pause()
+        return False
+
+    # ---- the end
+
+    def close(self) -> None:
+        """End the members and their job; closing twice is no error."""
+        self._closing = True
+        self._notify()
+        self.keeper.end("its launcher was stopped")
+        if self._supervisor is not None:
+            self._supervisor.join()
+        if self._job is not None:
+            self._job.end(STOP_TIMEOUT)
+        self.keeper.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _driver_hosts(spark: "SparkSession") -> tuple[str, str]:
+    """Where the keeper listens, and where executors find it."""
+    if is_connect(spark):
+        server = Address(spark.client.host, spark.client.port)  # type: ignore[attr-defined]
+        return (own_address(server),) * 2
+    host = setting(spark, "spark.driver.host")
+    return setting(spark, "spark.driver.bindAddress") or host, host

@@ -1,0 +1,84 @@
+"""The barrier job whose tasks are members: it begins when all of them can, and ends with the first."""
+
+import re
+import secrets
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_connectors.spark.executors.capacity import is_connect
+from sqlfront_connectors.spark.executors.packages import on_barrier
+
+if TYPE_CHECKING:
+    from pyspark.resource import ResourceProfile
+    from pyspark.sql import SparkSession
+
+_LOST: Final = re.compile(r"ExecutorLostFailure \((executor \S+).*?\) Reason: (.*)")
+_RAISED: Final = re.compile(r"^(\w+(?:Error|Exception): .*)$", re.MULTILINE)
+_SERVE: Final = "sqlfront_connectors.spark.executors.member:serve"
+
+
+class BarrierJob:
+    """One such job of ``size`` tasks, each of which calls
+    :func:`~sqlfront_connectors.spark.executors.member.serve` with ``orders``. It runs from its making on;
+    ``on_end`` is called on its own thread when it has ended, whatever of."""
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        size: int,
+        orders: object,
+        profile: "ResourceProfile | None",
+        on_end: Callable[[], None],
+    ) -> None:
+        #: Why it has ended; None while it runs.
+        self.outcome: str | None = None
+        self._spark = spark
+        self._tag = f"sqlfront-members-{secrets.token_hex(4)}"
+        task = on_barrier(_SERVE, orders)
+        one_each = spark.range(0, size, 1, size)
+        self._tasks = one_each.mapInArrow(task, "outcome string", barrier=True, profile=profile)
+        self._on_end = on_end
+        # Not one that inherits the caller's tags and job group: who cancels these doesn't mean the members.
+        self._thread = threading.Thread(target=self._run, name="sqlfront-executors", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._add_tag()
+            rows = self._tasks.collect()
+            reasons = [row["outcome"] for row in rows if row["outcome"]]
+            self.outcome = reasons[0] if reasons else "its members have ended"
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the job's end
+            self.outcome = reason_of(error)
+        self._on_end()
+
+    def _add_tag(self) -> None:
+        if is_connect(self._spark):
+            self._spark.addTag(self._tag)
+        else:
+            self._spark.sparkContext.addJobTag(self._tag)
+
+    def end(self, timeout: float) -> None:
+        """Cancel it, unless it has ended, or does within ``timeout`` seconds."""
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            if is_connect(self._spark):
+                self._spark.interruptTag(self._tag)
+            else:
+                self._spark.sparkContext.cancelJobsWithTag(self._tag)
+            self._thread.join(timeout)
+
+
+def reason_of(error: Exception) -> str:
+    """What Spark says in one line, without the stacks of its JVM and of Python.
+
+    >>> reason_of(Exception("Aborted\\nModuleNotFoundError: No module named 'pyarrow'\\n\\tat org.apache"))
+    "ModuleNotFoundError: No module named 'pyarrow'"
+    """
+    text = str(error)
+    lost = _LOST.search(text)
+    if lost is not None:
+        return f"{lost[1]} was lost: {lost[2]}"
+    raised = _RAISED.findall(text)
+    return raised[-1] if raised else text.partition("\n")[0]

@@ -1,0 +1,87 @@
+"""How our code comes to executors that have none of it: as an archive that travels with the task.
+
+What runs there needs ``pyarrow``, ``numpy``, ``msgspec`` and ``cloudpickle`` installed, nothing else. The
+archive has the compiled modules beside the sources, since executors keep no compiled ones; another version of
+Python than the driver's takes the sources.
+"""
+
+import importlib
+import importlib.util
+import io
+import marshal
+import pickle
+import pkgutil
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from pyspark import cloudpickle
+
+    from sqlfront_connectors.spark.executors import bootstrap
+else:
+    cloudpickle = lazy_module("pyspark.cloudpickle")
+    bootstrap = lazy_module("sqlfront_connectors.spark.executors.bootstrap")
+
+#: What executors get.
+PACKAGES: Final = ("sqlfront_engine", "sqlfront_connectors")
+#: PEP 552: a compiled module that isn't compared with its source.
+_UNCHECKED: Final = (1).to_bytes(4, "little")
+
+
+@cache
+def archive() -> bytes:
+    """The packages as a ZIP file that Python can import from.
+
+    >>> names = zipfile.ZipFile(io.BytesIO(archive())).namelist()
+    >>> "sqlfront_engine/dag.py" in names and "sqlfront_engine/dag.pyc" in names
+    True
+    """
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as file:
+        for package in PACKAGES:
+            for loader, path in _modules(package, None):
+                source = loader.get_data(loader.path)
+                header = importlib.util.MAGIC_NUMBER + _UNCHECKED + importlib.util.source_hash(source)
+                file.writestr(f"{path}.py", source)
+                file.writestr(f"{path}.pyc", header + marshal.dumps(loader.get_code(loader.name)))
+    return made.getvalue()
+
+
+def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceFileLoader, str]]:
+    """The module of that name in the folders, with its path in the archive, and all that it contains; none of
+    them is imported."""
+    spec = importlib.machinery.PathFinder.find_spec(name, None if folders is None else list(folders))
+    assert spec is not None
+    assert isinstance(spec.loader, SourceFileLoader)
+    path = name.replace(".", "/")
+    inside = spec.submodule_search_locations
+    yield spec.loader, f"{path}/__init__" if inside is not None else path
+    for found in pkgutil.iter_modules(inside or [], f"{name}."):
+        yield from _modules(found.name, inside)
+
+
+def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], object]:
+    """A function for ``mapInArrow``, ``mapPartitions`` and their like: it calls the one at ``place``
+    (``module:name``, in one of :data:`PACKAGES`) on the executor with the values ``given`` and the task's own
+    argument. The values are pickled; the function need not be."""
+    _travels_by_value()
+    return bootstrap.bound(archive(), place, pickle.dumps(given))
+
+
+def on_barrier(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
+    """Likewise for ``mapInArrow(barrier=True)``; see
+    :func:`~sqlfront_connectors.spark.executors.bootstrap.barrier_task`."""
+    _travels_by_value()
+    return bootstrap.barrier_task(archive(), place, pickle.dumps(given))
+
+
+@cache
+def _travels_by_value() -> None:
+    register: Callable[[ModuleType], None] = cloudpickle.register_pickle_by_value
+    register(importlib.import_module(bootstrap.__name__))

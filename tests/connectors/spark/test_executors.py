@@ -1,0 +1,186 @@
+"""Members on the executors of a Spark session: where they live, how they are lost and replaced."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import cloudpickle
+import numpy
+import pyarrow
+import pytest
+from pyspark.sql import SparkSession
+
+from sqlfront_connectors.spark.executors.capacity import await_capacity
+from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
+from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.errors import NotSupportedError, OperationalError
+from sqlfront_engine.launchers.running import RunningMember
+from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.range import Range
+from sqlfront_engine.processors.sink import ResultSink
+from tests.connectors.spark import executors
+from tests.connectors.spark.executors import until
+
+ROWS = 300_000
+LIMIT = 3.0
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with executors.session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def cluster(spark: SparkSession) -> Iterator[ExecutorCluster]:
+    with ExecutorCluster(spark, workers=1, memory_limit=1 << 28, silence_limit=LIMIT) as made:
+        yield made
+
+
+@pytest.fixture
+def client(cluster: ExecutorCluster) -> Iterator[RunningMember]:
+    """A client that sees three members."""
+    with cluster.client() as running:
+        until(lambda: len(running.member.members.data_members) == 3)
+        yield running
+
+
+def exchanged(rows: int = ROWS) -> DAG:
+    """Numbers of all members go through a partitioned exchange to the coordinator."""
+    dag = DAG()
+    origin = dag.vertex("numbers", Range(0, 1, rows), 1)
+    between = dag.vertex("between", Forward(), 1)
+    dag.edge(Edge.between(origin, between).distributed().partitioned([0]))
+    return dag.edge(Edge.between(between, dag.vertex("result", ResultSink())).to_one().distribute_to())
+
+
+def count(job: LightJob) -> int:
+    return sum(batch.num_rows for batch in job.batches())
+
+
+def active_jobs(spark: SparkSession) -> list[int]:
+    return list(spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def test_there_is_one_member_on_each_executor(
+    spark: SparkSession, cluster: ExecutorCluster, client: RunningMember
+) -> None:
+    assert len(client.member.members.data_members) == cluster.size == 3
+    homes = [set(executors.below(process)) for process in executors.executors(spark).values()]
+    listening = _listeners()
+    ports = [int(each.address.rpartition(":")[2]) for each in cluster.members.members if not each.lite]
+    assert sorted(len(home & {listening[port] for port in ports}) for home in homes) == [1, 1, 1]
+    assert count(client.member.submit(exchanged())) == ROWS
+
+
+def test_spark_has_a_slot_for_its_own_work(spark: SparkSession, client: RunningMember) -> None:
+    assert spark.range(1000).repartition(4).count() == 1000
+    assert count(client.member.submit(exchanged())) == ROWS
+
+
+def test_who_cancels_their_own_jobs_does_not_mean_the_members(
+    spark: SparkSession, client: RunningMember
+) -> None:
+    spark.sparkContext.setJobGroup("mine", "of the user")
+    spark.sparkContext.cancelJobGroup("mine")
+    assert count(client.member.submit(exchanged())) == ROWS
+
+
+def test_an_executor_is_killed_during_a_query(spark: SparkSession, client: RunningMember) -> None:
+    lost = set(client.member.members.data_members)
+    reader = client.member.submit(exchanged(1 << 60)).batches()
+    next(reader)
+    os.kill(next(iter(executors.executors(spark).values())), signal.SIGKILL)
+    began = time.monotonic()
+    with pytest.raises(OperationalError, match=r"executor-\d+ was (lost|removed)"):
+        for _ in reader:
+            pass
+    assert time.monotonic() - began < LIMIT
+
+    until(lambda: len(set(client.member.members.data_members) - lost) == 3)
+    until(lambda: set(client.member.members.owners) == set(client.member.members.data_members))
+    assert count(client.member.submit(exchanged())) == ROWS
+
+
+def test_a_member_that_is_silent_for_too_long_is_replaced(
+    spark: SparkSession, cluster: ExecutorCluster, client: RunningMember
+) -> None:
+    lost = set(client.member.members.data_members)
+    port = int(cluster.members.members[0].address.rpartition(":")[2])
+    os.kill(_listeners()[port], signal.SIGSTOP)
+    until(lambda: len(set(client.member.members.data_members) - lost) == 3)
+    assert count(client.member.submit(exchanged())) == ROWS
+
+
+def test_too_few_executors_are_an_error_at_once(spark: SparkSession) -> None:
+    began = time.monotonic()
+    with pytest.raises(
+        OperationalError, match=r"4 members need 4 executors with 5 slots .* there are 3 with 6"
+    ):
+        ExecutorCluster(spark, 4)
+    assert time.monotonic() - began < 5
+
+
+def test_an_executor_without_pyarrow(spark: SparkSession, tmp_path: Path) -> None:
+    usual = spark.sparkContext.pythonExec
+    spark.sparkContext.pythonExec = executors.python_with((), tmp_path / "python")
+    try:
+        with pytest.raises(OperationalError, match=r"could not be started .* No module named 'pyarrow'"):
+            ExecutorCluster(spark)
+    finally:
+        spark.sparkContext.pythonExec = usual
+
+
+def test_an_executor_without_msgspec(spark: SparkSession, tmp_path: Path) -> None:
+    usual = spark.sparkContext.pythonExec
+    packages = (pyarrow, numpy, cloudpickle)
+    spark.sparkContext.pythonExec = executors.python_with(packages, tmp_path / "python")
+    try:
+        with pytest.raises(OperationalError, match=r"No module named 'msgspec' .*python"):
+            ExecutorCluster(spark)
+    finally:
+        spark.sparkContext.pythonExec = usual
+
+
+def test_closing_leaves_nothing(spark: SparkSession) -> None:
+    jobs = set(active_jobs(spark))
+    with ExecutorCluster(spark, 2, workers=1) as cluster:
+        assert len(set(active_jobs(spark)) - jobs) == 1
+        threads = {thread for thread in threading.enumerate() if thread.name == "sqlfront-supervisor"}
+        with cluster.client() as client:
+            assert count(client.member.submit(exchanged())) == ROWS
+    assert set(active_jobs(spark)) <= jobs
+    assert len([thread for thread in threads if thread.is_alive()]) == len(threads) - 1
+
+
+@pytest.mark.parametrize("master", ["yarn", "local-cluster[3,2,1024]"])
+def test_dynamic_allocation_is_refused(master: str) -> None:
+    settings = {"spark.master": master, "spark.dynamicAllocation.enabled": "true"}
+    session = SimpleNamespace(conf=SimpleNamespace(get=settings.get))
+    with pytest.raises(NotSupportedError, match=r"spark\.dynamicAllocation\.enabled=false"):
+        await_capacity(session, None, None)  # type: ignore[arg-type]
+
+
+def _listeners() -> dict[int, int]:
+    """The process that listens on each TCP port."""
+    inodes = {}
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if words[3] == "0A":
+            inodes[f"socket:[{words[9]}]"] = int(words[1].rpartition(":")[2], 16)
+    found = {}
+    for place in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            port = inodes.get(os.readlink(place))
+        except OSError:  # it has ended
+            continue
+        if port is not None:
+            found[port] = int(place.parts[2])
+    return found
