@@ -24,8 +24,9 @@ LOADS_PYSPARK = {
     "connectors/sqlfront_connectors/spark/executors/packages.py",
     "connectors/sqlfront_connectors/spark/failures.py",
     "connectors/sqlfront_connectors/spark/types.py",
+    "connectors/sqlfront_connectors/spark/watch.py",
 }
-PYSPARK = re.compile(r'^    \w+ = lazy_module\("(pyspark|py4j)[\w.]*"\)$', re.MULTILINE)
+PYSPARK = re.compile(r'^    (\w+ = lazy_module)?\("(pyspark|py4j)[\w.]*"', re.MULTILINE)
 CALL = re.compile(r'^    \w+ = lazy_module\("(sqlfront[\w.]*)"\)$', re.MULTILINE)
 
 

@@ -2,7 +2,7 @@
 
 import threading
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -15,6 +15,7 @@ from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.types import logical_schema
+from sqlfront_connectors.spark.watch import Watcher, unwatched
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
 from sqlfront_engine.query_run import QueryRun
 
@@ -70,6 +71,7 @@ class SparkLink:
             self._rows = Rows(spark, self._session, directory)
         #: Held while a statement is analysed with views that are there for only that long.
         self._views_lock = threading.Lock()
+        self._watchers: list[Watcher] = []
 
     def run(
         self,
@@ -104,9 +106,14 @@ class SparkLink:
             return self.spark.sql(text, given)
         with self._views_lock, ExitStack() as undo:
             for name, frame in views.items():
-                frame.createTempView(_quoted(name))
-                undo.callback(self.spark.catalog.dropTempView, name)
+                with unwatched():
+                    frame.createTempView(_quoted(name))
+                undo.callback(self._drop_view, name)
             return self.spark.sql(text, given)
+
+    def _drop_view(self, name: str) -> None:
+        with unwatched():
+            self.spark.catalog.dropTempView(name)
 
     def collect(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Run a query, in this thread; its rows in physical form, by the frame's logical schema. Errors are
@@ -141,8 +148,16 @@ class SparkLink:
         with ours():
             return self._rows.frame(schema, batches)
 
+    def watch(self, callback: Callable[[], None]) -> None:
+        """Call back whenever tables or views may have changed through this process, until the link is closed
+        or forgotten: by a statement, the catalog, a writer, a frame that becomes a view. Called in the thread
+        that made the change, when it has been made; must not raise."""
+        self._watchers.append(Watcher(callback))
+
     def close(self) -> None:
         """Remove what the link made."""
+        for watcher in self._watchers:
+            watcher.close()
         self._rows.exchange.close()
 
 

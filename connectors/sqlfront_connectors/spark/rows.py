@@ -18,6 +18,7 @@ from sqlfront_connectors.spark.types import (
     spark_type,
     to_send,
 )
+from sqlfront_connectors.spark.watch import unwatched
 from sqlfront_engine.arrow_intervals import exported_schema
 
 if TYPE_CHECKING:
@@ -70,7 +71,8 @@ class Rows:
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         path = self.exchange.place()
         rows = exchange.WrittenRows(path, schema)
-        frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}")
+        with unwatched():
+            frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}")
         return rows
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":

@@ -114,18 +114,19 @@ def test_a_run_that_is_forgotten_is_cancelled(link: SparkLink) -> None:
 
 
 def test_a_result_that_is_forgotten_leaves_no_files(link: SparkLink) -> None:
-    rows = link._rows
-    rows.large, large = -1, rows.large
-    try:
-        run = link.run("SELECT id FROM range(10)")
-        assert run.join(LONG)
-        place = rows.exchange.place()
-        assert os.listdir(os.path.dirname(place))
-        del run
-        gc.collect()
-        assert os.listdir(os.path.dirname(place)) == []
-    finally:
-        rows.large = large
+    other = SparkLink(link.spark)
+    other._rows.large = -1
+    run = other.run("SELECT id FROM range(10)")
+    assert run.join(LONG)
+    directory = os.path.dirname(other._rows.exchange.place())
+    assert os.listdir(directory) != []
+
+    del run
+    gc.collect()
+
+    assert os.listdir(directory) == []
+    other.close()
+    assert not os.path.exists(directory)
 
 
 def test_progress_tells_stages_and_tasks(link: SparkLink) -> None:
@@ -165,7 +166,7 @@ def test_jobs_inherit_what_is_set_for_the_thread_that_asks(link: SparkLink) -> N
         assert "theirs" in described
         assert run.join(LONG)
     finally:
-        context.setLocalProperty("spark.job.description", None)
+        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,135 @@
+"""Who wants to know when tables or views of Spark may have changed through this process.
+
+While somebody does, the methods of PySpark that change them tell it when they have run: those of the catalog,
+of writers and of frames, and ``sql`` for a text that isn't just a query. They are methods of classes, so a
+change through any session of the process is noticed; one from elsewhere is not, as Spark's own cache doesn't.
+"""
+
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from importlib import import_module
+from typing import Final
+
+_CATALOG: Final = (
+    "createTable createExternalTable dropTable dropView truncateTable dropTempView dropGlobalTempView "
+    "dropDatabase refreshTable refreshByPath recoverPartitions setCurrentDatabase setCurrentCatalog"
+)
+_FRAME: Final = (
+    "registerTempTable createTempView createOrReplaceTempView createGlobalTempView "
+    "createOrReplaceGlobalTempView"
+)
+_WRITER: Final = "save insertInto saveAsTable json parquet text csv xml orc jdbc"
+_WRITER_V2: Final = "create replace createOrReplace append overwrite overwritePartitions"
+
+#: Module, class and methods: of sessions with a JVM of their own, and of Spark Connect.
+_CLASSIC: Final = (
+    ("pyspark.sql.session", "SparkSession", "sql"),
+    ("pyspark.sql.catalog", "Catalog", _CATALOG),
+    ("pyspark.sql.classic.dataframe", "DataFrame", _FRAME),
+    ("pyspark.sql.readwriter", "DataFrameWriter", _WRITER),
+    ("pyspark.sql.readwriter", "DataFrameWriterV2", _WRITER_V2),
+    ("pyspark.sql.merge", "MergeIntoWriter", "merge"),
+)
+_CONNECT: Final = (
+    ("pyspark.sql.connect.session", "SparkSession", "sql"),
+    ("pyspark.sql.connect.catalog", "Catalog", _CATALOG),
+    ("pyspark.sql.connect.dataframe", "DataFrame", _FRAME),
+    ("pyspark.sql.connect.readwriter", "DataFrameWriter", _WRITER),
+    ("pyspark.sql.connect.readwriter", "DataFrameWriterV2", _WRITER_V2),
+    ("pyspark.sql.connect.merge", "MergeIntoWriter", "merge"),
+)
+#: What may be before the first word of a statement.
+_BEFORE: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
+_WORD: Final = re.compile(r"\w*")
+_READS: Final = frozenset({"SELECT", "VALUES", "TABLE", "EXPLAIN", "SHOW", "DESC", "DESCRIBE", "LIST"})
+_MAY_READ: Final = frozenset({"WITH", "FROM"})
+_WRITES: Final = re.compile(r"\b(?:INSERT|MERGE|UPDATE|DELETE)\b", re.IGNORECASE)
+
+
+def may_change(text: str) -> bool:
+    """Whether a statement may change more than nothing; yes for what isn't known.
+
+    >>> may_change("/* daily */ (SELECT 1)"), may_change("WITH t AS (SELECT 1) INSERT INTO u SELECT * FROM t")
+    (False, True)
+    """
+    start = _BEFORE.match(text)
+    found = _WORD.match(text, start.end() if start else 0)
+    word = found.group().upper() if found else ""
+    if word in _MAY_READ:
+        return _WRITES.search(text) is not None
+    return word not in _READS
+
+
+class Watcher:
+    """Calls back when tables or views may have changed, until it is closed or forgotten."""
+
+    def __init__(self, callback: Callable[[], None], *, connect: bool = False) -> None:
+        """``callback`` is called in the thread that made the change, when it has been made; it must not
+        raise. ``connect``: whether the session is one of Spark Connect."""
+        self.callback = callback
+        with _lock:
+            _watchers.add(self)
+            for module, name, methods in _CONNECT if connect else _CLASSIC:
+                _hook(getattr(import_module(module), name), methods.split())
+
+    def close(self) -> None:
+        """Call back no more."""
+        with _lock:
+            _watchers.discard(self)
+            if not _watchers:
+                _unhook()
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """What this thread changes inside of the block is nobody's concern."""
+    before = getattr(_here, "unwatched", False)
+    _here.unwatched = True
+    try:
+        yield
+    finally:
+        _here.unwatched = before
+
+
+_here: Final = threading.local()
+_lock: Final = threading.Lock()
+_watchers: Final[weakref.WeakSet[Watcher]] = weakref.WeakSet()
+#: The methods as they were, by class and name.
+_originals: Final[dict[tuple[type, str], Callable[..., object]]] = {}
+
+
+def _hook(kind: type, methods: list[str]) -> None:
+    for name in methods:
+        original = kind.__dict__.get(name)
+        if original is not None and (kind, name) not in _originals:
+            _originals[kind, name] = original
+            setattr(kind, name, _telling(original, name == "sql"))
+
+
+def _unhook() -> None:
+    while _originals:
+        (kind, name), original = _originals.popitem()
+        setattr(kind, name, original)
+
+
+def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., object]:
+    @wraps(method)
+    def call(self: object, *arguments: object, **named: object) -> object:
+        try:
+            return method(self, *arguments, **named)
+        finally:
+            text = arguments[0] if arguments else named.get("sqlQuery")
+            if not (takes_text and isinstance(text, str) and not may_change(text)):
+                _tell()
+
+    return call
+
+
+def _tell() -> None:
+    if not getattr(_here, "unwatched", False):
+        for watcher in tuple(_watchers):
+            watcher.callback()
