@@ -120,8 +120,8 @@ class SpreadSnapshot:
         self.held = version
         self.members = table.members
         # Not the table itself, which has this object: both would wait for the garbage collector.
-        self.name, self._reloaded = table.name, table.reloaded
-        self._schema, self._partitioning = table.schema, table.partitioning
+        self.name, self.schema = table.name, table.schema
+        self._reloaded, self._partitioning = table.reloaded, table.partitioning
         self._statistics = table_statistics(version.known, table.schema)
         self._ways: dict[tuple[tuple[int, ...], tuple[int, ...]], Way] = {}
 
@@ -156,7 +156,7 @@ class SpreadSnapshot:
         """
         held, placed = self.held, self._partitioning
         if held.key is None:
-            return ScanPlan(Values(pa.schema([self._schema.field(place) for place in request.columns]), ()))
+            return ScanPlan(Values(pa.schema([self.schema.field(place) for place in request.columns]), ()))
         members = self.members.member_list
         in_place = held.dealt == members.dealt
         if not in_place:
@@ -166,7 +166,7 @@ class SpreadSnapshot:
             self.name,
             request.columns,
             None if placed is None else (placed.columns, placed.count),
-            key_literals(request, self._schema),
+            key_literals(request, self.schema),
             request.partitions,
             request.limit,
             by=request.by,
@@ -210,9 +210,9 @@ class SpreadSnapshot:
             return None
         if len(self._ways) >= _MOST_WAYS:
             self._ways.clear()
-        numbered = len(self._schema) in columns
+        numbered = len(self.schema) in columns
         question = Lookup(held.key, self.name, held.dealt, by, columns, NO_KEYS, numbered)
-        way = self._ways[by, columns] = Way(self._schema, self._partitioning, question)
+        way = self._ways[by, columns] = Way(self.schema, self._partitioning, question)
         return way
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:

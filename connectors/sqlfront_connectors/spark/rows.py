@@ -55,7 +55,7 @@ class Rows:
         what turns out to be more than it lets into the driver's memory."""
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
-            frame = _as_carriers(frame, schema)
+            frame = as_carriers(frame, schema)
         fits = self._shared and exchange.fits(schema)
         size = self._place.size(frame) if fits else None
         if size is not None and size > self.large:
@@ -98,12 +98,7 @@ class Rows:
         form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
         rows = [to_send(batch, form) for batch in batches]
         table = pa.Table.from_batches(rows, exported_schema(form))
-        frame = self._spark.createDataFrame(table, spark_schema(form))
-        columns = [
-            _as_sent(frame[name], there, kind)
-            for name, there, kind in zip(form.names, form.types, schema.types, strict=True)
-        ]
-        return frame.select(columns).toDF(*schema.names)
+        return from_sent(self._spark.createDataFrame(table, spark_schema(form)), schema)
 
 
 class HeldFrame:
@@ -124,7 +119,7 @@ def _numbers(schema: pa.Schema) -> list[str]:
     return [f"c{ordinal}" for ordinal in range(len(schema))]
 
 
-def _as_carriers(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
+def as_carriers(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
     """The frame with its columns numbered, each as its carrier."""
     names = _numbers(schema)
     frame = frame.toDF(*names)
@@ -139,8 +134,17 @@ def _to_carrier(column: "Column", kind: pa.DataType) -> "Column":
     return (column if months == kind else column.cast(spark_type(months))).cast(spark_type(form))
 
 
-def _as_sent(column: "Column", form: pa.DataType, kind: pa.DataType) -> "Column":
-    if form == kind:
+def from_sent(frame: "DataFrame", schema: pa.Schema) -> "DataFrame":
+    """The frame with the schema's names and types; its columns have the types'
+    :func:`~sqlfront_connectors.spark.types.sent_type`."""
+    names = _numbers(schema)
+    frame = frame.toDF(*names)
+    columns = [_from_sent(frame[name], kind) for name, kind in zip(names, schema.types, strict=True)]
+    return frame.select(columns).toDF(*schema.names)
+
+
+def _from_sent(column: "Column", kind: pa.DataType) -> "Column":
+    if sent_type(kind) == kind:
         return column
     months = in_months(kind)
     return (column if months == kind else column.cast(spark_type(months))).cast(spark_type(kind))

@@ -8,15 +8,15 @@ import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from typing import cast
 
 
-def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], object]:
+def bound(packages: bytes, place: str, given: bytes) -> Callable[[Iterable[object]], Iterator[object]]:
     """A function for Spark's tasks: it calls the one at ``place`` (``module:name``) with the values that were
     pickled as ``given``, then with its own argument."""
 
-    def task(items: Iterable[object]) -> object:
-        function = load(packages, place)
-        return function(*pickle.loads(given), items)
+    def task(items: Iterable[object]) -> Iterator[object]:
+        return cast("Iterator[object]", load(packages, place)(*pickle.loads(given), items))
 
     return task
 

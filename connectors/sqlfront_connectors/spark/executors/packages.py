@@ -66,7 +66,7 @@ def _modules(name: str, folders: Iterable[str] | None) -> Iterator[tuple[SourceF
         yield from _modules(found.name, inside)
 
 
-def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], object]:
+def on_executors(place: str, *given: object) -> Callable[[Iterable[object]], Iterator[object]]:
     """A function for ``mapInArrow``, ``mapPartitions`` and their like: it calls the one at ``place``
     (``module:name``, in one of :data:`PACKAGES`) on the executor with the values ``given`` and the task's own
     argument. The values are pickled; the function need not be."""

@@ -1,0 +1,121 @@
+"""Rows from Spark into tables that are spread over members, and back, past the driver.
+
+Into a table each of Spark's tasks takes the rows that it has computed straight to the members of their keys
+(:mod:`sqlfront_connectors.memory.pushing`): the keys are hashed there, so that Spark need not shuffle. The
+driver gets a few rows from each task, and lets the attempts that Spark has taken for its answer become a
+version of the table. A task that fails half-way, is run twice or is left running has brought its rows for
+nothing.
+
+Out of a table each task reads a piece of a version's rows from their member. The driver says where they are.
+"""
+
+import math
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+import pyarrow as pa
+
+from sqlfront_connectors.memory.pushing import Brought
+from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
+from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
+from sqlfront_connectors.spark import tasks
+from sqlfront_connectors.spark.executors.packages import on_executors
+from sqlfront_connectors.spark.rows import as_carriers, from_sent
+from sqlfront_connectors.spark.types import logical_schema, sent_type, spark_schema
+from sqlfront_engine import codec
+from sqlfront_engine.codec import ErrorData
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.members.outsider import Door
+from sqlfront_engine.types import ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Bytes that a task reads of a table, about, and into how many pieces a member's rows are cut at least.
+_PIECE: Final = 32 << 20
+_LEAST_PIECES: Final = 2
+#: Bytes that Spark takes a table for at most, and those of a number of a range.
+_MOST_TAKEN: Final = 256 << 20
+_NUMBER: Final = 8
+
+
+def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool = True) -> int:
+    """Make the rows of a DataFrame those of a new version of the table, all of them or (not ``overwrite``)
+    those behind the present ones; returns their number. Runs one Spark job, in this thread and with its tags.
+
+    The columns are the table's, in its order; ProgrammingError if their types aren't. NotSupportedError if
+    the table's members can't be reached by other processes. OperationalError if a member has no memory for
+    the rows, or members come or go meanwhile (40001). Whatever Spark raises passes. After an error the table
+    is as before.
+    """
+    schema = logical_schema(frame.schema)
+    if schema.types != table.schema.types:
+        raise ProgrammingError(
+            f"`{table.name}` has columns of the types {_types(table.schema)}, not {_types(schema)}"
+        )
+    with SpreadLoad(table, door.coordinator) as target:
+        push = on_executors(f"{tasks.__name__}:push", codec.encode(target.target), door.network)
+        said = as_carriers(frame, schema).mapInArrow(push, tasks.BROUGHT_DDL).collect()
+        for each in said:
+            if each.error is not None:
+                raise codec.decode(bytes(each.error), ErrorData).error()
+        brought = [Brought(each.attempt, each.member, each.rows) for each in said]
+        return target.publish(brought, overwrite=overwrite)
+
+
+def _types(schema: pa.Schema) -> str:
+    return ", ".join(map(ddl, schema.types))
+
+
+class SpreadFrame:
+    """A version of a spread table as a DataFrame, ``data``, that Spark can read until :meth:`close`, whatever
+    becomes of the table meanwhile.
+
+    ``columns``: ordinals of those that it has, None = all. Errors: see
+    :class:`~sqlfront_connectors.memory.spread_loads.HeldVersion`.
+    """
+
+    def __init__(
+        self,
+        spark: "SparkSession",
+        snapshot: SpreadSnapshot,
+        door: Door,
+        columns: tuple[int, ...] | None = None,
+    ) -> None:
+        schema = snapshot.schema
+        ordinals = tuple(range(len(schema))) if columns is None else columns
+        wanted = pa.schema([schema.field(ordinal) for ordinal in ordinals])
+        size = (snapshot.statistics.size or 0) * len(wanted) // max(1, len(schema))
+        members = max(1, len(set(snapshot.held.owners)))
+        parts = max(_LEAST_PIECES, math.ceil(size / members / _PIECE))
+        self._held = HeldVersion(snapshot, ordinals, parts, door.coordinator)
+        try:
+            self.data = _frame(spark, self._held, wanted, size, door)
+        except BaseException:
+            self._held.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the version: Spark can't read it any more. Closing twice is no error."""
+        self._held.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _frame(spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: Door) -> "DataFrame":
+    """The rows of the pieces. Each is asked for by a number of a range, most of whose numbers are left out:
+    by the bytes of all of them Spark's optimizer knows about how large the table is, so that it doesn't send
+    a large one to all executors."""
+    count = max(1, len(held.pieces))
+    stride = max(1, min(size, _MOST_TAKEN) // _NUMBER // count)
+    numbers = spark.range(0, len(held.pieces) * stride, 1, count)
+    source = codec.encode(tasks.Source(held.origin, schema, held.pieces, stride))
+    form = pa.schema([(f"c{i}", sent_type(kind)) for i, kind in enumerate(schema.types)])
+    read = on_executors(f"{tasks.__name__}:read", source, door.network)
+    return from_sent(numbers.where(f"id % {stride} = 0").mapInArrow(read, spark_schema(form)), schema)
