@@ -19,7 +19,7 @@ result), ``queries`` (planned when they are new, run by the same plan when they 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.api import connect, sql
+from sqlfront.api import attach, connect, sql
 from sqlfront.config import Config
 from sqlfront.result import Result
 from sqlfront.row import Row
@@ -92,6 +92,7 @@ __all__ = [
     "TimestampFromTicks",
     "Warning",
     "apilevel",
+    "attach",
     "connect",
     "paramstyle",
     "sql",

@@ -1,4 +1,4 @@
-"""The two functions at the front door."""
+"""The functions at the front door."""
 
 import threading
 from typing import TYPE_CHECKING
@@ -12,10 +12,15 @@ from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sqlfront import connection
+    from sqlfront.spark import attached
+    from sqlfront.spark.frame import Frame
     from sqlfront_connectors.arrow import ArrowStream
 else:
     connection = lazy_module("sqlfront.connection")
+    attached = lazy_module("sqlfront.spark.attached")
 
 _lock = threading.Lock()
 _default: list[Session] = []
@@ -32,10 +37,11 @@ def connect(
     memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
+    spark: "SparkSession | None" = None,
 ) -> "connection.Connection":
     """A connection to a new session. Its tables live as long as it does, or if it is one of a ``cluster``
-    (``sqlfront://host:port``) as long as that does. Keywords override ``config``
-    (:class:`~sqlfront.config.Config` explains them).
+    (``sqlfront://host:port``) as long as that does. ``spark``: see :func:`attach`. Other keywords override
+    ``config`` (:class:`~sqlfront.config.Config` explains them).
 
     >>> with connect() as connection:
     ...     connection.execute("select 1 + ?", [2]).fetchall()
@@ -54,7 +60,18 @@ def connect(
         "time_zone": time_zone,
     }
     changes = {name: value for name, value in given.items() if value is not None}
-    return connection.Connection(Session(replace(config or Config(), **changes)))
+    made = replace(config or Config(), **changes)
+    return connection.Connection(Session(made) if spark is None else attached.AttachedSession(spark, made))
+
+
+def attach(spark: "SparkSession", config: Config | None = None) -> "attached.AttachedSession":
+    """A session beside a Spark session, classic or Connect, which :func:`sql` uses from now on: it sees
+    Spark's tables and views, and what it doesn't do itself Spark does. The answers are ``spark.sql``'s.
+    """
+    session = attached.AttachedSession(spark, config)
+    with _lock:
+        _default[:] = [session]
+    return session
 
 
 def _launcher(name: str) -> Launcher:
@@ -65,7 +82,7 @@ def _launcher(name: str) -> Launcher:
         raise ProgrammingError(f"there is no launcher {name!r}; known are {known}") from None
 
 
-def sql(text: str, args: Parameters | None = None, **frames: "ArrowStream") -> Result:
+def sql(text: str, args: Parameters | None = None, **frames: "ArrowStream") -> "Result | Frame":
     """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` or ``?`` take
     ``args``, and ``{name}`` in the text stands for the Arrow data given as keyword ``name``.
 

@@ -46,6 +46,7 @@ def _count(value: str) -> str:
 
 _TIME_ZONE: Final = "spark.sql.session.timeZone"
 _TIMEOUT: Final = "sqlfront.timeout"
+_LANE: Final = "sqlfront.lane"
 _PRUNING: Final = "sqlfront.pruning"
 _PRUNING_LIMIT: Final = "sqlfront.pruning.limit"
 
@@ -54,6 +55,7 @@ _OPTIONS: Final[dict[str, _Option]] = {
     "spark.sql.ansi.enabled": _Option("true", _only("true")),
     "spark.sql.caseSensitive": _Option("false", _only("false")),
     _TIMEOUT: _Option("0", _seconds),
+    _LANE: _Option("auto", _only("auto", "light", "spark")),
     _PRUNING: _Option("true", _only("true", "false")),
     _PRUNING_LIMIT: _Option(str(MOST_KEYS), _count),
 }
@@ -85,6 +87,12 @@ class Options:
     def timeout(self) -> float | None:
         """Seconds that a statement may take, None = no limit."""
         return float(self._values[_TIMEOUT]) or None
+
+    @property
+    def lane(self) -> str:
+        """Where queries run: ``light`` = here alone, ``spark`` = there alone, ``auto`` = where they are run
+        sooner."""
+        return self._values[_LANE]
 
     @property
     def most_keys(self) -> int:

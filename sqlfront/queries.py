@@ -109,4 +109,6 @@ class Queries:
         if not isinstance(plan, QueryPlan):
             assert not isinstance(plan, RowPlan)
             return changes.change_again(session, text, plan, values, arguments, timeout, query)
+        if session.spark is not None:
+            session.spark.check_size(plan.input_size)
         return session.run(plan, values, timeout=timeout, query=query or session.begin(text))

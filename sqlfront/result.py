@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars
 
     from sqlfront import run_facts
+    from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.light_job import LightJob
     from sqlfront_planner.explain import explanation as explanations
 else:
@@ -96,7 +97,7 @@ class Result:
         statistics: Statistics,
         *,
         settings: Settings | None = None,
-        job: "LightJob | None" = None,
+        job: "LightJob | SparkRun | None" = None,
         plan: QueryPlan | RowPlan | None = None,
         values: Sequence[object] = (),
     ) -> None:

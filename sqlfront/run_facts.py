@@ -1,6 +1,7 @@
 """What is known of a statement's run beside its rows: for ``Result.stats`` and ``Result.explain``."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sqlfront.result import NO_FACTS, RunFacts
 from sqlfront_engine.errors import Error
@@ -20,9 +21,15 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 
+if TYPE_CHECKING:
+    from sqlfront_connectors.spark.run import SparkRun
+
 
 def facts(
-    plan: QueryPlan | RowPlan | None, values: Sequence[object], job: LightJob | None, settings: Settings
+    plan: QueryPlan | RowPlan | None,
+    values: Sequence[object],
+    job: "LightJob | SparkRun | None",
+    settings: Settings,
 ) -> RunFacts:
     """What a plan, with these values of its parameters, and its job have to say. What the plan read may have
     gone since: then there is nothing to say of it."""
@@ -33,7 +40,7 @@ def facts(
             found = _by_rows(plan, values, settings).job
             return RunFacts(found.scans, found.vertices)
         case QueryPlan():
-            ran = explained_job(plan.dag, None if job is None else job.statistics())
+            ran = explained_job(plan.dag, job.statistics() if isinstance(job, LightJob) else None)
             try:
                 scans = explained_scans(plan.template, Bound(values, RunValues(settings)), None)
             except Error:

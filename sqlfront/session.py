@@ -10,10 +10,10 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -38,13 +38,18 @@ from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, is_query
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sqlfront import cluster as clusters
     from sqlfront import frames as frame_names
     from sqlfront import pipeline as pipelines
     from sqlfront import system_tables
     from sqlfront.commands import caching
+    from sqlfront.spark import lane as spark_lane
+    from sqlfront.spark.frame import Frame
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
+    from sqlfront_connectors.spark import link as spark_link
     from sqlfront_engine.dag import DAG
     from sqlfront_engine.light_job import LightJob
     from sqlfront_engine.members.member import Member
@@ -55,6 +60,8 @@ else:
     pipelines = lazy_module("sqlfront.pipeline")
     system_tables = lazy_module("sqlfront.system_tables")
     caching = lazy_module("sqlfront.commands.caching")
+    spark_lane = lazy_module("sqlfront.spark.lane")
+    spark_link = lazy_module("sqlfront_connectors.spark.link")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
     tables = lazy_module("sqlfront_connectors.base")
@@ -69,10 +76,16 @@ class Session:
     """Tables, views and settings that live together; may be shared between threads.
 
     Its threads and temporary files go with :meth:`close`, or when the session is forgotten. ``cluster``: its
-    members, None = those that the configuration says.
+    members, None = those that the configuration says. ``spark``: a Spark session that runs what this one
+    can't; its names are seen here, too.
     """
 
-    def __init__(self, config: Config | None = None, cluster: "clusters.Cluster | None" = None) -> None:
+    def __init__(
+        self,
+        config: Config | None = None,
+        cluster: "clusters.Cluster | None" = None,
+        spark: "SparkSession | None" = None,
+    ) -> None:
         self.config = config or Config()
         self.options = Options(self.config)
         own = clusters.open_cluster(self.config) if cluster is None and _has_members(self.config) else None
@@ -86,6 +99,9 @@ class Session:
         self.queries = Queries(self)
         path_table = partial(_path_table, self.runner, self.queries.plans)
         self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
+        #: The Spark session that stands beside this one.
+        self.spark = None if spark is None else spark_lane.SparkLane(self, spark_link.SparkLink(spark))
+        self.catalog.elsewhere = self.spark
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
         self._home = _Home(self.config.warehouse)
@@ -120,6 +136,14 @@ class Session:
         return self._engine.workers
 
     @property
+    def memory(self) -> int:
+        """Bytes that the members may hold together, if all have what this one has."""
+        limit = self._engine.memory.limit
+        cluster, config = self.cluster, self.config
+        shared = config.cluster is None and config.launcher is Launcher.EMBEDDED
+        return limit if cluster is None or shared else limit * len(cluster.member_list.data_members)
+
+    @property
     def target(self) -> Target:
         """Whom plans are made for."""
         return Target(
@@ -142,8 +166,14 @@ class Session:
             )
         return self._home.path()
 
-    def sql(self, text: str, args: Parameters | None = None, **frames: "arrow.ArrowStream") -> Result:
+    def sql(
+        self, text: str, args: Parameters | None = None, **frames: "arrow.ArrowStream"
+    ) -> "Result | Frame":
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
+        return self.answer(text, args, frames)
+
+    def answer(self, text: str, args: Parameters | None, frames: "Mapping[str, arrow.ArrowStream]") -> Result:
+        """The result of one statement in which ``{name}`` stands for the frame of that name."""
         replaced, views = frame_names.replace_frames(text, frames)
         for name, frame in views.items():
             self.register(name, frame)
@@ -218,6 +248,14 @@ class Session:
         self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
     ) -> Result:
         """Run one statement, once."""
+        if self.spark is None:
+            return self._execute_here(text, arguments, timeout, query)
+        return self.spark.execute(text, arguments, timeout, query, self._execute_here)
+
+    def _execute_here(
+        self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
+    ) -> Result:
+        """Run one statement without Spark."""
         answer = self.queries.execute(text, arguments, timeout, query)
         if isinstance(answer, Result):
             return answer
@@ -338,7 +376,7 @@ class Session:
         self._closed = True
         self._finalizer()
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -7,11 +7,11 @@ methods may be called from several threads; a change makes a new version, and re
 import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from sqlfront_engine.errors import spark_error
+from sqlfront_engine.errors import NotSupportedError, spark_error
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table
@@ -58,6 +58,21 @@ PathTables = Callable[[str, str], "Table | None"]
 Lookups = Mapping[tuple[tuple[str, ...], bool], Entry | None]
 
 
+class Elsewhere(Protocol):
+    """Names of a session beside this one: its temporary views hide whatever is here, its other relations
+    are seen where nothing is here."""
+
+    def has_view(self, name: str) -> bool:
+        """Whether there is a temporary view of that name."""
+
+    def has_table(self, parts: tuple[str, ...]) -> bool:
+        """Whether the dotted name stands for any relation."""
+
+
+class FoundElsewhere(NotSupportedError):
+    """A name stands for what only the session beside this one can read."""
+
+
 class _State(msgspec.Struct, frozen=True):
     """One version of everything; replaced as a whole."""
 
@@ -74,12 +89,14 @@ class Catalog:
 
     def __init__(self, path_tables: PathTables | None = None) -> None:
         self._path_tables = path_tables
+        #: A session that has names, too; :meth:`lookup` raises FoundElsewhere for one that is its own.
+        self.elsewhere: Elsewhere | None = None
         self._lock = threading.Lock()
         self._state = _State(0, MappingProxyType({}), MappingProxyType({}))
 
     def pinned(self) -> "PinnedCatalog":
         """The catalog as it is now, for who reads only."""
-        return PinnedCatalog(self._path_tables, self._state)
+        return PinnedCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
 
     def without_temporary(self) -> "PinnedCatalog":
         """The same as a view that isn't temporary sees it."""
@@ -92,7 +109,16 @@ class Catalog:
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """The relation of a dotted name, or None. Case doesn't matter. ``temporary``: whether that may be a
-        temporary one."""
+        temporary one. Raises FoundElsewhere."""
+        elsewhere = self.elsewhere
+        if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
+            raise FoundElsewhere(f"`{parts[0]}` is a temporary view of Spark's")
+        found = self._own(parts, temporary=temporary)
+        if found is None and elsewhere is not None and elsewhere.has_table(parts):
+            raise FoundElsewhere(f"`{'.'.join(parts)}` is a table of Spark's")
+        return found
+
+    def _own(self, parts: tuple[str, ...], *, temporary: bool) -> Entry | None:
         state = self._state
         name = parts[-1].lower()
         if len(parts) == 1:
@@ -101,9 +127,13 @@ class Catalog:
 
     def agrees(self, lookups: Lookups) -> bool:
         """Whether the same names still stand for the same relations."""
-        return all(
-            self.lookup(parts, temporary=temporary) is entry for (parts, temporary), entry in lookups.items()
-        )
+        try:
+            return all(
+                self.lookup(parts, temporary=temporary) is entry
+                for (parts, temporary), entry in lookups.items()
+            )
+        except FoundElsewhere:
+            return False
 
     def path_table(self, parts: tuple[str, ...]) -> "Table | None":
         """The table of ``format.`path```, or None if the name isn't of that form or there is no such
@@ -172,8 +202,10 @@ class PinnedCatalog(Catalog):
         lookups: dict[tuple[tuple[str, ...], bool], Entry | None] | None = None,
         *,
         temporary: bool = True,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         super().__init__(path_tables)
+        self.elsewhere = elsewhere
         self._state = state
         self._temporary = temporary
         self._lookups = {} if lookups is None else lookups
@@ -186,7 +218,9 @@ class PinnedCatalog(Catalog):
     def without_temporary(self) -> "PinnedCatalog":
         """The same as a view that isn't temporary sees it."""
         state = _State(self._state.version, self._state.relations, MappingProxyType({}))
-        return PinnedCatalog(self._path_tables, state, self._lookups, temporary=False)
+        return PinnedCatalog(
+            self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere
+        )
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """See :meth:`Catalog.lookup`."""

@@ -24,12 +24,14 @@ SERIAL_ROWS: Final = 100_000
 
 
 class Lane(StrEnum):
-    """The ways that a query can go (there is one more, for Spark)."""
+    """The ways that a query can go."""
 
     DIRECT = "direct"
     """Rows by their key, projected and filtered; no job."""
     LIGHT = "light"
     """A light job on the DAG engine."""
+    SPARK = "spark"
+    """Spark runs the text."""
 
 
 #: With fewer workers than that, sending rows to the instance of their key costs more than the instances save:

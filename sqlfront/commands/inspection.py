@@ -114,6 +114,8 @@ def set_option(run: Run, statement: SetOption) -> Made:
         rows = [(statement.key, options.get(statement.key))]
     else:
         rows = [(statement.key, options.set(statement.key, statement.value))]
+        if run.session.spark is not None:
+            run.session.spark.set_option(*rows[0])
     return _SETTINGS, [rows_batch(_SETTINGS, rows)], None
 
 

@@ -149,10 +149,20 @@ class SparkLink:
             return self._rows.frame(schema, batches)
 
     def watch(self, callback: Callable[[], None]) -> None:
-        """Call back whenever tables or views may have changed through this process, until the link is closed
-        or forgotten: by a statement, the catalog, a writer, a frame that becomes a view. Called in the thread
-        that made the change, when it has been made; must not raise."""
+        """Call back whenever tables, views or settings may have changed through this process, until the link
+        is closed or forgotten: by a statement, the catalog, a writer, a frame that becomes a view. Called in
+        the thread that made the change, when it has been made; must not raise."""
         self._watchers.append(Watcher(callback))
+
+    def setting(self, key: str) -> str:
+        """The value of one of Spark's settings."""
+        with ours():
+            return str(self.spark.conf.get(key))
+
+    def set(self, key: str, value: str) -> None:
+        """Give one of Spark's settings a value."""
+        with ours():
+            self.spark.conf.set(key, value)
 
     def close(self) -> None:
         """Remove what the link made."""

@@ -1,8 +1,9 @@
-"""Who wants to know when tables or views of Spark may have changed through this process.
+"""Who wants to know when tables, views or settings of Spark may have changed through this process.
 
 While somebody does, the methods of PySpark that change them tell it when they have run: those of the catalog,
-of writers and of frames, and ``sql`` for a text that isn't just a query. They are methods of classes, so a
-change through any session of the process is noticed; one from elsewhere is not, as Spark's own cache doesn't.
+of settings, writers and frames, and ``sql`` for a text that isn't just a query. They are methods of classes,
+so a change through any session of the process is noticed; one from elsewhere is not, as Spark's own cache
+doesn't.
 """
 
 import re
@@ -22,12 +23,14 @@ _FRAME: Final = (
     "registerTempTable createTempView createOrReplaceTempView createGlobalTempView "
     "createOrReplaceGlobalTempView"
 )
+_SETTINGS: Final = "set unset"
 _WRITER: Final = "save insertInto saveAsTable json parquet text csv xml orc jdbc"
 _WRITER_V2: Final = "create replace createOrReplace append overwrite overwritePartitions"
 
 #: Module, class and methods: of sessions with a JVM of their own, and of Spark Connect.
 _CLASSIC: Final = (
     ("pyspark.sql.session", "SparkSession", "sql"),
+    ("pyspark.sql.conf", "RuntimeConfig", _SETTINGS),
     ("pyspark.sql.catalog", "Catalog", _CATALOG),
     ("pyspark.sql.classic.dataframe", "DataFrame", _FRAME),
     ("pyspark.sql.readwriter", "DataFrameWriter", _WRITER),
@@ -36,6 +39,7 @@ _CLASSIC: Final = (
 )
 _CONNECT: Final = (
     ("pyspark.sql.connect.session", "SparkSession", "sql"),
+    ("pyspark.sql.connect.conf", "RuntimeConf", _SETTINGS),
     ("pyspark.sql.connect.catalog", "Catalog", _CATALOG),
     ("pyspark.sql.connect.dataframe", "DataFrame", _FRAME),
     ("pyspark.sql.connect.readwriter", "DataFrameWriter", _WRITER),

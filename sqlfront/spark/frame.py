@@ -1,0 +1,138 @@
+"""A result with the methods of Spark's DataFrame."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sqlfront.result import Result, Statistics
+from sqlfront.row import Row
+from sqlfront_connectors.spark.types import spark_schema
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+    from sqlfront_connectors.spark.link import SparkLink
+
+
+class Frame:
+    """What ``sql`` of a session with Spark gives: the rows of a statement.
+
+    The methods here need no Spark and read the rows that there are; every other method of Spark's DataFrame
+    (``filter``, ``groupBy``, ``write``, ...) is that of a real one of the same rows, which is made when it is
+    first asked for.
+    """
+
+    def __init__(self, result: Result, link: "SparkLink") -> None:
+        self._result = result
+        self._link = link
+        self._frame: DataFrame | None = None
+
+    def to_spark(self) -> "DataFrame":
+        """The rows as a Spark DataFrame."""
+        if self._frame is None:
+            table = self._result.toArrow()
+            self._frame = self._link.frame(self._result.schema, table.to_batches()).data
+        return self._frame
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+        return getattr(self.to_spark(), name)
+
+    # ---- what it is
+
+    @property
+    def schema(self) -> "StructType":
+        """Spark's schema."""
+        return spark_schema(self._result.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """Column names."""
+        return self._result.columns
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        """Column names with Spark's type names."""
+        return self._result.dtypes
+
+    @property
+    def stats(self) -> Statistics:
+        """Lane, reason and time."""
+        return self._result.stats
+
+    def printSchema(self, level: int | None = None) -> None:
+        """Print the schema as a tree."""
+        tree = self.schema.treeString() if level is None else self.schema.treeString(level)
+        print(tree)  # noqa: T201 - it is what the method is for
+
+    def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
+        """Print how the statement was run: lane and reason, then the plan."""
+        self._result.explain(extended=bool(extended) or mode is not None)
+
+    def __repr__(self) -> str:
+        return f"DataFrame[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
+
+    def _repr_html_(self) -> str:
+        return self._result._repr_html_()
+
+    # ---- rows
+
+    def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
+        """Print the first ``n`` rows as Spark does."""
+        self._result.show(n, truncate, vertical)
+
+    def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+        """What :meth:`show` prints."""
+        return self._result.show_string(n, truncate, vertical)
+
+    def collect(self) -> list[Row]:
+        """All rows."""
+        return self._result.collect()
+
+    def take(self, num: int) -> list[Row]:
+        """The first ``num`` rows."""
+        return self._result.take(num)
+
+    def head(self, n: int | None = None) -> Row | list[Row] | None:
+        """The first row or None; with ``n`` a list of the first ``n`` rows."""
+        return self._result.first() if n is None else self._result.take(n)
+
+    def first(self) -> Row | None:
+        """The first row, or None."""
+        return self._result.first()
+
+    def tail(self, num: int) -> list[Row]:
+        """The last ``num`` rows."""
+        return self._result.collect()[-num:] if num > 0 else []
+
+    def count(self) -> int:
+        """The number of rows."""
+        return self._result.count()
+
+    def isEmpty(self) -> bool:
+        """Whether there are no rows."""
+        return self._result.first() is None
+
+    def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
+        """The rows one by one."""
+        return iter(self._result.collect())
+
+    def toArrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        return self._result.toArrow()
+
+    def toPandas(self) -> "pandas.DataFrame":
+        """All rows as a pandas DataFrame."""
+        return self._result.toPandas()
+
+    def toPolars(self) -> "polars.DataFrame":
+        """All rows as a polars DataFrame."""
+        return self._result.toPolars()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._result.__arrow_c_stream__(requested_schema)

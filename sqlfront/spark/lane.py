@@ -1,0 +1,207 @@
+"""The Spark lane: statements that Spark runs, because it has the tables, or because sqlfront doesn't do them.
+
+A statement is tried here first. It goes to Spark if it reads what only Spark has, if the planner doesn't
+cover it, if it needs more memory than there is, or if a setting says so; never once a row of it was
+delivered. Tables and views that only sqlfront knows are temporary views of Spark's while such a statement
+runs.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront.commands.run import Run
+from sqlfront.python_values import rows_batch
+from sqlfront.result import Result, Statistics
+from sqlfront_engine.arrays import to_python
+from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.memory import in_units
+from sqlfront_engine.query_run import QueryRun
+from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
+from sqlfront_planner.catalog import TableEntry, ViewEntry
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.statement import is_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sqlfront.session import Session
+    from sqlfront_connectors.base import Snapshot
+    from sqlfront_connectors.spark.link import SparkLink
+    from sqlfront_connectors.spark.rows import HeldFrame
+
+#: Conditions of what may be right nevertheless: Spark knows more names, functions and syntax.
+_SPARK_MAY_KNOW: Final = frozenset(
+    {"PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND"}
+)
+#: The SQLSTATE of a statement that would need more memory than there is.
+_NO_MEMORY: Final = "53200"
+#: The words of a text, quoted ones included.
+_WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
+#: The settings of Spark's under which sqlfront's answers are the same.
+_SAME_ANSWERS: Final = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+_TIME_ZONE: Final = "spark.sql.session.timeZone"
+
+#: What shows a query's plan.
+_EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
+
+#: Runs a statement without Spark.
+Here = Callable[[str, Arguments, float | None, QueryRun | None], Result]
+
+
+class SparkLane:
+    """The Spark session that stands beside a session. Safe to use from several threads."""
+
+    def __init__(self, session: "Session", link: "SparkLink") -> None:
+        self._session = session
+        self.link = link
+        # What is known of Spark's names and settings, None or absent = not asked since they may have changed.
+        self._views: frozenset[str] | None = None
+        self._tables: dict[tuple[str, ...], bool] = {}
+        self._other_answers: str | None = None
+        # What was handed to Spark of each table: the version, and its frame.
+        self._frames: dict[str, tuple[Snapshot, HeldFrame]] = {}
+        link.watch(self._changed)
+        self._changed()
+
+    # ---- names
+
+    def has_view(self, name: str) -> bool:
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        views = self._views
+        if views is None:
+            views = self._views = frozenset(view.lower() for view in self.link.views)
+        return name.lower() in views
+
+    def has_table(self, parts: tuple[str, ...]) -> bool:
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        tables = self._tables
+        known = tables.get(parts)
+        if known is None:
+            known = tables[parts] = self.link.relation(parts) is not None
+        return known
+
+    def _changed(self) -> None:
+        """Spark's views, tables or settings may have changed."""
+        self._views, self._tables = None, {}
+        other = [key for key, value in _SAME_ANSWERS.items() if self.link.setting(key) != value]
+        self._other_answers = f"{other[0]} is {self.link.setting(other[0])}" if other else None
+        options, zone = self._session.options, self.link.setting(_TIME_ZONE)
+        if options.settings.time_zone != zone:
+            options.set(_TIME_ZONE, zone)
+        self._session.queries.plans.clear()
+
+    # ---- which way
+
+    def execute(
+        self,
+        text: str,
+        arguments: Arguments,
+        timeout: float | None,
+        query: QueryRun | None,
+        here: Here,
+    ) -> Result:
+        """Run a statement ``here`` or, if need be, by Spark."""
+        reason = self._reason_not_to_try(text)
+        if reason is None:
+            try:
+                return here(text, arguments, timeout, query)
+            except (NotSupportedError, ProgrammingError, OperationalError) as error:
+                reason = self._reason_after(error)
+                if reason is None:
+                    raise
+        return self.run(text, arguments, reason, timeout, query)
+
+    def _reason_not_to_try(self, text: str) -> str | None:
+        """Why a query is Spark's whatever it says; None if it isn't."""
+        lane = self._session.options.lane
+        if lane == Lane.LIGHT or (lane == "auto" and self._other_answers is None) or not is_query(text):
+            return None
+        return self._other_answers if lane == "auto" else "SET sqlfront.lane = spark"
+
+    def _reason_after(self, error: Error) -> str | None:
+        """Why a statement is Spark's that ended with an error here; None if it isn't."""
+        if self._session.options.lane == Lane.LIGHT:
+            return None
+        if isinstance(error, NotSupportedError):
+            return error.message
+        if isinstance(error, OperationalError):
+            return "it needs more memory than there is here" if error.sqlstate == _NO_MEMORY else None
+        return error.message if error.condition in _SPARK_MAY_KNOW else None
+
+    def check_size(self, size: float) -> None:
+        """NotSupportedError if a job's tables, which have about so many bytes, are more than the members'
+        memory holds, and queries may go to Spark."""
+        session = self._session
+        if session.options.lane != Lane.LIGHT and size > session.memory:
+            raise NotSupportedError(
+                f"it reads about {in_units(int(size))}; the members have {in_units(session.memory)}"
+            )
+
+    def set_option(self, key: str, value: str) -> None:
+        """A setting of this session that is one of Spark's, too."""
+        if key.startswith("spark."):
+            self.link.set(key, value)
+
+    # ---- Spark's turn
+
+    def run(
+        self,
+        text: str,
+        arguments: Arguments,
+        reason: str,
+        timeout: float | None,
+        query: QueryRun | None,
+    ) -> Result:
+        """Run a statement by Spark."""
+        session, began = self._session, time.perf_counter()
+        given: Mapping[str, object] | Sequence[object] = arguments.values
+        if arguments.names is not None:
+            given = dict(zip(arguments.names, arguments.values, strict=True))
+        timeout = session.options.timeout if timeout is None else timeout
+        run = self.link.run(text, given, views=self._views_of(text), timeout=timeout, query=query)
+        schema, rows = run.schema, run.batches()
+        if _EXPLAIN.match(text):
+            rows = _explained(schema, rows, reason)
+        statistics = Statistics(Lane.SPARK, reason, time.perf_counter() - began)
+        return Result(schema, rows, statistics, settings=session.settings, job=run)
+
+    def _views_of(self, text: str) -> "dict[str, DataFrame]":
+        """The tables and views that only sqlfront knows and that the text may name."""
+        entries = {entry.name.lower(): entry for entry in self._session.catalog.entries()}
+        found: dict[str, DataFrame] = {}
+
+        def find(words: str) -> None:
+            for quoted, word in _WORDS.findall(words):
+                entry = entries.pop((quoted or word).lower(), None)
+                if entry is None or self.has_view(entry.name):
+                    continue
+                if isinstance(entry, ViewEntry):
+                    find(entry.sql)
+                    frame = self.link.analysed(entry.sql, None, found)
+                    found[entry.name] = frame.toDF(*entry.columns) if entry.columns else frame
+                else:
+                    found[entry.name] = self._frame(entry)
+
+        find(text)
+        return found
+
+    def _frame(self, entry: TableEntry) -> "DataFrame":
+        """The current version of a table as a frame of Spark's; made once for each version."""
+        snapshot = entry.table.snapshot()
+        known = self._frames.get(entry.name)
+        if known is None or known[0] is not snapshot:
+            command = Run(self._session, NO_ARGUMENTS, None)
+            rows = command.rows(command.all_rows(entry.name, entry))
+            known = self._frames[entry.name] = snapshot, self.link.frame(entry.table.schema, rows)
+        return known[1].data
+
+
+def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:
+    """Spark's plan below a line that tells the lane, as for plans of our own."""
+    for batch in rows:
+        texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
+        yield rows_batch(schema, [(text,) for text in texts])

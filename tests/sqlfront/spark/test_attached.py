@@ -1,0 +1,217 @@
+"""A session beside a live Spark: which of them answers, and that the answers are Spark's."""
+
+import datetime
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StructField, StructType
+
+import sqlfront
+from sqlfront.session import Session
+from sqlfront.spark.attached import AttachedSession
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from tests.oracle.spark import SparkOracle
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def beside(spark: SparkOracle) -> SparkSession:
+    """A Spark session with one view, ``events``."""
+    session = spark.new_session()
+    session.range(100).selectExpr("id", "id % 7 AS kind").createOrReplaceTempView("events")
+    return session
+
+
+@pytest.fixture
+def session(beside: SparkSession) -> Iterator[AttachedSession]:
+    """A session beside it with a table of its own, ``kinds``, and a view over that, ``late``."""
+    with AttachedSession(beside) as session:
+        session.execute(
+            "CREATE TABLE kinds USING memory CLUSTERED BY (kind) INTO 8 BUCKETS AS "
+            "SELECT id AS kind, concat('k', id) AS name FROM range(0, 7)"
+        )
+        session.execute("CREATE TEMP VIEW late AS SELECT kind AS late_kind, name FROM kinds WHERE kind > 4")
+        yield session
+
+
+def lane(session: Session, text: str) -> str:
+    return session.execute(text).stats.lane
+
+
+def test_what_sqlfront_knows_it_answers_itself(session: AttachedSession) -> None:
+    frame = session.sql("SELECT name FROM kinds WHERE kind = :kind", {"kind": 3})
+    assert frame.collect() == [("k3",)]
+    assert frame.stats.lane == "direct"
+
+
+def test_a_view_of_sparks_is_read_by_spark(session: AttachedSession, beside: SparkSession) -> None:
+    text = "SELECT kind, count(*) AS n FROM events WHERE id < ? GROUP BY kind ORDER BY kind"
+    frame = session.sql(text, [50])
+    assert frame.collect() == [tuple(row) for row in beside.sql(text, [50]).collect()]
+    assert frame.stats.lane == "spark"
+    assert "events" in frame.stats.reason
+
+
+def test_spark_reads_tables_and_views_of_sqlfront_beside_its_own(
+    session: AttachedSession, beside: SparkSession
+) -> None:
+    text = "SELECT name, count(*) FROM events JOIN late ON late_kind = kind GROUP BY name ORDER BY name"
+    assert session.sql(text).collect() == [("k5", 14), ("k6", 14)]
+    assert [view.name for view in beside.catalog.listTables() if view.isTemporary] == ["events"]
+
+
+def test_spark_reads_the_present_version_of_a_table(session: AttachedSession) -> None:
+    text = "SELECT max(name) FROM kinds JOIN events USING (kind)"
+    assert session.sql(text).collect() == [("k6",)]
+    session.execute("UPDATE kinds SET name = 'z' WHERE kind = 0")
+    assert session.sql(text).collect() == [("z",)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT count(*) FROM kinds TABLESAMPLE (100 PERCENT)", [(7,)]),
+        ("SELECT * FROM (SELECT kind FROM kinds) PIVOT (count(*) FOR kind IN (1, 9))", [(1, None)]),
+        ("SELECT schema_of_json('[1]')", [("ARRAY<BIGINT>",)]),
+        ("EXECUTE IMMEDIATE 'SELECT max(kind) FROM kinds'", [(6,)]),
+    ],
+)
+def test_what_sqlfront_does_not_cover_spark_does(
+    session: AttachedSession, text: str, rows: list[tuple[object, ...]]
+) -> None:
+    session.execute("SET sqlfront.lane = light")
+    with pytest.raises((NotSupportedError, ProgrammingError)):
+        session.execute(text)
+    session.execute("SET sqlfront.lane = auto")
+    frame = session.sql(text)
+    assert frame.collect() == rows
+    assert frame.stats.lane == "spark"
+
+
+def test_a_function_that_was_registered_with_spark_is_found(
+    session: AttachedSession, beside: SparkSession
+) -> None:
+    beside.udf.register("twice", lambda number: 2 * number, "int")
+    assert session.sql("SELECT twice(21) AS n").collect() == [(42,)]
+
+
+def test_a_wrong_text_is_sparks_error(session: AttachedSession) -> None:
+    with pytest.raises(ProgrammingError) as found:
+        session.sql("SELECT * FROM nowhere")
+    assert found.value.condition == "TABLE_OR_VIEW_NOT_FOUND"
+    with pytest.raises(ProgrammingError) as found:
+        session.sql("SELECT FROM WHERE x y")
+    assert found.value.condition == "PARSE_SYNTAX_ERROR"
+
+
+def test_a_mistake_that_sqlfront_understands_needs_no_spark(session: AttachedSession) -> None:
+    with pytest.raises(ProgrammingError) as found:
+        session.sql("SELECT nme FROM kinds")
+    assert found.value.condition == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+def test_a_view_of_sparks_hides_a_table_as_soon_as_it_is_there(
+    session: AttachedSession, beside: SparkSession
+) -> None:
+    text = "SELECT count(*) FROM kinds"
+    assert session.sql(text).collect() == [(7,)]
+    beside.range(3).createOrReplaceTempView("kinds")
+    assert session.sql(text).collect() == [(3,)]
+    beside.catalog.dropTempView("kinds")
+    assert session.sql(text).collect() == [(7,)]
+
+
+def test_a_table_that_spark_makes_is_seen(session: AttachedSession, beside: SparkSession) -> None:
+    session.execute("CREATE TABLE made_by_spark (a INT) USING orc")
+    try:
+        session.execute("INSERT INTO made_by_spark VALUES (1), (2)")
+        assert session.sql("SELECT sum(a) FROM made_by_spark").collect() == [(3,)]
+        assert beside.table("made_by_spark").count() == 2
+    finally:
+        session.execute("DROP TABLE made_by_spark")
+    with pytest.raises(ProgrammingError):
+        session.sql("SELECT * FROM made_by_spark")
+
+
+def test_without_ansi_spark_answers_everything(session: AttachedSession, beside: SparkSession) -> None:
+    beside.conf.set("spark.sql.ansi.enabled", "false")
+    assert session.sql("SELECT 1 / 0 AS n").collect() == [(None,)]
+    session.execute("SET spark.sql.ansi.enabled = true")
+    assert beside.conf.get("spark.sql.ansi.enabled") == "true"
+    assert lane(session, "SELECT 1 AS n") == "direct"
+
+
+def test_the_time_zone_is_sparks(session: AttachedSession, beside: SparkSession) -> None:
+    beside.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    text = "SELECT hour(timestamp_micros(0)) AS h, timestamp_micros(0) AS t"
+    assert session.sql(text).collect() == [(9, datetime.datetime(1970, 1, 1, 9))]
+    session.execute("SET spark.sql.session.timeZone = UTC")
+    assert beside.sql(text).collect()[0].h == session.sql(text).collect()[0].h == 0
+
+
+def test_the_lane_can_be_chosen(session: AttachedSession) -> None:
+    session.execute("SET sqlfront.lane = spark")
+    assert lane(session, "SELECT name FROM kinds WHERE kind = 1") == "spark"
+    session.execute("SET sqlfront.lane = light")
+    with pytest.raises(NotSupportedError, match="events"):
+        session.execute("SELECT * FROM events")
+    session.execute("SET sqlfront.lane = auto")
+    assert lane(session, "SELECT * FROM events") == "spark"
+
+
+def test_explain_tells_the_lane_and_why(session: AttachedSession) -> None:
+    (ours,) = session.sql("EXPLAIN SELECT name FROM kinds WHERE kind = 1").collect()
+    assert str(ours[0]).startswith("lane: direct (kinds by key, no job)")
+    (theirs,) = session.sql("EXPLAIN SELECT name FROM kinds JOIN events USING (kind)").collect()
+    assert str(theirs[0]).startswith(
+        "lane: spark (`events` is a temporary view of Spark's)\n== Physical Plan =="
+    )
+
+
+def test_what_is_larger_than_the_members_goes_to_spark(beside: SparkSession) -> None:
+    with AttachedSession(beside, sqlfront.Config(memory_limit=4 << 20)) as session:
+        rows = pa.table({"k": pa.array(range(1 << 20), pa.int64())})
+        session.register("many", rows)
+        found = session.execute("SELECT count(DISTINCT k) FROM many")
+        assert (found.stats.lane, found.collect()) == ("spark", [(1 << 20,)])
+
+
+def test_a_frame_has_the_methods_of_sparks(session: AttachedSession, beside: SparkSession) -> None:
+    frame = session.sql("SELECT kind, name FROM kinds WHERE kind < 3 ORDER BY kind")
+    assert frame.schema == StructType([StructField("kind", LongType()), *frame.schema.fields[1:]])
+    assert frame.head() == frame.first() == (0, "k0")
+    assert frame.head(1) == [(0, "k0")]
+    assert frame.tail(1) == [(2, "k2")]
+    assert not frame.isEmpty()
+    assert frame.filter("kind > 1").collect() == [(2, "k2")]
+    with pytest.raises(AttributeError):
+        frame.no_such_method()
+
+
+def test_printed_as_spark_prints(
+    session: AttachedSession, beside: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = "SELECT kind, kind % 2 = 0 AS even FROM VALUES (1L), (2L) AS t(kind)"
+    printed = []
+    for frame in (beside.sql(text), session.sql(text)):
+        frame.show()
+        frame.printSchema()
+        printed.append(capsys.readouterr().out)
+    assert printed[0].replace("nullable = false", "nullable = true") == printed[1]
+
+
+def test_attach_is_what_sql_uses(beside: SparkSession) -> None:
+    with sqlfront.attach(beside):
+        assert sqlfront.sql("SELECT count(*) FROM events").collect() == [(100,)]
+    assert sqlfront.sql("SELECT 1 AS a").stats.lane == "direct"
+
+
+def test_a_connection_beside_spark(beside: SparkSession) -> None:
+    with sqlfront.connect(spark=beside) as connection:
+        cursor = connection.execute("SELECT max(id) AS m FROM events")
+        assert cursor.fetchall() == [(99,)]
+        assert cursor.description is not None
+        assert cursor.description[0][0] == "m"
