@@ -113,12 +113,13 @@ class Catalog:
         elsewhere = self.elsewhere
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
             raise FoundElsewhere(f"`{parts[0]}` is a temporary view of Spark's")
-        found = self._own(parts, temporary=temporary)
+        found = self.own(parts, temporary=temporary)
         if found is None and elsewhere is not None and elsewhere.has_table(parts):
             raise FoundElsewhere(f"`{'.'.join(parts)}` is a table of Spark's")
         return found
 
-    def _own(self, parts: tuple[str, ...], *, temporary: bool) -> Entry | None:
+    def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
+        """The same, wherever else there is something of that name."""
         state = self._state
         name = parts[-1].lower()
         if len(parts) == 1:

@@ -17,15 +17,21 @@ from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error
+from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
-from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
-from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
+from sqlfront_planner.logical import LogicalPlan, Scan
 from sqlfront_planner.statement import CacheTable, RefreshTable, UncacheTable, parse_query
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
+    from sqlfront_connectors.spark import failures, loading
+    from sqlfront_connectors.spark.table import SparkTable
+else:
+    failures = lazy_module("sqlfront_connectors.spark.failures")
+    loading = lazy_module("sqlfront_connectors.spark.loading")
 
 logger = logging.getLogger(__name__)
 
@@ -50,13 +56,16 @@ class Basis(msgspec.Struct, frozen=True):
 def cache(run: Run, statement: CacheTable) -> Made:
     """CACHE TABLE: a copy in memory takes the place of the table or view."""
     catalog = run.session.catalog
-    if statement.query is not None:
-        origin: Entry = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
+    origin: Entry
+    if statement.query is not None and (elsewhere := _query_elsewhere(run, statement)) is not None:
+        origin, plan = elsewhere, run.all_rows(statement.name, elsewhere)
+    elif statement.query is not None:
+        origin = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
         if catalog.lookup((statement.name,)) is not None:
             catalog.add(origin)
         plan = run.bind(statement.query)
     else:
-        origin = origin_of(run.entry(statement.name))
+        origin = _origin(run, statement.name)
         plan = run.all_rows(statement.name, origin)
     definition = TableDefinition(
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
@@ -78,6 +87,27 @@ def cache(run: Run, statement: CacheTable) -> Made:
     if not basis.is_current:  # who wrote meanwhile didn't know of the copy yet
         rows, _ = _fill(run, entry)
     return wrote(rows)
+
+
+def _origin(run: Run, name: str) -> Entry:
+    """What is to be copied: a table or view of this session's, or of the Spark session beside it."""
+    try:
+        return origin_of(run.entry(name))
+    except FoundElsewhere:
+        assert run.session.spark is not None
+        return run.session.spark.table(name)
+
+
+def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
+    """The rows of a query that only Spark can run; None if it runs here."""
+    assert statement.query is not None
+    try:
+        run.bind(statement.query)
+    except NotSupportedError:
+        if run.session.spark is None:
+            raise
+        return run.session.spark.query(last_part(statement.name), statement.query.text)
+    return None
 
 
 def uncache(run: Run, statement: UncacheTable) -> Made:
@@ -114,14 +144,31 @@ def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
     cached, session = entry.table, run.session
     assert isinstance(cached, CachedTable)
     assert isinstance(cached.copy, MemoryTable | SpreadTable)
+    table = None if session.spark is None else session.spark.origin(entry)
     with cached.copy.turn():
         version = session.catalog.version
+        if table is not None:
+            return _fill_from_spark(run, cached.copy, table)
         plan = run.all_rows(entry.name, cached.origin)
         basis = Basis(cached.copy, version, _sources(plan))
         rows = run.store(cached.copy, plan, overwrite=True)
         if session.config.cluster is not None and entry.temporary and isinstance(cached.origin, ViewEntry):
             session.bases[entry.name.lower()] = basis
     return rows, basis
+
+
+def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTable") -> tuple[int, Basis]:
+    """The same for rows that are Spark's: its tasks take them to the members that other processes reach."""
+    cluster, snapshot = run.session.cluster, table.snapshot()
+    if isinstance(copy, SpreadTable) and cluster is not None and cluster.door is not None:
+        with failures.ours():
+            rows = loading.load(snapshot.frame, copy, cluster.door)
+    else:
+        rows = run.store(
+            copy, Scan(table.name, table, snapshot, tuple(range(len(table.schema)))), overwrite=True
+        )
+    table.copied = snapshot.version
+    return rows, Basis(copy, run.session.catalog.version, ((table, snapshot.version),))
 
 
 def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
@@ -237,7 +284,11 @@ def _uncache(run: Run, entry: Entry) -> None:
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         catalog = run.session.catalog
         parts = (entry.name,) if entry.temporary else ("default", entry.name)
-        if _has_copy(catalog.lookup(parts), entry.table.copy):
+        if not _has_copy(catalog.own(parts), entry.table.copy):
+            return
+        if run.session.spark is not None and run.session.spark.origin(entry) is not None:
+            drop_copy(catalog.remove(parts))  # Spark has the origin
+        else:
             drop_copy(catalog.add(entry.table.origin, replace=True))
 
 

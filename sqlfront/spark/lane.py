@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront.cache import CachedTable
+from sqlfront.commands import caching
 from sqlfront.commands.run import Run
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
+from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.memory import in_units
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
-from sqlfront_planner.catalog import TableEntry, ViewEntry
+from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import is_query
 
@@ -34,8 +37,9 @@ if TYPE_CHECKING:
     from sqlfront_connectors.spark.rows import HeldFrame
 
 #: Conditions of what may be right nevertheless: Spark knows more names, functions and syntax.
+_SYNTAX: Final = "PARSE_SYNTAX_ERROR"
 _SPARK_MAY_KNOW: Final = frozenset(
-    {"PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND"}
+    {_SYNTAX, "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND"}
 )
 #: The SQLSTATE of a statement that would need more memory than there is.
 _NO_MEMORY: Final = "53200"
@@ -45,6 +49,12 @@ _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 _SAME_ANSWERS: Final = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
 _TIME_ZONE: Final = "spark.sql.session.timeZone"
 
+#: What a statement changes.
+_TARGET: Final = re.compile(
+    r"\s*(?:INSERT\s+(?:INTO|OVERWRITE)(?:\s+TABLE)?|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE\s+TABLE"
+    r"|ALTER\s+(?:TABLE|VIEW)|DROP\s+(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?)\s+([\w.`]+)",
+    re.IGNORECASE,
+)
 #: What shows a query's plan.
 _EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 
@@ -62,6 +72,8 @@ class SparkLane:
         self._views: frozenset[str] | None = None
         self._tables: dict[tuple[str, ...], bool] = {}
         self._other_answers: str | None = None
+        # Whether copies of Spark's tables may be older than these.
+        self._unchecked = False
         # What was handed to Spark of each table: the version, and its frame.
         self._frames: dict[str, tuple[Snapshot, HeldFrame]] = {}
         link.watch(self._changed)
@@ -74,7 +86,7 @@ class SparkLane:
         views = self._views
         if views is None:
             views = self._views = frozenset(view.lower() for view in self.link.views)
-        return name.lower() in views
+        return name.lower() in views and self.origin(self._session.catalog.own((name,))) is None
 
     def has_table(self, parts: tuple[str, ...]) -> bool:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
@@ -86,13 +98,43 @@ class SparkLane:
 
     def _changed(self) -> None:
         """Spark's views, tables or settings may have changed."""
-        self._views, self._tables = None, {}
+        self._views, self._tables, self._unchecked = None, {}, True
         other = [key for key, value in _SAME_ANSWERS.items() if self.link.setting(key) != value]
         self._other_answers = f"{other[0]} is {self.link.setting(other[0])}" if other else None
         options, zone = self._session.options, self.link.setting(_TIME_ZONE)
         if options.settings.time_zone != zone:
             options.set(_TIME_ZONE, zone)
         self._session.queries.plans.clear()
+
+    # ---- copies
+
+    def origin(self, entry: Entry | None) -> SparkTable | None:
+        """What a cached table is a copy of, if that is Spark's."""
+        if not isinstance(entry, TableEntry) or not isinstance(entry.table, CachedTable):
+            return None
+        origin = entry.table.origin
+        return (
+            origin.table if isinstance(origin, TableEntry) and isinstance(origin.table, SparkTable) else None
+        )
+
+    def table(self, name: str) -> TableEntry:
+        """What Spark has under a name, to be copied; TABLE_OR_VIEW_NOT_FOUND if nothing."""
+        parts = tuple(name.split("."))
+        table = SparkTable(parts[-1], self.link, lambda: self.link.table(parts))
+        return TableEntry(parts[-1], table, temporary=True)
+
+    def query(self, name: str, text: str) -> TableEntry:
+        """The rows of a query that Spark runs, to be copied."""
+        table = SparkTable(name, self.link, lambda: self.link.analysed(text, None, self._views_of(text)))
+        return TableEntry(name, table, temporary=True)
+
+    def _drop_outdated(self) -> None:
+        """Drop the copies of what has changed in Spark since."""
+        self._unchecked = False
+        for entry in self._session.catalog.entries():
+            table = self.origin(entry)
+            if isinstance(entry, TableEntry) and table is not None and not _is_current(table):
+                caching.let_go(Run(self._session, NO_ARGUMENTS, None), (entry,))
 
     # ---- which way
 
@@ -105,20 +147,34 @@ class SparkLane:
         here: Here,
     ) -> Result:
         """Run a statement ``here`` or, if need be, by Spark."""
+        if self._unchecked:
+            self._drop_outdated()
         reason = self._reason_not_to_try(text)
-        if reason is None:
-            try:
-                return here(text, arguments, timeout, query)
-            except (NotSupportedError, ProgrammingError, OperationalError) as error:
-                reason = self._reason_after(error)
-                if reason is None:
-                    raise
-        return self.run(text, arguments, reason, timeout, query)
+        if reason is not None:
+            return self.run(text, arguments, reason, timeout, query)
+        try:
+            return here(text, arguments, timeout, query)
+        except (NotSupportedError, ProgrammingError, OperationalError) as error:
+            reason = self._reason_after(error)
+            if reason is None:
+                raise
+            ours = error
+        try:
+            return self.run(text, arguments, reason, timeout, query)
+        except ProgrammingError as theirs:
+            if theirs.condition == _SYNTAX != ours.condition:
+                raise ours from None  # a statement of sqlfront's own
+            raise
 
     def _reason_not_to_try(self, text: str) -> str | None:
-        """Why a query is Spark's whatever it says; None if it isn't."""
+        """Why a statement is Spark's whatever it says; None if it isn't."""
         lane = self._session.options.lane
-        if lane == Lane.LIGHT or (lane == "auto" and self._other_answers is None) or not is_query(text):
+        if not is_query(text):
+            target = _TARGET.match(text)
+            name = "" if target is None else target[1].replace("`", "")
+            copied = self.origin(self._session.catalog.own(tuple(name.split(".")))) is not None
+            return f"`{name}` is a copy of what Spark has" if copied else None
+        if lane == Lane.LIGHT or (lane == "auto" and self._other_answers is None):
             return None
         return self._other_answers if lane == "auto" else "SET sqlfront.lane = spark"
 
@@ -177,7 +233,7 @@ class SparkLane:
         def find(words: str) -> None:
             for quoted, word in _WORDS.findall(words):
                 entry = entries.pop((quoted or word).lower(), None)
-                if entry is None or self.has_view(entry.name):
+                if entry is None or self.has_view(entry.name) or self.origin(entry) is not None:
                     continue
                 if isinstance(entry, ViewEntry):
                     find(entry.sql)
@@ -205,3 +261,11 @@ def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])
+
+
+def _is_current(table: SparkTable) -> bool:
+    """Whether Spark has still the rows that the table's copy was made of."""
+    try:
+        return table.snapshot().version == table.copied
+    except Error:
+        return False

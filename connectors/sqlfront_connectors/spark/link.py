@@ -120,14 +120,18 @@ class SparkLink:
         Spark's own."""
         return self._rows.collect(frame, schema)
 
+    def table(self, parts: Sequence[str]) -> "DataFrame":
+        """What Spark has under a name, as ``spark.table`` gives it. Errors are Spark's own."""
+        return self.spark.table(".".join(map(_quoted, parts)))
+
     def relation(self, parts: Sequence[str]) -> Relation | None:
         """What Spark has under a name (its parts, without quotes); None if nothing."""
         try:
             with ours():
-                frame = self.spark.table(".".join(map(_quoted, parts)))
+                frame = self.table(parts)
                 temporary = self._session.is_view(parts)
                 kind = RelationKind.TEMPORARY_VIEW if temporary else RelationKind.TABLE
-                size, version, schema = self._session.size(frame), _version(frame), frame.schema
+                size, version, schema = self._session.size(frame), version_of(frame), frame.schema
         except DatabaseError as error:
             if error.condition in _NOTHING:
                 return None
@@ -199,6 +203,8 @@ def _quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
-def _version(frame: "DataFrame") -> str:
+def version_of(frame: "DataFrame") -> str:
+    """A text for the frame's plan and the files that it reads; equal ones have the same rows, as far as the
+    session knows."""
     files = "\n".join(sorted(frame.inputFiles()))
     return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"

@@ -1,0 +1,85 @@
+"""What Spark has under a name, or by a query, as a table that copies are made from."""
+
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sqlfront_connectors.arrow import ArrowSnapshot
+from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableStatistics
+from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.link import SparkLink, version_of
+from sqlfront_connectors.spark.types import logical_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sqlfront_engine.expressions import Expr
+
+
+class SparkTable:
+    """``frame`` gives the rows as a DataFrame of now; its errors are ours. Read-only."""
+
+    def __init__(self, name: str, link: SparkLink, frame: "Callable[[], DataFrame]") -> None:
+        self.name = name
+        #: The version that a copy was made of, None = there is none.
+        self.copied: int | None = None
+        self._link = link
+        self._frame = frame
+        with ours():
+            self._schema = logical_schema(frame().schema)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Logical column names and types."""
+        return self._schema
+
+    @property
+    def format(self) -> str:
+        """``spark``."""
+        return "spark"
+
+    @property
+    def partitioning(self) -> Partitioning | None:
+        """None."""
+        return None
+
+    def snapshot(self) -> "SparkSnapshot":
+        """What Spark's plan would read now. Spark's error if there is nothing of that name any more."""
+        with ours():
+            return SparkSnapshot(self.name, self._schema, self._link, self._frame())
+
+    def drop(self) -> None:
+        """Nothing: the rows are Spark's."""
+
+
+class SparkSnapshot:
+    """The rows of a DataFrame, ``frame``: as long as Spark's plan and its files are the same."""
+
+    def __init__(self, name: str, schema: pa.Schema, link: SparkLink, frame: "DataFrame") -> None:
+        self.frame = frame
+        self._name = name
+        self._schema = schema
+        self._link = link
+        self._version = zlib.crc32(version_of(frame).encode())
+
+    @property
+    def version(self) -> int:
+        """A number of the plan and the files that it reads; a different one means other rows."""
+        return self._version
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """Unknown."""
+        return TableStatistics()
+
+    def exact_filters(self, filters: "tuple[Expr, ...]") -> "tuple[Expr, ...]":
+        """None: all rows are read."""
+        return ()
+
+    def scan(self, request: ScanRequest) -> ScanPlan:
+        """All rows, which come through this process."""
+        with ours():
+            batches = tuple(self._link.collect(self.frame, self._schema))
+        return ArrowSnapshot(self._name, self._schema, batches).scan(request)

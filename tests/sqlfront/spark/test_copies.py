@@ -1,0 +1,105 @@
+"""Copies in members of what a live Spark has."""
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+import sqlfront
+from sqlfront.config import Launcher
+from sqlfront.spark.attached import AttachedSession
+from sqlfront_engine.errors import ProgrammingError
+from tests.oracle.spark import SparkOracle
+
+pytestmark = pytest.mark.spark
+
+LOOKUP = "SELECT id, kind, note FROM events WHERE id = 7"
+
+
+@pytest.fixture
+def beside(spark: SparkOracle) -> SparkSession:
+    """A Spark session with a view, ``events``, of 1,000 rows."""
+    session = spark.new_session()
+    put(session, "n")
+    return session
+
+
+def put(session: SparkSession, note: str) -> None:
+    frame = session.range(1000).selectExpr("id", "id % 7 AS kind", f"concat('{note}', id) AS note")
+    frame.createOrReplaceTempView("events")
+
+
+@pytest.fixture(params=["one member", "three members", "processes"])
+def session(request: pytest.FixtureRequest, beside: SparkSession) -> Iterator[AttachedSession]:
+    """A session beside it in which ``events`` is cached."""
+    config = {
+        "one member": sqlfront.Config(),
+        "three members": sqlfront.Config(members=3, workers=1),
+        "processes": sqlfront.Config(members=2, workers=1, launcher=Launcher.LOCAL),
+    }[request.param]
+    with AttachedSession(beside, config) as session:
+        session.execute("CACHE TABLE events CLUSTERED BY (id) INTO 8 BUCKETS")
+        yield session
+
+
+def test_a_copy_is_read_here_and_follows_what_spark_has(
+    session: AttachedSession, beside: SparkSession
+) -> None:
+    found = session.execute(LOOKUP)
+    assert (found.collect(), found.stats.lane) == ([(7, 0, "n7")], "direct")
+    text = "SELECT kind, count(*), max(note) FROM events GROUP BY kind ORDER BY kind"
+    found = session.execute(text)
+    assert found.collect() == [tuple(row) for row in beside.sql(text).collect()]
+    assert found.stats.lane == "light"
+
+    put(beside, "new")  # the copy is Spark's view of before
+    found = session.execute(LOOKUP)
+    assert (found.collect(), found.stats.lane) == ([(7, 0, "new7")], "spark")
+    session.execute("CACHE TABLE events CLUSTERED BY (id)")
+    found = session.execute(LOOKUP)
+    assert (found.collect(), found.stats.lane) == ([(7, 0, "new7")], "direct")
+
+    session.execute("UNCACHE TABLE events")
+    assert session.execute(LOOKUP).stats.lane == "spark"
+    assert session.execute("SELECT count(*) FROM events").collect() == [(1000,)]
+
+
+@pytest.fixture
+def alone(beside: SparkSession) -> Iterator[AttachedSession]:
+    with AttachedSession(beside) as session:
+        yield session
+
+
+def test_a_query_of_sparks_can_be_copied(alone: AttachedSession) -> None:
+    alone.execute("CREATE TABLE names USING memory AS SELECT 1L AS kind, 'one' AS name")
+    alone.execute(
+        "CACHE TABLE named CLUSTERED BY (id) AS SELECT id, name FROM events JOIN names USING (kind)"
+    )
+    found = alone.execute("SELECT name FROM named WHERE id = 8")
+    assert (found.collect(), found.stats.lane) == ([("one",)], "direct")
+
+
+def test_a_table_that_spark_writes_to_is_read_anew(alone: AttachedSession, beside: SparkSession) -> None:
+    beside.range(3).write.saveAsTable("copied_numbers")
+    try:
+        alone.execute("CACHE TABLE copied_numbers CLUSTERED BY (id)")
+        assert alone.execute("SELECT count(*) FROM copied_numbers").stats.lane == "light"
+        alone.execute("INSERT INTO copied_numbers VALUES (7)")
+        found = alone.execute("SELECT max(id) FROM copied_numbers")
+        assert (found.collect(), found.stats.lane) == ([(7,)], "spark")
+        alone.execute("CACHE TABLE copied_numbers CLUSTERED BY (id)")
+        assert alone.execute("SELECT id FROM copied_numbers WHERE id = 7").stats.lane == "direct"
+    finally:
+        alone.execute("DROP TABLE copied_numbers")
+    with pytest.raises(ProgrammingError) as found_error:
+        alone.execute("SELECT * FROM copied_numbers")
+    assert found_error.value.condition == "TABLE_OR_VIEW_NOT_FOUND"
+
+
+def test_a_copy_of_nothing(alone: AttachedSession) -> None:
+    with pytest.raises(ProgrammingError) as found:
+        alone.execute("CACHE TABLE nowhere CLUSTERED BY (id)")
+    assert found.value.condition == "TABLE_OR_VIEW_NOT_FOUND"
+    with pytest.raises(ProgrammingError, match="no_such"):
+        alone.execute("CACHE TABLE events CLUSTERED BY (no_such)")
+    assert alone.execute("SELECT count(*) FROM events").stats.lane == "spark"
