@@ -89,6 +89,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/connectors/spark/test_executors.py $(ARGS)
+	$(BIN)/pytest -q -m cluster tests/sqlfront/spark/test_executor_sessions.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

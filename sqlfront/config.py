@@ -23,6 +23,8 @@ class Launcher(Enum):
     """In this process."""
     LOCAL = "local"
     """Each in a process of its own on this machine, which ends with this one."""
+    SPARK = "spark"
+    """Each on an executor of the Spark session that stands beside this one."""
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -34,9 +36,10 @@ class Config(msgspec.Struct, frozen=True):
     limit. ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file
     format without LOCATION, None = a temporary one that goes with the session.
 
-    ``members``: how many members memory tables are spread over and queries run on. ``launcher``: where these
-    live; embedded ones share the workers and the memory, local ones have as many each. ``cluster``: use the
-    members of a running cluster instead, and the tables that its sessions have in common; see
+    ``members``: how many members memory tables are spread over and queries run on, None = one, or one on each
+    executor. ``launcher``: where these live; embedded ones share the workers and the memory, the others have
+    as many each (on an executor None means its slots, and its part of the host's memory). ``cluster``: use
+    the members of a running cluster instead, and the tables that its sessions have in common; see
     :func:`~sqlfront.cluster.addresses.find`, for ``secret``, too. ``collect_rows``: with several members,
     inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
 
@@ -50,7 +53,7 @@ class Config(msgspec.Struct, frozen=True):
     timeout: float | None = None
     time_zone: str = "UTC"
     warehouse: str | None = None
-    members: int = 1
+    members: int | None = None
     launcher: Launcher = Launcher.EMBEDDED
     cluster: str | None = None
     secret: str | None = None
@@ -62,9 +65,9 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(f"workers must be at least 1, not {self.workers}")
         if self.plan_cache < 0:
             raise ProgrammingError(f"plan_cache must be at least 0, not {self.plan_cache}")
-        if self.members < 1:
+        if self.members is not None and self.members < 1:
             raise ProgrammingError(f"members must be at least 1, not {self.members}")
-        if self.cluster is not None and (self.members > 1 or self.launcher is not Launcher.EMBEDDED):
+        if self.cluster is not None and ((self.members or 1) > 1 or self.launcher is not Launcher.EMBEDDED):
             raise ProgrammingError("a session of a cluster has no members of its own: give one or the other")
         if self.secret is not None and self.cluster is None:
             raise ProgrammingError("a secret is for the cluster that a session is to join; there is none")

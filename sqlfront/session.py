@@ -77,7 +77,7 @@ class Session:
 
     Its threads and temporary files go with :meth:`close`, or when the session is forgotten. ``cluster``: its
     members, None = those that the configuration says. ``spark``: a Spark session that runs what this one
-    can't; its names are seen here, too.
+    can't; its names are seen here, too, and its executors may be where the members live.
     """
 
     def __init__(
@@ -88,7 +88,9 @@ class Session:
     ) -> None:
         self.config = config or Config()
         self.options = Options(self.config)
-        own = clusters.open_cluster(self.config) if cluster is None and _has_members(self.config) else None
+        own = None
+        if cluster is None and _has_members(self.config):
+            own = clusters.open_cluster(self.config, spark)
         self.cluster = cluster or own
         self._engine = (
             Engine(self.config.workers, memory_limit=self.config.memory_limit)
@@ -410,7 +412,7 @@ class _Home:
 
 def _has_members(config: Config) -> bool:
     """Whether a session is to have members beside itself."""
-    return config.members > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
+    return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
 def _free(engine: "Engine | clusters.Cluster", home: _Home) -> None:

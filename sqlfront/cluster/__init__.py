@@ -29,6 +29,8 @@ from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.catalog import Catalog, PathTables
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sqlfront.cluster import embedded, processes
     from sqlfront.session import Session
     from sqlfront_engine.members import outsider
@@ -116,14 +118,15 @@ class Cluster:
         raise NotImplementedError
 
 
-def open_cluster(config: Config) -> Cluster | None:
-    """The members of a new session, None if it is to have but itself.
+def open_cluster(config: Config, spark: "SparkSession | None" = None) -> Cluster | None:
+    """The members of a new session, None if it is to have but itself; ``spark``: whose executors they may
+    live on.
 
     Raises OperationalError if there is no such cluster, or its members can't be started.
     """
-    if config.cluster is not None or config.launcher is Launcher.LOCAL:
-        return processes.Client(config)
-    return embedded.EmbeddedMembers(config) if config.members > 1 else None
+    if config.cluster is not None or config.launcher is not Launcher.EMBEDDED:
+        return processes.Client(config, spark)
+    return embedded.EmbeddedMembers(config) if (config.members or 1) > 1 else None
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:

@@ -20,9 +20,10 @@ class EmbeddedMembers(Cluster):
         self._stores: dict[str, TableStore] = {}
         self._turns = itertools.count(1)
         cores = available_cores() if config.workers is None else config.workers
+        size = config.members or 1
         self._members = EmbeddedCluster(
-            config.members,
-            workers=max(1, cores // config.members),
+            size,
+            workers=max(1, cores // size),
             memory_limit=config.memory_limit,
             resources=self._store,
         )

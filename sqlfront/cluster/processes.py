@@ -16,7 +16,7 @@ from sqlfront.cluster.addresses import find
 from sqlfront.cluster.caretaker import Caretaker
 from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import Documents
-from sqlfront.config import Config
+from sqlfront.config import Config, Launcher
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.documents import (
     TABLE,
@@ -26,14 +26,20 @@ from sqlfront_connectors.memory.documents import (
     version_of,
 )
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
-from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.members.outsider import Door
 from sqlfront_planner.catalog import Catalog, PathTables
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from sqlfront.session import Session
+    from sqlfront_connectors.spark.executors import cluster as executors
+else:
+    executors = lazy_module("sqlfront_connectors.spark.executors.cluster")
 
 #: Seconds that leaving may take.
 _LEAVE_TIMEOUT: Final = 2.0
@@ -162,20 +168,28 @@ class ProcessMembers(Cluster):
 class Client(ProcessMembers):
     """The lite member of a session, and the cluster's processes if they are the session's own."""
 
-    def __init__(self, config: Config) -> None:
-        self._launcher: LocalCluster | None = None
-        self._caretaker: Caretaker | None = None
+    def __init__(self, config: Config, spark: "SparkSession | None" = None) -> None:
+        self._launcher: LocalCluster | executors.ExecutorCluster | None = None
+        self._caretakers: list[Caretaker] = []
+        self._on_executors = config.launcher is Launcher.SPARK
         try:
-            super().__init__(self._join(config), config.query_memory_limit)
+            super().__init__(self._join(config, spark), config.query_memory_limit)
         except BaseException:
             self._end_launcher()
             raise
 
-    def _join(self, config: Config) -> RunningMember:
+    def _join(self, config: Config, spark: "SparkSession | None") -> RunningMember:
         name = f"client-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        if self._on_executors:
+            if spark is None:
+                raise ProgrammingError("members on executors need a Spark session: pass spark=...")
+            self._launcher = executors.ExecutorCluster(
+                spark, config.members, workers=config.workers, memory_limit=config.memory_limit
+            )
+            return self._launcher.client(name)
         if config.cluster is None:
             self._launcher = LocalCluster(
-                config.members, workers=config.workers, memory_limit=config.memory_limit, service=SERVICE
+                config.members or 1, workers=config.workers, memory_limit=config.memory_limit, service=SERVICE
             )
             return self._launcher.client(name)
         keeper, secret = find(config.cluster, config.secret)
@@ -183,14 +197,17 @@ class Client(ProcessMembers):
         return RunningMember(options, secret)
 
     def look_after(self, session: "Callable[[], Session | None]") -> None:
-        """Have the temporary tables of the session looked after."""
-        self._caretaker = caretaker = Caretaker(session, self.documents, everybodys=False)
-        self._running.membership.list_watchers.append(caretaker.wake)
+        """Have the temporary tables of the session looked after; all tables, if the members live on
+        executors: these have neither a parser nor Spark to load one again."""
+        for everybodys in (False, True) if self._on_executors else (False,):
+            caretaker = Caretaker(session, self.documents, everybodys=everybodys)
+            self._running.membership.list_watchers.append(caretaker.wake)
+            self._caretakers.append(caretaker)
 
     def close(self) -> None:
         """Leave the cluster; end it if it is the session's own."""
-        if self._caretaker is not None:
-            self._caretaker.close()
+        for caretaker in self._caretakers:
+            caretaker.close()
         super().close()
         self._end_launcher()
 

@@ -164,12 +164,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"
     )
-    parser.add_argument(
-        "--members", type=int, default=1, metavar="N", help="spread tables and queries over N members"
-    )
+    parser.add_argument("--members", type=int, metavar="N", help="spread tables and queries over N members")
     parser.add_argument(
         "--launcher",
-        choices=[each.value for each in Launcher],
+        choices=[Launcher.EMBEDDED.value, Launcher.LOCAL.value],
         default=Launcher.EMBEDDED.value,
         help="where these live: in this process (default), or in local ones of their own",
     )

@@ -60,6 +60,7 @@ _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
 #: What is said of a session that is no more; SQLSTATE "connection does not exist".
 _GONE: Final = "the Spark session is stopped, or its JVM has died"
+GONE: Final = "08003"
 
 
 def translated(error: Exception) -> DatabaseError | None:
@@ -73,7 +74,7 @@ def translated(error: Exception) -> DatabaseError | None:
     if isinstance(error, spark_errors.PySparkException):
         return _from_pyspark(error)
     if isinstance(error, (py4j_errors.Py4JError, ConnectionError, EOFError)):
-        return OperationalError(_GONE, sqlstate="08003")
+        return OperationalError(_GONE, sqlstate=GONE)
     return None
 
 
@@ -112,7 +113,7 @@ def _is_wanted(_record: logging.LogRecord) -> bool:
 
 def gone() -> OperationalError:
     """The error of a session whose context isn't there any more."""
-    return OperationalError(_GONE, sqlstate="08003")
+    return OperationalError(_GONE, sqlstate=GONE)
 
 
 def _from_pyspark(error: "spark_errors.PySparkException") -> DatabaseError:

@@ -1,9 +1,13 @@
-"""A Spark with real executors, and a Python for them that has what members need and nothing else."""
+"""A Spark with real executors, and a Python for them that has what members need and nothing else.
+
+With ``SQLFRONT_TEST_SPARK=connect`` the session is one over Spark Connect, whose server this process starts.
+"""
 
 import os
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,10 +16,13 @@ import cloudpickle
 import msgspec
 import numpy
 import pyarrow
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 PACKAGES = (pyarrow, numpy, msgspec, cloudpickle)
 PATIENCE = 120.0
+MASTER = "local-cluster[3,2,1024]"
+CONNECT = os.environ.get("SQLFRONT_TEST_SPARK") == "connect"
 
 
 def python_with(packages: tuple[object, ...], folder: Path) -> str:
@@ -31,13 +38,15 @@ def python_with(packages: tuple[object, ...], folder: Path) -> str:
 
 
 @contextmanager
-def session(folder: Path, **settings: str) -> Iterator[SparkSession]:
+def session(folder: Path) -> Iterator[SparkSession]:
     """Three executors with two slots each, which don't see our sources."""
     python = python_with(PACKAGES, folder / "python")
     given = {"PYSPARK_PYTHON": python, "SPARK_WORKER_DIR": str(folder / "work"), "PYTHONPATH": ""}
+    if CONNECT:
+        given["SPARK_TESTING"] = "1"  # has the client ask its server for the port
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
-    builder = SparkSession.builder.master("local-cluster[3,2,1024]")
+    builder = SparkSession.builder.remote(MASTER) if CONNECT else SparkSession.builder.master(MASTER)
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -45,12 +54,14 @@ def session(folder: Path, **settings: str) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
-        **settings,
+        "spark.connect.grpc.binding.port": "0",
     }.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # over Connect: settings of the server that can't be changed again
+        spark = builder.getOrCreate()
     try:
-        spark.sparkContext.setLogLevel("OFF")
+        context().setLogLevel("OFF")
         yield spark
     finally:
         spark.stop()
@@ -61,8 +72,15 @@ def session(folder: Path, **settings: str) -> Iterator[SparkSession]:
                 os.environ[name] = old
 
 
-def executors(spark: SparkSession) -> dict[str, int]:
-    """The processes of the session's executors, by their Spark names."""
+def context() -> SparkContext:
+    """The context of this process's JVM, whichever way its sessions are talked to."""
+    found = SparkContext._active_spark_context
+    assert found is not None
+    return found
+
+
+def executors() -> dict[str, int]:
+    """The processes of the executors, by their Spark names."""
     found = {}
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
@@ -70,7 +88,7 @@ def executors(spark: SparkSession) -> dict[str, int]:
                 words = (process / "cmdline").read_text().split("\0")
             except OSError:  # it has ended
                 continue
-            if "--executor-id" in words and spark.sparkContext.applicationId in words:
+            if "--executor-id" in words and context().applicationId in words:
                 found[words[words.index("--executor-id") + 1]] = int(process.name)
     return found
 

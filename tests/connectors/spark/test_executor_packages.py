@@ -46,10 +46,10 @@ def test_our_code_runs_where_there_are_four_packages_only(tmp_path: Path) -> Non
 def test_a_member_of_a_session_without_executors_is_on_the_driver(spark: SparkOracle) -> None:
     session = spark.new_session()
     with ExecutorCluster(session, workers=1, memory_limit=1 << 28) as cluster, cluster.client() as client:
-        assert len(active_jobs(session)) == cluster.size == 1
+        assert len(active_jobs()) == cluster.size == 1
         assert count(client.member.submit(exchanged())) == ROWS
         assert session.range(10).count() == 10
-    assert active_jobs(session) == []
+    assert active_jobs() == []
 
 
 @pytest.mark.spark

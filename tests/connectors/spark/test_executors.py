@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +32,8 @@ ROWS = 300_000
 LIMIT = 3.0
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+#: What can't be said over Connect.
+with_a_context = pytest.mark.skipif(executors.CONNECT, reason="Spark Connect has no context")
 
 
 @pytest.fixture(scope="module")
@@ -65,15 +69,15 @@ def count(job: LightJob) -> int:
     return sum(batch.num_rows for batch in job.batches())
 
 
-def active_jobs(spark: SparkSession) -> list[int]:
-    return list(spark.sparkContext.statusTracker().getActiveJobsIds())
+def active_jobs() -> list[int]:
+    return list(executors.context().statusTracker().getActiveJobsIds())
 
 
 def test_there_is_one_member_on_each_executor(
     spark: SparkSession, cluster: ExecutorCluster, client: RunningMember
 ) -> None:
     assert len(client.member.members.data_members) == cluster.size == 3
-    homes = [set(executors.below(process)) for process in executors.executors(spark).values()]
+    homes = [set(executors.below(process)) for process in executors.executors().values()]
     listening = _listeners()
     ports = [int(each.address.rpartition(":")[2]) for each in cluster.members.members if not each.lite]
     assert sorted(len(home & {listening[port] for port in ports}) for home in homes) == [1, 1, 1]
@@ -85,11 +89,12 @@ def test_spark_has_a_slot_for_its_own_work(spark: SparkSession, client: RunningM
     assert count(client.member.submit(exchanged())) == ROWS
 
 
+@with_a_context
 def test_who_cancels_their_own_jobs_does_not_mean_the_members(
     spark: SparkSession, client: RunningMember
 ) -> None:
-    spark.sparkContext.setJobGroup("mine", "of the user")
-    spark.sparkContext.cancelJobGroup("mine")
+    executors.context().setJobGroup("mine", "of the user")
+    executors.context().cancelJobGroup("mine")
     assert count(client.member.submit(exchanged())) == ROWS
 
 
@@ -97,7 +102,7 @@ def test_an_executor_is_killed_during_a_query(spark: SparkSession, client: Runni
     lost = set(client.member.members.data_members)
     reader = client.member.submit(exchanged(1 << 60)).batches()
     next(reader)
-    os.kill(next(iter(executors.executors(spark).values())), signal.SIGKILL)
+    os.kill(next(iter(executors.executors().values())), signal.SIGKILL)
     began = time.monotonic()
     with pytest.raises(OperationalError, match=r"executor-\d+ was (lost|removed)"):
         for _ in reader:
@@ -128,35 +133,37 @@ def test_too_few_executors_are_an_error_at_once(spark: SparkSession) -> None:
     assert time.monotonic() - began < 5
 
 
+@with_a_context
 def test_an_executor_without_pyarrow(spark: SparkSession, tmp_path: Path) -> None:
-    usual = spark.sparkContext.pythonExec
-    spark.sparkContext.pythonExec = executors.python_with((), tmp_path / "python")
+    usual = executors.context().pythonExec
+    executors.context().pythonExec = executors.python_with((), tmp_path / "python")
     try:
         with pytest.raises(OperationalError, match=r"could not be started .* No module named 'pyarrow'"):
             ExecutorCluster(spark)
     finally:
-        spark.sparkContext.pythonExec = usual
+        executors.context().pythonExec = usual
 
 
+@with_a_context
 def test_an_executor_without_msgspec(spark: SparkSession, tmp_path: Path) -> None:
-    usual = spark.sparkContext.pythonExec
+    usual = executors.context().pythonExec
     packages = (pyarrow, numpy, cloudpickle)
-    spark.sparkContext.pythonExec = executors.python_with(packages, tmp_path / "python")
+    executors.context().pythonExec = executors.python_with(packages, tmp_path / "python")
     try:
         with pytest.raises(OperationalError, match=r"No module named 'msgspec' .*python"):
             ExecutorCluster(spark)
     finally:
-        spark.sparkContext.pythonExec = usual
+        executors.context().pythonExec = usual
 
 
 def test_closing_leaves_nothing(spark: SparkSession) -> None:
-    jobs = set(active_jobs(spark))
+    jobs = set(active_jobs())
     with ExecutorCluster(spark, 2, workers=1) as cluster:
-        assert len(set(active_jobs(spark)) - jobs) == 1
+        assert len(set(active_jobs()) - jobs) == 1
         threads = {thread for thread in threading.enumerate() if thread.name == "sqlfront-supervisor"}
         with cluster.client() as client:
             assert count(client.member.submit(exchanged())) == ROWS
-    assert set(active_jobs(spark)) <= jobs
+    assert set(active_jobs()) <= jobs
     assert len([thread for thread in threads if thread.is_alive()]) == len(threads) - 1
 
 
@@ -184,3 +191,18 @@ def _listeners() -> dict[int, int]:
         if port is not None:
             found[port] = int(place.parts[2])
     return found
+
+
+GONE = "the cluster has ended: the Spark session is stopped, or its JVM has died"
+
+
+@pytest.mark.parametrize("how, heard", [("stopped", GONE), ("killed", GONE), ("interrupted", "None")])
+def test_the_cluster_ends_with_its_session_and_not_by_ctrl_c(how: str, heard: str) -> None:
+    answer = subprocess.run(
+        [sys.executable, "-m", "tests.connectors.spark.ending", how],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    assert heard in answer.stdout

@@ -6,7 +6,9 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from sqlfront_connectors.spark.failures import gone, ours
 from sqlfront_engine.errors import NotSupportedError, OperationalError
+from sqlfront_engine.scheduler import available_cores
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 #: Seconds that executors have to register with their session.
 PATIENCE: Final = 4.0
 _PERIOD: Final = 0.1
+_LOCAL: Final = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
+_LOCAL_CLUSTER: Final = re.compile(r"local-cluster\[(\d+),(\d+),\d+\]")
 #: SQLSTATE: insufficient resources.
 TOO_FEW: Final = "53000"
 
@@ -48,6 +52,15 @@ def await_capacity(
     """Wait a little until the session has what ``size`` members need (None: one on each executor); returns
     their number, and the slots of an executor. NotSupportedError if executors come and go, OperationalError
     if there are too few."""
+    if is_stopped(spark):
+        raise gone()
+    with ours():
+        return _await_capacity(spark, size, profile)
+
+
+def _await_capacity(
+    spark: "SparkSession", size: int | None, profile: "ResourceProfile | None"
+) -> tuple[int, int]:
     if setting(spark, "spark.dynamicAllocation.enabled") == "true":
         raise NotSupportedError(
             "members live on executors that stay: the session must not allocate them dynamically"
@@ -67,14 +80,42 @@ def await_capacity(
 
 
 def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) -> Capacity:
-    """What a classic session has now, for tasks of that profile."""
+    """What the session has now, for tasks of that profile."""
+    if is_connect(spark):
+        return _stated(spark, profile)
     context = spark.sparkContext._jsc.sc()
     if profile is None:
         tasks = context.resourceProfileManager().defaultResourceProfile()
     else:
         tasks = profile._java_resource_profile
-    executors = 1 if _in_one_process(spark) else context.getExecutorIds().size()
+    # Without any, the driver runs the tasks.
+    executors = 1 if _LOCAL.fullmatch(_master(spark)) else context.getExecutorIds().size()
     return Capacity(executors, context.maxNumConcurrentTasks(tasks))
+
+
+def _stated(spark: "SparkSession", profile: "ResourceProfile | None") -> Capacity:
+    """What a session over Connect was told to have, since its executors can't be asked."""
+    if profile is not None:
+        raise NotSupportedError("over Spark Connect, slots of a resource profile can't be counted")
+    if local := _LOCAL.fullmatch(_master(spark)):
+        return Capacity(1, available_cores() if local[1] == "*" else int(local[1] or 1))
+    if cluster := _LOCAL_CLUSTER.match(_master(spark)):
+        return Capacity(int(cluster[1]), int(cluster[1]) * int(cluster[2]))
+    executors, cores = setting(spark, "spark.executor.instances"), setting(spark, "spark.executor.cores")
+    if not executors or not cores:
+        raise NotSupportedError(
+            "over Spark Connect, executors and slots can only be counted by the settings"
+            " spark.executor.instances and spark.executor.cores; the session doesn't have both"
+        )
+    for_each = int(cores) // int(setting(spark, "spark.task.cpus") or 1)
+    return Capacity(int(executors), int(executors) * for_each)
+
+
+def _expected(spark: "SparkSession") -> int | None:
+    """How many executors the session was told to have; None if it wasn't."""
+    cluster = _LOCAL_CLUSTER.match(_master(spark))
+    stated = cluster[1] if cluster else setting(spark, "spark.executor.instances")
+    return int(stated) if stated else None
 
 
 def is_stopped(spark: "SparkSession") -> bool:
@@ -89,16 +130,8 @@ def is_connect(spark: "SparkSession") -> bool:
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
-def _in_one_process(spark: "SparkSession") -> bool:
-    """Whether the driver is the only executor."""
-    return re.fullmatch(r"local(\[.*\])?", setting(spark, "spark.master")) is not None
-
-
-def _expected(spark: "SparkSession") -> int | None:
-    """How many executors the session was told to have; None if it wasn't."""
-    found = re.match(r"local-cluster\[\s*(\d+)", setting(spark, "spark.master"))
-    stated = found.group(1) if found else setting(spark, "spark.executor.instances")
-    return int(stated) if stated else None
+def _master(spark: "SparkSession") -> str:
+    return setting(spark, "spark.master").replace(" ", "")
 
 
 def setting(spark: "SparkSession", name: str) -> str:

@@ -15,12 +15,12 @@ import msgspec
 from sqlfront_connectors.spark.executors.capacity import (
     await_capacity,
     is_connect,
-    is_stopped,
     setting,
 )
 from sqlfront_connectors.spark.executors.job import BarrierJob
 from sqlfront_connectors.spark.executors.member import CROWDED, Orders
-from sqlfront_engine.errors import OperationalError
+from sqlfront_connectors.spark.failures import GONE
+from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
@@ -40,6 +40,9 @@ REPLACE_TIMEOUT: Final = 60.0
 RETRY: Final = 1.0
 #: Seconds that the job has to end by itself.
 STOP_TIMEOUT: Final = 5.0
+
+#: Nothing is sent there.
+_ANY_PORT: Final = 9
 
 logger = logging.getLogger(__name__)
 
@@ -198,18 +201,15 @@ class ExecutorCluster:
         deadline = time.monotonic() + REPLACE_TIMEOUT
         while not self._closing:
             try:
-                if not is_stopped(self._spark):
-                    await_capacity(self._spark, self.size, self._profile)
-                    self._start()
-                    self.keeper.rebalance()
-                    return True
-                failure = "its Spark session was stopped"
-            except OperationalError as error:
-                failure = error.message
-            logger.warning("lost members could not be replaced: %s", failure)
-            if is_stopped(self._spark) or time.monotonic() >= deadline:
-                self.keeper.end(failure)
-                return False
+                await_capacity(self._spark, self.size, self._profile)
+                self._start()
+                self.keeper.rebalance()
+                return True
+            except DatabaseError as error:
+                logger.warning("lost members could not be replaced: %s", error.message)
+                if error.sqlstate == GONE or time.monotonic() >= deadline:
+                    self.keeper.end(error.message)
+                    return False
             self._pause()
         return False
 
@@ -237,8 +237,7 @@ class ExecutorCluster:
 
 def _driver_hosts(spark: "SparkSession") -> tuple[str, str]:
     """Where the keeper listens, and where executors find it."""
-    if is_connect(spark):
-        server = Address(spark.client.host, spark.client.port)  # type: ignore[attr-defined]
-        return (own_address(server),) * 2
     host = setting(spark, "spark.driver.host")
+    if is_connect(spark):  # the driver is another process, perhaps of another machine
+        return (own_address(Address(host, _ANY_PORT)),) * 2
     return setting(spark, "spark.driver.bindAddress") or host, host

@@ -4,10 +4,14 @@ import re
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_connectors.spark.executors.capacity import is_connect
+from sqlfront_connectors.spark.executors.capacity import is_connect, is_stopped
+from sqlfront_connectors.spark.executors.interrupts import spare
 from sqlfront_connectors.spark.executors.packages import on_barrier
+from sqlfront_connectors.spark.failures import ours
+from sqlfront_engine.errors import OperationalError
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
@@ -34,10 +38,13 @@ class BarrierJob:
         #: Why it has ended; None while it runs.
         self.outcome: str | None = None
         self._spark = spark
-        self._tag = f"sqlfront-members-{secrets.token_hex(4)}"
+        self._group = f"sqlfront-members-{secrets.token_hex(4)}"
+        if not is_connect(spark):
+            spare(spark.sparkContext, self._group)
         task = on_barrier(_SERVE, orders)
-        one_each = spark.range(0, size, 1, size)
-        self._tasks = one_each.mapInArrow(task, "outcome string", barrier=True, profile=profile)
+        with ours():
+            one_each = spark.range(0, size, 1, size)
+            self._tasks = one_each.mapInArrow(task, "outcome string", barrier=True, profile=profile)
         self._on_end = on_end
         # Not one that inherits the caller's tags and job group: who cancels these doesn't mean the members.
         self._thread = threading.Thread(target=self._run, name="sqlfront-executors", daemon=True)
@@ -45,7 +52,10 @@ class BarrierJob:
 
     def _run(self) -> None:
         try:
-            self._add_tag()
+            if is_connect(self._spark):
+                self._spark.addTag(self._group)
+            else:
+                self._spark.sparkContext.setJobGroup(self._group, "members of a sqlfront cluster")
             rows = self._tasks.collect()
             reasons = [row["outcome"] for row in rows if row["outcome"]]
             self.outcome = reasons[0] if reasons else "its members have ended"
@@ -53,20 +63,15 @@ class BarrierJob:
             self.outcome = reason_of(error)
         self._on_end()
 
-    def _add_tag(self) -> None:
-        if is_connect(self._spark):
-            self._spark.addTag(self._tag)
-        else:
-            self._spark.sparkContext.addJobTag(self._tag)
-
     def end(self, timeout: float) -> None:
         """Cancel it, unless it has ended, or does within ``timeout`` seconds."""
         self._thread.join(timeout)
-        if self._thread.is_alive():
-            if is_connect(self._spark):
-                self._spark.interruptTag(self._tag)
-            else:
-                self._spark.sparkContext.cancelJobsWithTag(self._tag)
+        if self._thread.is_alive() and not is_stopped(self._spark):
+            with suppress(OperationalError), ours():  # a session that is gone runs nothing
+                if is_connect(self._spark):
+                    self._spark.interruptTag(self._group)
+                else:
+                    self._spark.sparkContext.cancelJobGroup(self._group)
             self._thread.join(timeout)
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import resource
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Final
@@ -10,7 +11,7 @@ import msgspec
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
 from sqlfront_connectors.memory.holding import ShareHolder
-from sqlfront_engine.coordinator import default_memory_limit
+from sqlfront_engine.coordinator import MEMORY_SHARE, default_memory_limit
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
 from sqlfront_engine.network.addresses import Address, own_address
@@ -23,8 +24,9 @@ logger = logging.getLogger(__name__)
 
 class Orders(msgspec.Struct, frozen=True):
     """What the members of one barrier job are to be. ``options``: those of each, but for name, address, and
-    what ``memory_limit`` None means: six tenths of the host's memory for all members on it. Task n is the
-    member ``names[n]``. ``preload``: modules to import, which register processors."""
+    what ``memory_limit`` None means: six tenths of the host's memory for all members on it, and no more than
+    that of what Spark grants each. Task n is the member ``names[n]``. ``preload``: modules to import, which
+    register processors."""
 
     options: MemberOptions
     names: tuple[str, ...]
@@ -47,7 +49,7 @@ def serve(orders: Orders, number: int, greetings: Iterable[Mapping[str, str]]) -
         orders.options,
         name=orders.names[number],
         listen=str(Address(own_address(Address.parse(orders.options.keeper)))),
-        memory_limit=orders.options.memory_limit or default_memory_limit() // on_host,
+        memory_limit=orders.options.memory_limit or _memory_limit(on_host),
     )
     for module in orders.preload:
         import_module(module)
@@ -59,3 +61,11 @@ def serve(orders: Orders, number: int, greetings: Iterable[Mapping[str, str]]) -
     running.ended.wait()
     running.close()
     return "" if running.error is None else running.error.message
+
+
+def _memory_limit(on_host: int) -> int:
+    """Bytes for one of so many members on this host, in what Spark lets Python have
+    (``spark.executor.pyspark.memory``) if it says so."""
+    granted, _ = resource.getrlimit(resource.RLIMIT_AS)
+    mine = default_memory_limit() // on_host
+    return mine if granted == resource.RLIM_INFINITY else min(mine, int(granted * MEMORY_SHARE))

@@ -1,0 +1,81 @@
+"""A session whose members live on Spark's executors: its tables, and what an executor's end does to them."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from pyspark.sql import SparkSession
+
+import sqlfront
+from sqlfront.config import Config, Launcher
+from sqlfront.session import Session
+from sqlfront_engine.errors import OperationalError, ProgrammingError
+from tests.connectors.spark import executors
+from tests.connectors.spark.executors import until
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with executors.session(tmp_path_factory.mktemp("spark")) as session:
+        yield session
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> Iterator[Session]:
+    with sqlfront.connect(spark=spark, launcher="spark", workers=1, memory_limit=1 << 28) as connection:
+        connection.execute("SET sqlfront.lane = light")
+        yield connection.session
+
+
+def test_tables_are_spread_over_the_executors(session: Session) -> None:
+    session.sql(
+        "CREATE TABLE orders USING memory CLUSTERED BY (k) INTO 271 BUCKETS"
+        " AS SELECT id AS k, id % 7 AS g, id * 2 AS v FROM range(20000)"
+    )
+    owners = session.sql("SELECT count(DISTINCT member) FROM sys.partitions").collect()
+    assert owners == [(3,)]
+    assert session.sql("SELECT v FROM orders WHERE k = 4711").collect() == [(9422,)]
+    groups = session.sql("SELECT g, count(*), sum(v) FROM orders GROUP BY g ORDER BY g").collect()
+    assert [tuple(row) for row in groups] == [
+        (g, len(range(g, 20000, 7)), 2 * sum(range(g, 20000, 7))) for g in range(7)
+    ]
+    joined = "SELECT count(*) FROM orders a JOIN orders b ON a.g = b.k"
+    assert session.sql(joined).collect() == [(20000,)]
+
+
+def test_a_copy_is_loaded_again_when_an_executor_was_killed(
+    spark: SparkSession, session: Session, tmp_path: Path
+) -> None:
+    pyarrow.parquet.write_table(pa.table({"k": range(5000)}), tmp_path / "numbers.parquet")
+    session.sql(f"CREATE TABLE numbers USING parquet LOCATION '{tmp_path}'")
+    session.sql("CACHE TABLE numbers")
+    session.sql("CREATE TABLE own USING memory AS SELECT 1 AS a")
+    query = "SELECT count(*), sum(k) FROM numbers"
+    assert session.sql(query).collect() == [(5000, sum(range(5000)))]
+    assert session.cluster is not None
+    lost = set(session.cluster.member_list.data_members)
+
+    os.kill(next(iter(executors.executors().values())), signal.SIGKILL)
+    until(lambda: not lost & set(answered(session, "SELECT DISTINCT member FROM sys.partitions")))
+    until(lambda: answered(session, query) == [5000])
+    with pytest.raises(OperationalError, match="`own`"):
+        session.sql("SELECT * FROM own").collect()
+
+
+def answered(session: Session, query: str) -> list[object]:
+    """The first column of the answer, empty while there is none."""
+    try:
+        return [row[0] for row in session.sql(query).collect()]
+    except OperationalError:
+        return []
+
+
+def test_members_on_executors_need_a_spark_session() -> None:
+    with pytest.raises(ProgrammingError, match="need a Spark session"):
+        Session(Config(launcher=Launcher.SPARK))
