@@ -31,7 +31,7 @@ from tests.oracle import answers
 from tests.oracle.answers import Answer, Failure, Outcome
 from tests.oracle.values import rows_of
 
-_SETTINGS = {
+SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
@@ -55,7 +55,7 @@ class SparkOracle:
         os.environ["PYSPARK_PYTHON"] = sys.executable
         self._warehouse = tempfile.mkdtemp(prefix="spark-warehouse-")
         builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", self._warehouse)
-        for name, value in _SETTINGS.items():
+        for name, value in SETTINGS.items():
             builder = builder.config(name, value)
         self._root = self._session = builder.getOrCreate()
         self._root.sparkContext.setLogLevel("OFF")

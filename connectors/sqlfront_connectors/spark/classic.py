@@ -1,11 +1,12 @@
 """What the house asks of a classic session beside its public methods: by its JVM."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront_connectors.spark.failures import gone
 from sqlfront_connectors.spark.progress import Progress
+from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ class ClassicSession:
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
+        self._temporary = TemporaryViews(spark)
+
+    def check(self) -> None:
+        """OperationalError if the session is stopped: much of it would go on as if it weren't."""
+        _ = self._context
 
     @property
     def _context(self) -> "SparkContext":
@@ -37,10 +43,19 @@ class ClassicSession:
         """Whether executors see this machine's files."""
         return str(self._context.master).startswith("local")
 
+    def sql(
+        self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"
+    ) -> "DataFrame":
+        """What ``spark.sql`` gives, where each frame is a temporary view of its name, for this statement
+        only. Spark's error if there is a view of that name."""
+        if not views:
+            return self.spark.sql(text, arguments)
+        with self._temporary.named(views):
+            return self.spark.sql(text, arguments)
+
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
         """A thread in which the session answers as it does in this one: with its pool, job group and tags."""
-        if self._context._jsc is None:
-            raise gone()
+        self.check()
         return spark_threads.InheritableThread(work, name=name, daemon=True)
 
     def tag(self, tag: str) -> None:
@@ -50,6 +65,9 @@ class ClassicSession:
     def cancel(self, tag: str) -> None:
         """Stop the jobs with that tag that are there now."""
         self._context.cancelJobsWithTag(tag)
+
+    def forget(self, tag: str) -> None:
+        """Nothing with that tag runs any more."""
 
     def progress(self, tag: str) -> Progress:
         """How far the jobs with that tag are."""
@@ -97,6 +115,9 @@ class ClassicSession:
     @property
     def _global_views(self) -> str:
         return str(self.spark.conf.get("spark.sql.globalTempDatabase")).lower()
+
+    def close(self) -> None:
+        """Nothing is held."""
 
     @property
     def _state(self) -> "JavaObject":

@@ -1,9 +1,8 @@
 """One Spark session as the rest of the house sees it: statements, relations, and rows in and out."""
 
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -12,10 +11,11 @@ import pyarrow as pa
 
 from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import SparkRun
-from sqlfront_connectors.spark.types import logical_schema
-from sqlfront_connectors.spark.watch import Watcher, unwatched
+from sqlfront_connectors.spark.types import logical_schema, quoted
+from sqlfront_connectors.spark.watch import Watcher
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
 from sqlfront_engine.query_run import QueryRun
 
@@ -66,11 +66,9 @@ class SparkLink:
         """``directory``: where to make files that this process and Spark's executors both see. None = where
         the system keeps temporary files if that is so there (a local master), else there are none."""
         self.spark = spark
-        self._session = ClassicSession(spark)
         with ours():
+            self._session = RemoteSession(spark) if is_remote(spark) else ClassicSession(spark)
             self._rows = Rows(spark, self._session, directory)
-        #: Held while a statement is analysed with views that are there for only that long.
-        self._views_lock = threading.Lock()
         self._watchers: list[Watcher] = []
 
     def run(
@@ -90,8 +88,9 @@ class SparkLink:
             return SparkRun(self._session, statement, timeout=timeout, query=query)
 
     def describe(self, text: str, arguments: Parameters | None = None) -> pa.Schema | None:
-        """The logical schema of a query's answer, which isn't run; None for a command."""
-        with ours():
+        """The logical schema of a query's answer, which isn't run; None for a command (over Spark Connect for
+        all that doesn't begin as queries do)."""
+        with self._asking():
             if not self._session.is_query(text):
                 return None
             return logical_schema(self.analysed(text, arguments).schema)
@@ -99,21 +98,10 @@ class SparkLink:
     def analysed(
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
     ) -> "DataFrame":
-        """The statement as a DataFrame, as ``spark.sql`` gives it: analysed, and run if it is a command.
-        Arguments as for :meth:`run`; errors are Spark's own."""
+        """The statement as a DataFrame, as ``spark.sql`` gives it, which has run a command. Arguments as for
+        :meth:`run`; errors are Spark's own."""
         given = dict(arguments) if isinstance(arguments, Mapping) else list(arguments or ())
-        if not views:
-            return self.spark.sql(text, given)
-        with self._views_lock, ExitStack() as undo:
-            for name, frame in views.items():
-                with unwatched():
-                    frame.createTempView(_quoted(name))
-                undo.callback(self._drop_view, name)
-            return self.spark.sql(text, given)
-
-    def _drop_view(self, name: str) -> None:
-        with unwatched():
-            self.spark.catalog.dropTempView(name)
+        return self._session.sql(text, given, views or {})
 
     def collect(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         """Run a query, in this thread; its rows in physical form, by the frame's logical schema. Errors are
@@ -122,12 +110,12 @@ class SparkLink:
 
     def table(self, parts: Sequence[str]) -> "DataFrame":
         """What Spark has under a name, as ``spark.table`` gives it. Errors are Spark's own."""
-        return self.spark.table(".".join(map(_quoted, parts)))
+        return self.spark.table(".".join(map(quoted, parts)))
 
     def relation(self, parts: Sequence[str]) -> Relation | None:
         """What Spark has under a name (its parts, without quotes); None if nothing."""
         try:
-            with ours():
+            with self._asking():
                 frame = self.table(parts)
                 temporary = self._session.is_view(parts)
                 kind = RelationKind.TEMPORARY_VIEW if temporary else RelationKind.TABLE
@@ -144,19 +132,26 @@ class SparkLink:
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without those of ``global_temp``."""
-        with ours():
+        with self._asking():
             return self._session.views()
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> HeldFrame:
         """The rows, which are in physical form and of the logical schema, as a DataFrame."""
-        with ours():
+        with self._asking():
             return self._rows.frame(schema, batches)
+
+    @contextmanager
+    def _asking(self) -> "Iterator[None]":
+        """Spark is asked inside of the block: its errors come out as ours."""
+        with ours():
+            self._session.check()
+            yield
 
     def watch(self, callback: Callable[[], None]) -> None:
         """Call back whenever tables, views or settings may have changed through this process, until the link
         is closed or forgotten: by a statement, the catalog, a writer, a frame that becomes a view. Called in
         the thread that made the change, when it has been made; must not raise."""
-        self._watchers.append(Watcher(callback))
+        self._watchers.append(Watcher(callback, connect=is_remote(self.spark)))
 
     def setting(self, key: str) -> str:
         """The value of one of Spark's settings."""
@@ -173,6 +168,7 @@ class SparkLink:
         for watcher in self._watchers:
             watcher.close()
         self._rows.exchange.close()
+        self._session.close()
 
 
 class _Statement:
@@ -199,8 +195,9 @@ class _Statement:
         return self._link.collect(self._frame, self._schema) if self._schema else iter(())
 
 
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"
+def is_remote(spark: "SparkSession") -> bool:
+    """Whether the session is one of Spark Connect."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
 
 
 def version_of(frame: "DataFrame") -> str:

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.spark.failures import quiet, translated
 from sqlfront_connectors.spark.progress import Progress
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.query_run import QueryRun, stopped_error
 
@@ -42,6 +43,9 @@ class Jobs(Protocol):
     def progress(self, tag: str) -> Progress:
         """How far the jobs with that tag are."""
 
+    def forget(self, tag: str) -> None:
+        """Nobody will ask for that tag any more."""
+
 
 class Work(Protocol):
     """What Spark is to do, in two steps; both run in the run's thread."""
@@ -65,8 +69,8 @@ class SparkRun:
         """Start it. ``timeout``: seconds from now; ``query``: the run of the statement that it belongs to,
         which stops it too."""
         self._attempt = attempt = _Attempt(jobs, work, timeout, query)
-        weakref.finalize(self, attempt.stop, JobStatus.CANCELLED).atexit = False
         attempt.begin()
+        weakref.finalize(self, attempt.release).atexit = False
 
     @property
     def tag(self) -> str:
@@ -158,12 +162,17 @@ class _Attempt:
         if not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by)):
             threading.Thread(target=self._cancel, name=f"{THREADS}stop", daemon=True).start()
 
+    def release(self) -> None:
+        """Nobody holds the run any more."""
+        self.stop(JobStatus.CANCELLED)
+        self.jobs.forget(self.tag)
+
     def _cancel(self) -> None:
         while not self.ended.is_set():
             try:
                 self.jobs.cancel(self.tag)
             except Exception as error:
-                if translated(error) is None:
+                if translated(error) is None and not isinstance(error, OperationalError):
                     raise
                 return  # nobody is there, so nothing runs
             self.ended.wait(_AGAIN)

@@ -24,6 +24,7 @@ from sqlfront_engine.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    DAY_TIME_INTERVAL,
     DOUBLE,
     FLOAT,
     INT,
@@ -138,6 +139,15 @@ def spark_type(data_type: pa.DataType) -> "spark_types.DataType":
         return spark_schema(pa.schema([data_type.field(index) for index in range(data_type.num_fields)]))
     assert data_type == STRING, f"{data_type} is no logical type"
     return spark_types.StringType()
+
+
+def quoted(name: str) -> str:
+    """A name, or one part of it, as Spark's SQL and its methods take any.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
+    return f"`{name.replace('`', '``')}`"
 
 
 def carrier(data_type: pa.DataType) -> pa.DataType:
@@ -256,12 +266,18 @@ def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def sent_type(data_type: pa.DataType) -> pa.DataType:
     """The logical type as which a column is handed over as Arrow, which Spark then casts: an interval of
-    months is a number, and the fields of structs are numbered.
+    months is a number, one of time has all units, and the fields of structs are numbered.
 
     >>> sent_type(pa.struct([("x", INTERVALS["YEAR", "MONTH"])]))
     StructType(struct<c0: int32>)
     """
-    return with_leaves(numbered(data_type), lambda leaf: INT if is_year_month(leaf) else leaf)
+    return with_leaves(numbered(data_type), _sent_leaf)
+
+
+def _sent_leaf(data_type: pa.DataType) -> pa.DataType:
+    if is_interval(data_type):
+        return INT if is_year_month(data_type) else DAY_TIME_INTERVAL
+    return data_type
 
 
 def to_send(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

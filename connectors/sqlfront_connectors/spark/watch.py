@@ -49,8 +49,9 @@ _CONNECT: Final = (
 #: What may be before the first word of a statement.
 _BEFORE: Final = re.compile(r"(?:\s|\(|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 _WORD: Final = re.compile(r"\w*")
-_READS: Final = frozenset({"SELECT", "VALUES", "TABLE", "EXPLAIN", "SHOW", "DESC", "DESCRIBE", "LIST"})
-_MAY_READ: Final = frozenset({"WITH", "FROM"})
+_QUERIES: Final = frozenset({"SELECT", "VALUES", "TABLE"})
+_MAY_QUERY: Final = frozenset({"WITH", "FROM"})
+_TELLS: Final = frozenset({"EXPLAIN", "SHOW", "DESC", "DESCRIBE", "LIST"})
 _WRITES: Final = re.compile(r"\b(?:INSERT|MERGE|UPDATE|DELETE)\b", re.IGNORECASE)
 
 
@@ -60,12 +61,23 @@ def may_change(text: str) -> bool:
     >>> may_change("/* daily */ (SELECT 1)"), may_change("WITH t AS (SELECT 1) INSERT INTO u SELECT * FROM t")
     (False, True)
     """
+    return not is_query(text) and _first_word(text) not in _TELLS
+
+
+def is_query(text: str) -> bool:
+    """Whether a statement is a query, by its words; no for what isn't known.
+
+    >>> is_query("FROM t |> WHERE a > 1"), is_query("SHOW TABLES")
+    (True, False)
+    """
+    word = _first_word(text)
+    return word in _QUERIES or (word in _MAY_QUERY and _WRITES.search(text) is None)
+
+
+def _first_word(text: str) -> str:
     start = _BEFORE.match(text)
     found = _WORD.match(text, start.end() if start else 0)
-    word = found.group().upper() if found else ""
-    if word in _MAY_READ:
-        return _WRITES.search(text) is not None
-    return word not in _READS
+    return found.group().upper() if found else ""
 
 
 class Watcher:
@@ -127,13 +139,13 @@ def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., o
             return method(self, *arguments, **named)
         finally:
             text = arguments[0] if arguments else named.get("sqlQuery")
-            if not (takes_text and isinstance(text, str) and not may_change(text)):
-                _tell()
+            tell(text if takes_text and isinstance(text, str) else None)
 
     return call
 
 
-def _tell() -> None:
-    if not getattr(_here, "unwatched", False):
+def tell(text: str | None = None) -> None:
+    """Call all watchers back; for a ``text`` that just reads, none."""
+    if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
         for watcher in tuple(_watchers):
             watcher.callback()

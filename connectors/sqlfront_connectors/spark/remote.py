@@ -1,0 +1,148 @@
+"""What the house asks of a session of Spark Connect beside its public methods: there is no JVM to ask."""
+
+import re
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Protocol
+from uuid import uuid4
+
+from sqlfront_connectors.spark.progress import Progress
+from sqlfront_connectors.spark.temporary import TemporaryViews
+from sqlfront_connectors.spark.watch import is_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The first statistic in a plan with its cost is that of the whole: ``sizeInBytes=24.0 B``.
+_SIZE: Final = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?)i?B")
+#: How the names of views begin that are nobody's.
+_KEPT: Final = "sqlfront_kept_"
+#: Of what ``SHOW VIEWS`` tells.
+_VIEW: Final = ("viewName", "isTemporary", "namespace")
+_UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
+
+
+class _Stage(Protocol):
+    """A stage as the client tells it."""
+
+    num_tasks: int
+    num_completed_tasks: int
+    done: bool
+
+
+class RemoteSession:
+    """A session that a server of Spark Connect runs for this process."""
+
+    def __init__(self, spark: "SparkSession") -> None:
+        self.spark = spark
+        #: How far the jobs are that a thread has started, by its tag.
+        self._progress: dict[str, Progress] = {}
+        self._here = threading.local()
+        self._temporary = TemporaryViews(spark)
+        #: Names of kept views whose frames are gone.
+        self._forgotten: list[str] = []
+        spark.registerProgressHandler(self._note)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Nothing: a session that is stopped answers nothing."""
+
+    @property
+    def shares_files(self) -> bool:
+        """Whether executors see this machine's files."""
+        here = self.spark.client.host in ("localhost", "127.0.0.1", "::1")
+        return here and str(self.spark.conf.get("spark.master")).startswith("local")
+
+    def sql(
+        self, text: str, arguments: dict[str, object] | list[object], views: "Mapping[str, DataFrame]"
+    ) -> "DataFrame":
+        """What ``spark.sql`` gives, where each frame is a temporary view of its name, for this statement
+        only. Spark's error if there is a view of that name."""
+        if not views:
+            return self.spark.sql(text, arguments)
+        while self._forgotten:
+            self._temporary.drop(self._forgotten.pop())
+        with self._temporary.named(views):
+            frame = self.spark.sql(text, arguments)
+            return self._analysed(frame) if is_query(text) else frame
+
+    def _analysed(self, frame: "DataFrame") -> "DataFrame":
+        """The frame as a view, whose analysis the server keeps: a frame is analysed anew whenever its rows
+        are asked for. The view goes some time after the frame."""
+        name = f"{_KEPT}{uuid4().hex}"
+        self._temporary.make(name, frame)
+        kept = self.spark.table(name)
+        weakref.finalize(kept, self._forgotten.append, name)
+        return kept
+
+    def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
+        """A thread in which the session answers as it does in this one: with its tags."""
+        tags = self.spark.getTags()
+
+        def tagged() -> None:
+            for tag in tags:
+                self.spark.addTag(tag)
+            work()
+
+        return threading.Thread(target=tagged, name=name, daemon=True)
+
+    def tag(self, tag: str) -> None:
+        """Mark what this thread starts from now on."""
+        self._here.tag = tag
+        self.spark.addTag(tag)
+
+    def cancel(self, tag: str) -> None:
+        """Stop what runs with that tag now."""
+        self.spark.interruptTag(tag)
+
+    def forget(self, tag: str) -> None:
+        """Nothing with that tag runs any more."""
+        self._progress.pop(tag, None)
+
+    def progress(self, tag: str) -> Progress:
+        """How far the jobs with that tag are, as far as the server has told."""
+        return self._progress.get(tag, Progress())
+
+    def _note(self, stages: "Iterable[_Stage] | None", **_: object) -> None:
+        """Called in the thread that waits for the jobs."""
+        tag = getattr(self._here, "tag", None)
+        if tag is not None and stages is not None:
+            known = tuple(stages)
+            self._progress[tag] = Progress(
+                len(known),
+                sum(stage.done for stage in known),
+                sum(stage.num_tasks for stage in known),
+                sum(stage.num_completed_tasks for stage in known),
+            )
+
+    def size(self, frame: "DataFrame") -> int | None:
+        """How many bytes Spark's optimizer takes the rows for, None if it doesn't say."""
+        plan = str(frame._explain_string(mode="cost"))  # type: ignore[operator]
+        found = _SIZE.search(plan)
+        return None if found is None else int(float(found[1]) * _UNITS[found[2]])
+
+    def is_query(self, text: str) -> bool:
+        """Whether a text is one query, by its words."""
+        return is_query(text)
+
+    def is_view(self, parts: Sequence[str]) -> bool:
+        """Whether a temporary view has that name."""
+        if len(parts) == 2:
+            return parts[0].lower() == "global_temp"
+        return len(parts) == 1 and parts[0].lower() in {name.lower() for name in self.views()}
+
+    def views(self) -> tuple[str, ...]:
+        """The names of the session's temporary views, without the global ones."""
+        table = self.spark.sql("SHOW VIEWS").toArrow()
+        rows = zip(*(table.column(name).to_pylist() for name in _VIEW), strict=True)
+        return tuple(
+            name
+            for name, temporary, namespace in rows
+            if temporary and not namespace and not name.startswith(_KEPT)
+        )
+
+    def close(self) -> None:
+        """Let the session forget this object."""
+        with suppress(ValueError):
+            self.spark.removeProgressHandler(self._note)  # type: ignore[arg-type]
