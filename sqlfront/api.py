@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from sqlfront import connection
     from sqlfront.spark import attached
     from sqlfront.spark.frame import Frame
-    from sqlfront_connectors.arrow import ArrowStream
 else:
     connection = lazy_module("sqlfront.connection")
     attached = lazy_module("sqlfront.spark.attached")
@@ -82,7 +81,7 @@ def _launcher(name: str) -> Launcher:
         raise ProgrammingError(f"there is no launcher {name!r}; known are {known}") from None
 
 
-def sql(text: str, args: Parameters | None = None, **frames: "ArrowStream") -> "Result | Frame":
+def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
     """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` or ``?`` take
     ``args``, and ``{name}`` in the text stands for the Arrow data given as keyword ``name``.
 

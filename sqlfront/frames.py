@@ -1,37 +1,84 @@
-"""``{name}`` in a text: Arrow data given as keywords, as ``spark.sql`` takes data frames."""
+"""``{name}`` in a text: frames and values given as keywords, as ``spark.sql`` takes them."""
 
 import itertools
 import re
-from collections.abc import Mapping
+import string
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
+from sqlfront_connectors.arrow import ArrowStream
 from sqlfront_engine.errors import ProgrammingError
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.arrow import ArrowStream
+    from typing import Any
 
 _numbers: Final = itertools.count(1)
-#: A name in braces, or what must be passed over: strings, quoted names and comments.
-_BRACES: Final = re.compile(
-    r"""--[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|\{(\w+)\}""", re.DOTALL
-)
+#: A keyword, and perhaps a column of the frame that it stands for: ``name.column`` or ``name[column]``.
+_FIELD: Final = re.compile(r"(\w+)(?:\.(\w+)|\[(\w+)\])?")
 
 
-def replace_frames(text: str, frames: "Mapping[str, ArrowStream]") -> "tuple[str, dict[str, ArrowStream]]":
-    """The text with each ``{name}`` replaced by a fresh view name, and the data by view name.
+def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[str, ArrowStream]]:
+    """The text with each ``{name}`` replaced, and the frames in it by the view names that they got.
 
-    Raises ProgrammingError for a name that wasn't given.
+    As in Spark the text is one of Python's format strings if there are keywords, in quotes, too, and a brace
+    is written ``{{`` then. A frame is a fresh view name (``{name.column}``: its column), a string or number
+    is a literal, None is NULL, a tuple is a list of these for IN. ProgrammingError for a name that wasn't
+    given, and for other values, which are for ``args``.
+
+    >>> replace_frames("SELECT {word} WHERE 2 IN {numbers}", {"word": "it's", "numbers": (1, 2)})
+    ("SELECT 'it\\\\'s' WHERE 2 IN (1, 2)", {})
     """
-    views: dict[str, str] = {}
+    if not given:
+        return text, {}
+    filler = _Filler()
+    try:
+        return filler.vformat(text, (), given), filler.views
+    except ValueError as error:
+        raise ProgrammingError(f"the text is no format string: {error}") from error
 
-    def view_of(match: re.Match[str]) -> str:
-        name = match[1]
-        if name is None:
-            return match[0]
-        if name not in frames:
-            known = ", ".join(sorted(frames)) or "none"
-            raise ProgrammingError(f"the text has {{{name}}}, but no such keyword was given; given: {known}")
-        return views.setdefault(name, f"_sqlfront_frame_{next(_numbers)}")
 
-    replaced = _BRACES.sub(view_of, text)
-    return replaced, {view: frames[name] for name, view in views.items()}
+class _Filler(string.Formatter):
+    """Python's formatter for values as SQL has them."""
+
+    def __init__(self) -> None:
+        self.views: dict[str, ArrowStream] = {}
+        self._names: dict[str, str] = {}
+
+    def get_field(
+        self, field_name: str, args: "Sequence[Any]", kwargs: "Mapping[str, Any]"
+    ) -> "tuple[str, str]":
+        """The text that stands for the field, and the keyword."""
+        field = _FIELD.fullmatch(field_name)
+        if field is None or field[1] not in kwargs:
+            known = ", ".join(sorted(kwargs))
+            raise ProgrammingError(
+                f"the text has {{{field_name}}}, but no such keyword was given; given: {known}"
+            )
+        name, column = field[1], field[2] or field[3]
+        value = kwargs[name]
+        if not isinstance(value, ArrowStream):
+            if column is not None:
+                raise ProgrammingError(f"{{{field_name}}}: a {type(value).__name__} has no columns")
+            return _literal(name, value), name
+        if name not in self._names:
+            self._names[name] = f"_sqlfront_frame_{next(_numbers)}"
+            self.views[self._names[name]] = value
+        view = self._names[name]
+        return view if column is None else f"{view}.`{column}`", name
+
+
+def _literal(name: str, value: object) -> str:
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    if value is None:
+        return "NULL"
+    if isinstance(value, int | float | Decimal):
+        return str(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(_literal(name, each) for each in value)})"
+    raise ProgrammingError(
+        f"{{{name}}} is a {type(value).__name__}; braces take frames, strings, numbers and tuples, "
+        f"`:{name}` with args={{{name!r}: ...}} takes the rest"
+    )

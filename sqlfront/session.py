@@ -168,13 +168,11 @@ class Session:
             )
         return self._home.path()
 
-    def sql(
-        self, text: str, args: Parameters | None = None, **frames: "arrow.ArrowStream"
-    ) -> "Result | Frame":
+    def sql(self, text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
         return self.answer(text, args, frames)
 
-    def answer(self, text: str, args: Parameters | None, frames: "Mapping[str, arrow.ArrowStream]") -> Result:
+    def answer(self, text: str, args: Parameters | None, frames: Mapping[str, object]) -> Result:
         """The result of one statement in which ``{name}`` stands for the frame of that name."""
         replaced, views = frame_names.replace_frames(text, frames)
         for name, frame in views.items():

@@ -96,6 +96,10 @@ class SparkLane:
             known = tables[parts] = self.link.relation(parts) is not None
         return known
 
+    def drop_view(self, name: str) -> bool:
+        """Drop a temporary view of Spark's; False if there is none."""
+        return self.has_view(name) and self.link.drop_view(name)
+
     def _changed(self) -> None:
         """Spark's views, tables or settings may have changed."""
         self._views, self._tables, self._unchecked = None, {}, True

@@ -135,6 +135,11 @@ class SparkLink:
         with self._asking():
             return self._session.views()
 
+    def drop_view(self, name: str) -> bool:
+        """Drop one of the session's temporary views; False if there is none of that name."""
+        with ours():
+            return bool(self.spark.catalog.dropTempView(name))
+
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> HeldFrame:
         """The rows, which are in physical form and of the logical schema, as a DataFrame."""
         with self._asking():

@@ -215,3 +215,12 @@ def test_a_connection_beside_spark(beside: SparkSession) -> None:
         assert cursor.fetchall() == [(99,)]
         assert cursor.description is not None
         assert cursor.description[0][0] == "m"
+
+
+def test_frames_of_both_sides_and_values(session: AttachedSession, beside: SparkSession) -> None:
+    text = "SELECT {theirs.id}, label FROM {theirs} JOIN {ours} USING (id) WHERE label <> {other}"
+    theirs = beside.range(5)
+    frame = session.sql(text, theirs=theirs, ours=pa.table({"id": [1, 2], "label": ["a", "it's"]}), other="a")
+    assert frame.collect() == [(2, "it's")]
+    assert frame.stats.lane == "spark"
+    assert [view.name for view in beside.catalog.listTables() if view.isTemporary] == ["events"]

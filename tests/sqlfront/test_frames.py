@@ -1,0 +1,49 @@
+"""``{name}`` in a text stands for a frame or a value, as in ``spark.sql``."""
+
+import datetime
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+import sqlfront
+from sqlfront.frames import replace_frames
+from sqlfront_engine.errors import ProgrammingError
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "filled"),
+    [
+        ("SELECT {x}", {"x": 5}, "SELECT 5"),
+        ("SELECT {x}", {"x": "it's \\ x"}, r"SELECT 'it\'s \\ x'"),
+        ("SELECT 2 IN {x}", {"x": (1, "a", None)}, "SELECT 2 IN (1, 'a', NULL)"),
+        ("SELECT {x}, '{x}', '{{x}}'", {"x": Decimal("1.50")}, "SELECT 1.50, '1.50', '{x}'"),
+        ("SELECT '{' || a FROM t", {}, "SELECT '{' || a FROM t"),
+    ],
+)
+def test_values(text: str, given: dict[str, object], filled: str) -> None:
+    assert replace_frames(text, given) == (filled, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "told"),
+    [
+        ("SELECT {y}", {"x": 1}, "no such keyword was given; given: x"),
+        ("SELECT {x} {", {"x": 1}, "no format string"),
+        ("SELECT {x.a}", {"x": 1}, "a int has no columns"),
+        ("SELECT {day}", {"day": datetime.date(2020, 1, 2)}, "`:day` with args="),
+    ],
+)
+def test_what_is_no_value(text: str, given: dict[str, object], told: str) -> None:
+    with pytest.raises(ProgrammingError, match=told):
+        replace_frames(text, given)
+
+
+def test_a_frame_and_its_columns() -> None:
+    rows = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
+    found = sqlfront.sql(
+        "SELECT {d.name}, {d[id]} FROM {d} WHERE {d.id} IN {ids} ORDER BY 2", d=rows, ids=(1, 3)
+    )
+    assert found.collect() == [("a", 1), ("c", 3)]
+    with pytest.raises(ProgrammingError, match="_sqlfront_frame"):
+        sqlfront.sql("SELECT * FROM _sqlfront_frame_1")
