@@ -14,8 +14,8 @@ from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import SparkRun
-from sqlfront_connectors.spark.types import logical_schema, quoted
-from sqlfront_connectors.spark.watch import Watcher
+from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
+from sqlfront_connectors.spark.watch import Watcher, is_query
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
 from sqlfront_engine.query_run import QueryRun
 
@@ -197,7 +197,9 @@ class _Statement:
 
     def collect(self) -> Iterator[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.spark.run.Work`."""
-        return self._link.collect(self._frame, self._schema) if self._schema else iter(())
+        if self._schema:
+            return self._link.collect(self._frame, self._schema)
+        return iter([without_columns(self._frame.count())] if is_query(self._text) else ())
 
 
 def is_remote(spark: "SparkSession") -> bool:

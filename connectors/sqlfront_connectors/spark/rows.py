@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: Answers that Spark takes for larger come as files (bytes).
 LARGE: Final = 256 << 20
+_REBASE_MODES: Final = (
+    "spark.sql.parquet.int96RebaseModeInWrite",
+    "spark.sql.parquet.datetimeRebaseModeInWrite",
+)
 
 
 class Place(Protocol):
@@ -56,7 +60,7 @@ class Rows:
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
-        fits = self._shared and exchange.fits(schema)
+        fits = self._shared and exchange.fits(schema) and self._writes_dates_as_they_are()
         size = self._place.size(frame) if fits else None
         if size is not None and size > self.large:
             return self._as_files(frame, schema)
@@ -68,11 +72,15 @@ class Rows:
             return self._as_files(frame, schema)
         return (physical_batch(batch, schema) for batch in table.to_batches())
 
+    def _writes_dates_as_they_are(self) -> bool:
+        """Whether files have the dates of Spark's calendar; a session may have those of an older one."""
+        return all(self._spark.conf.get(key) == "CORRECTED" for key in _REBASE_MODES)
+
     def _as_files(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         path = self.exchange.place()
         rows = exchange.WrittenRows(path, schema)
         with unwatched():
-            frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}")
+            frame.toDF(*_numbers(schema)).write.parquet(f"file:{path}", compression="snappy")
         return rows
 
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
@@ -86,7 +94,8 @@ class Rows:
     def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
         """A file that :func:`exchange.write` made, with the schema's names and types."""
         form = pa.schema([(f"c{i}", numbered(kind)) for i, kind in enumerate(schema.types)])
-        frame = self._spark.read.schema(spark_schema(form)).parquet(f"file:{path}")
+        reader = self._spark.read.schema(spark_schema(form)).option("datetimeRebaseMode", "CORRECTED")
+        frame = reader.parquet(f"file:{path}")
         columns = [
             frame[name] if there == kind else frame[name].cast(spark_type(kind))
             for name, there, kind in zip(form.names, form.types, schema.types, strict=True)

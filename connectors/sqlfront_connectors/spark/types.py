@@ -264,6 +264,11 @@ def physical_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema.names)
 
 
+def without_columns(rows: int) -> pa.RecordBatch:
+    """That many rows of no columns."""
+    return pa.RecordBatch.from_struct_array(pa.Array.from_buffers(pa.struct([]), rows, [None]))
+
+
 def sent_type(data_type: pa.DataType) -> pa.DataType:
     """The logical type as which a column is handed over as Arrow, which Spark then casts: an interval of
     months is a number, one of time has all units, and the fields of structs are numbered.

@@ -127,6 +127,54 @@ def test_an_order_is_kept_over_partitions(link: SparkLink) -> None:
     )
 
 
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {
+            "spark.sql.session.timeZone": "America/New_York",
+            "spark.sql.execution.arrow.useLargeVarTypes": "true",
+            "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+            "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+            "spark.sql.parquet.writeLegacyFormat": "true",
+            "spark.sql.parquet.compression.codec": "brotli",  # which nobody here can write
+        },
+        {
+            "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+            "spark.sql.parquet.datetimeRebaseModeInWrite": "EXCEPTION",
+            "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+        },
+    ],
+    ids=["forms", "old calendars"],
+)
+def test_values_don_t_depend_on_settings_of_the_exchange(link: SparkLink, settings: dict[str, str]) -> None:
+    text = (
+        "SELECT TIMESTAMP'2020-01-01 12:00:00Z' AS t, array(TIMESTAMP'0001-01-01 00:00:00Z') AS ts, "
+        "DATE'0001-01-01' AS d, array('s') AS s"
+    )
+    rows = (("2020-01-01 12:00:00", "[0001-01-01 00:00:00]", "0001-01-01", "['s']"),)
+    before = {key: link.setting(key) for key in settings}
+    for key, value in settings.items():
+        link.set(key, value)
+    try:
+        run = link.run(text)
+        held = link.frame(run.schema, run.batches())
+        for again in (link.run(text), link.run("SELECT * FROM ours", views={"ours": held.data})):
+            assert answer(again).rows == rows
+    finally:
+        for key, value in before.items():
+            link.set(key, value)
+
+
+def test_rows_may_have_no_columns(link: SparkLink) -> None:
+    link.spark.range(3).select().createTempView("bare")
+    try:
+        run = link.run("SELECT * FROM bare")
+        assert (run.schema.names, [batch.num_rows for batch in run.batches()]) == ([], [3])
+    finally:
+        link.spark.catalog.dropTempView("bare")
+
+
 def test_arguments_are_those_of_spark(link: SparkLink) -> None:
     assert answer(link.run("SELECT ? + ? AS a", (1, 2))).rows == (("3",),)
     assert answer(link.run("SELECT :b || :c AS a", {"b": "x", "c": "y"})).rows == (("'xy'",),)
