@@ -188,6 +188,14 @@ class Result:
             rows += self._rows(batch.slice(0, count - len(rows)))
         return rows
 
+    def limit(self, count: int) -> "Result":
+        """The result of the first ``count`` rows, which are read now."""
+        batches, left = [], count
+        for batch in self._read(count):
+            batches.append(batch.slice(0, left))
+            left -= len(batches[-1])
+        return Result(self._schema, iter(batches), self._statistics, settings=self._settings)
+
     def head(self, count: int = 1) -> list[Row]:
         """The first ``count`` rows."""
         return self.take(count)

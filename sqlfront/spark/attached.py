@@ -3,12 +3,14 @@
 from typing import TYPE_CHECKING
 
 from sqlfront.config import Config
-from sqlfront.result import Parameters
+from sqlfront.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront.spark.frame import Frame
+from sqlfront_connectors.forms import to_physical
+from sqlfront_engine.columns.batches import make_batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from sqlfront_connectors.arrow import ArrowStream
 
@@ -21,12 +23,11 @@ class AttachedSession(Session):
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
-        assert self.spark is not None
-        return Frame(self.answer(text, args, frames), self.spark.link)
+        return Frame(self.answer(text, args, frames), self)
 
     def register(self, name: str, frame: "ArrowStream") -> None:
-        """Make a frame a temporary view: one of Spark's if it is Spark's."""
-        if hasattr(frame, "createOrReplaceTempView"):
+        """Make a frame a temporary view: one of Spark's if it is a DataFrame of Spark's."""
+        if not isinstance(frame, Frame) and hasattr(frame, "createOrReplaceTempView"):
             frame.createOrReplaceTempView(name)
         else:
             super().register(name, frame)
@@ -36,6 +37,20 @@ class AttachedSession(Session):
         assert self.spark is not None
         if not self.spark.drop_view(name):
             super().unregister(name)
+
+    def spark_frame(self, result: Result) -> "DataFrame":
+        """The rows of a result as a DataFrame of Spark's."""
+        assert self.spark is not None
+        schema = result.schema
+        batches = [
+            make_batch(
+                [to_physical(column, kind) for column, kind in zip(batch.columns, schema.types, strict=True)],
+                schema.names,
+                batch.num_rows,
+            )
+            for batch in result.toArrow().to_batches()
+        ]
+        return self.spark.link.frame(schema, batches).data
 
     def table(self, name: str) -> Frame:
         """All rows of a table or view."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-    from sqlfront_connectors.spark.link import SparkLink
+    from sqlfront.spark.attached import AttachedSession
 
 
 class Frame:
@@ -26,16 +26,15 @@ class Frame:
     first asked for.
     """
 
-    def __init__(self, result: Result, link: "SparkLink") -> None:
+    def __init__(self, result: Result, session: "AttachedSession") -> None:
         self._result = result
-        self._link = link
+        self._session = session
         self._frame: DataFrame | None = None
 
     def to_spark(self) -> "DataFrame":
         """The rows as a Spark DataFrame."""
         if self._frame is None:
-            table = self._result.toArrow()
-            self._frame = self._link.frame(self._result.schema, table.to_batches()).data
+            self._frame = self._session.spark_frame(self._result)
         return self._frame
 
     def __getattr__(self, name: str) -> Any:
@@ -109,6 +108,16 @@ class Frame:
     def tail(self, num: int) -> list[Row]:
         """The last ``num`` rows."""
         return self._result.collect()[-num:] if num > 0 else []
+
+    def limit(self, num: int) -> "Frame":
+        """The first ``num`` rows."""
+        return Frame(self._result.limit(num), self._session)
+
+    def createOrReplaceTempView(self, name: str) -> None:
+        """Make the rows a temporary view of this session's, in place of one of the same name, Spark's
+        included."""
+        self._session.unregister(name)
+        self._session.register(name, self)
 
     def count(self) -> int:
         """The number of rows."""

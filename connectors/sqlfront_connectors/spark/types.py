@@ -201,14 +201,19 @@ def file_type(data_type: pa.DataType) -> pa.DataType:
     (DataType(int64), StructType(struct<c0: null>))
     """
     if pa.types.is_struct(data_type):
-        kinds = [file_type(data_type.field(index).type) for index in range(data_type.num_fields)]
+        kinds = [_nested_file_type(data_type.field(index).type) for index in range(data_type.num_fields)]
         return pa.struct([(f"c{ordinal}", kind) for ordinal, kind in enumerate(kinds)])
     if pa.types.is_list(data_type):
-        return pa.list_(file_type(data_type.value_type))
+        return pa.list_(_nested_file_type(data_type.value_type))
     if pa.types.is_map(data_type):
-        return pa.map_(file_type(data_type.key_type), file_type(data_type.item_type))
+        return pa.map_(_nested_file_type(data_type.key_type), _nested_file_type(data_type.item_type))
     form = physical(data_type)
     return BIGINT if pa.types.is_duration(form) else form
+
+
+def _nested_file_type(data_type: pa.DataType) -> pa.DataType:
+    """The same for what is inside of arrays, maps and structs: there decimals have their logical form."""
+    return data_type if pa.types.is_decimal(data_type) else file_type(data_type)
 
 
 def numbered(data_type: pa.DataType) -> pa.DataType:

@@ -187,8 +187,29 @@ def test_a_frame_has_the_methods_of_sparks(session: AttachedSession, beside: Spa
     assert frame.tail(1) == [(2, "k2")]
     assert not frame.isEmpty()
     assert frame.filter("kind > 1").collect() == [(2, "k2")]
+    assert frame.limit(2).collect() == [(0, "k0"), (1, "k1")]
     with pytest.raises(AttributeError):
         frame.no_such_method()
+
+
+def test_every_type_becomes_sparks(session: AttachedSession) -> None:
+    text = (
+        "SELECT 1.5BD AS short, CAST(2 AS DECIMAL(30, 2)) AS long, 'a' AS text, X'01' AS bytes, "
+        "DATE'2020-01-02' AS day, TIMESTAMP'2020-01-02 03:04:05' AS moment, array(1.5BD) AS list, "
+        "named_struct('a', 1) AS record, map('k', 2L) AS entries, INTERVAL '1-2' YEAR TO MONTH AS months, "
+        "INTERVAL '3' DAY AS days"
+    )
+    frame = session.sql(text)
+    assert frame.stats.lane == "light"
+    here, there = frame.toArrow(), frame.to_spark()
+    assert there.schema == frame.schema
+    assert there.drop("months").toArrow().to_pylist() == here.drop(["months"]).to_pylist()
+
+
+def test_a_frame_as_a_view_takes_the_place_of_sparks(session: AttachedSession, beside: SparkSession) -> None:
+    session.sql("SELECT id FROM events WHERE id < 4").createOrReplaceTempView("events")
+    found = session.execute("SELECT count(*) FROM events")
+    assert (found.collect(), found.stats.lane) == ([(4,)], "light")
 
 
 def test_printed_as_spark_prints(
