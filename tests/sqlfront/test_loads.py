@@ -17,8 +17,9 @@ from sqlfront_connectors.memory.fetching import MOST_ROWS, fetch
 from sqlfront_connectors.memory.pushing import Brought, Pusher, push_all
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
+from sqlfront_connectors.spark import tasks
 from sqlfront_engine import codec
-from sqlfront_engine.codec import BatchEncoder
+from sqlfront_engine.codec import BatchEncoder, ErrorData
 from sqlfront_engine.errors import Error, InternalError, NotSupportedError, OperationalError
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.members.outsider import Outsider
@@ -28,6 +29,8 @@ from tests.sqlfront.held_shares import shares, staged
 from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
 
 Rows = list[tuple[object, ...]]
+#: What is said of a member that isn't there, by who looks for it or by the others.
+LOST = ("08001", "08006", "40001")
 
 
 def started() -> LocalCluster:
@@ -258,7 +261,10 @@ def test_a_member_that_is_lost_ends_the_load(house: House) -> None:
                 until(lambda: house.members.member_list.dealt > 3)
                 with pytest.raises(OperationalError) as late:
                     house.push(load, rows(range(1000)))
-                assert late.value.sqlstate in ("08001", "08006", "40001")
+                assert late.value.sqlstate in LOST
+                (said,) = tasks.push(codec.encode(load.target), house.members.door.network, [rows(range(9))])
+                (row,) = said.to_pylist()
+                assert codec.decode(row["error"], ErrorData).error().sqlstate in LOST
                 with pytest.raises(OperationalError, match="have moved") as error:
                     load.publish(brought, overwrite=True)
                 assert error.value.sqlstate == "40001"

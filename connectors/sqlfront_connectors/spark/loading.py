@@ -45,8 +45,8 @@ def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool 
 
     The columns are the table's, in its order; ProgrammingError if their types aren't. NotSupportedError if
     the table's members can't be reached by other processes. OperationalError if a member has no memory for
-    the rows, or members come or go meanwhile (40001). Whatever Spark raises passes. After an error the table
-    is as before.
+    the rows, is lost (08001, 08006), or members come or go meanwhile (40001). Whatever Spark raises passes.
+    After an error the table is as before.
     """
     schema = logical_schema(frame.schema)
     if schema.types != table.schema.types:

@@ -20,10 +20,8 @@ from sqlfront_engine.errors import Error
 from sqlfront_engine.members.outsider import Outsider
 from sqlfront_engine.network.tcp import NetworkSettings
 
-#: The class of SQLSTATEs of lost connections: another attempt may find the members.
-_CONNECTION: Final = "08"
-#: What :func:`push` gives, in Spark's words and ours: what was brought to a member, or the error that will
-#: meet every other attempt, too.
+#: What :func:`push` gives, in Spark's words and ours: what was brought to a member, or the error that ends
+#: the load: as in the members' own jobs, nothing is tried again with a member that was lost.
 BROUGHT_DDL: Final = "attempt string, member string, rows bigint, error binary"
 _BROUGHT: Final = pa.schema(
     [("attempt", pa.string()), ("member", pa.string()), ("rows", pa.int64()), ("error", pa.binary())]
@@ -57,8 +55,6 @@ def push(
             for brought in push_all(where, connect, physical)
         ]
     except Error as error:
-        if (error.sqlstate or "").startswith(_CONNECTION):
-            raise
         rows = [{"error": codec.encode(ErrorData.of(error))}]
     yield pa.RecordBatch.from_pylist(rows, schema=_BROUGHT)
 
