@@ -14,6 +14,7 @@ import cloudpickle
 import numpy
 import pyarrow
 import pytest
+from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
 from pyspark.sql import SparkSession
 
 from sqlfront_connectors.spark.executors.capacity import await_capacity
@@ -163,8 +164,22 @@ def test_closing_leaves_nothing(spark: SparkSession) -> None:
         threads = {thread for thread in threading.enumerate() if thread.name == "sqlfront-supervisor"}
         with cluster.client() as client:
             assert count(client.member.submit(exchanged())) == ROWS
-    assert set(active_jobs()) <= jobs
+    until(lambda: set(active_jobs()) <= jobs)  # Spark's status comes after the job's end
     assert len([thread for thread in threads if thread.is_alive()]) == len(threads) - 1
+
+
+@with_a_context
+def test_members_may_have_a_resource_profile(spark: SparkSession) -> None:
+    whole = ResourceProfileBuilder().require(TaskResourceRequests().cpus(2)).build
+    with pytest.raises(
+        OperationalError, match=r"3 members need 3 executors with 7 slots .* there are 3 with 6"
+    ):
+        ExecutorCluster(spark, 3, profile=whole)
+    with pytest.raises(OperationalError, match="room for 3 members with their resource profile, not for 4"):
+        ExecutorCluster(spark, 4, profile=whole)
+    more = ResourceProfileBuilder().require(TaskResourceRequests().cpus(1)).build
+    with ExecutorCluster(spark, 2, workers=1, profile=more) as cluster, cluster.client() as client:
+        assert count(client.member.submit(exchanged())) == ROWS
 
 
 @pytest.mark.parametrize("master", ["yarn", "local-cluster[3,2,1024]"])

@@ -1,12 +1,14 @@
 """Whether a session has the executors and slots for members, which is asked before they are started: Spark
 itself would try for minutes."""
 
+import math
 import re
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlfront_connectors.spark.failures import gone, ours
+from sqlfront_connectors.spark.link import is_remote
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.scheduler import available_cores
 
@@ -25,23 +27,29 @@ TOO_FEW: Final = "53000"
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """How many executors a session has now, and how many tasks of one kind they can run at a time."""
+    """How many executors a session has now, and how many slots for its own tasks; each member takes ``each``
+    of these. ``members``: how many tasks like theirs can run at a time, None = as many as there are slots."""
 
     executors: int
     slots: int
+    each: int = 1
+    members: int | None = None
 
     def refusal(self, size: int) -> str | None:
-        """Why that many members can't be had, None if they can: each needs an executor and a slot, and one
+        """Why that many members can't be had, None if they can: each needs an executor and its slots, and one
         slot stays free for Spark's own work.
 
         >>> Capacity(3, 6).refusal(3)
         >>> Capacity(3, 3).refusal(3)
         '3 members need 3 executors with 4 slots together, one of them for Spark itself; there are 3 with 3'
         """
-        if self.executors >= size and self.slots > size:
+        needed = size * self.each + 1
+        if self.members is not None and self.members < size:
+            return f"there is room for {self.members} members with their resource profile, not for {size}"
+        if self.executors >= size and self.slots >= needed:
             return None
         return (
-            f"{size} members need {size} executors with {size + 1} slots together, one of them for Spark"
+            f"{size} members need {size} executors with {needed} slots together, one of them for Spark"
             f" itself; there are {self.executors} with {self.slots}"
         )
 
@@ -80,17 +88,20 @@ def _await_capacity(
 
 
 def capacity(spark: "SparkSession", profile: "ResourceProfile | None" = None) -> Capacity:
-    """What the session has now, for tasks of that profile."""
-    if is_connect(spark):
+    """What the session has now, for members of that profile."""
+    if is_remote(spark):
         return _stated(spark, profile)
     context = spark.sparkContext._jsc.sc()
-    if profile is None:
-        tasks = context.resourceProfileManager().defaultResourceProfile()
-    else:
-        tasks = profile._java_resource_profile
     # Without any, the driver runs the tasks.
     executors = 1 if _LOCAL.fullmatch(_master(spark)) else context.getExecutorIds().size()
-    return Capacity(executors, context.maxNumConcurrentTasks(tasks))
+    profiles = context.resourceProfileManager()
+    slots = context.maxNumConcurrentTasks(profiles.defaultResourceProfile())
+    if profile is None:
+        return Capacity(executors, slots)
+    profiles.addResourceProfile(profile._java_resource_profile)  # an unknown one can't be counted
+    cores = profile.taskResources["cpus"].amount if "cpus" in profile.taskResources else 1
+    each = math.ceil(cores / int(setting(spark, "spark.task.cpus") or 1))
+    return Capacity(executors, slots, each, context.maxNumConcurrentTasks(profile._java_resource_profile))
 
 
 def _stated(spark: "SparkSession", profile: "ResourceProfile | None") -> Capacity:
@@ -120,14 +131,9 @@ def _expected(spark: "SparkSession") -> int | None:
 
 def is_stopped(spark: "SparkSession") -> bool:
     """Whether the session has ended."""
-    if is_connect(spark):
+    if is_remote(spark):
         return bool(spark.is_stopped)  # type: ignore[attr-defined]
     return spark.sparkContext._jsc is None
-
-
-def is_connect(spark: "SparkSession") -> bool:
-    """Whether the session is one over Spark Connect."""
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _master(spark: "SparkSession") -> str:

@@ -14,12 +14,12 @@ import msgspec
 
 from sqlfront_connectors.spark.executors.capacity import (
     await_capacity,
-    is_connect,
     setting,
 )
 from sqlfront_connectors.spark.executors.job import BarrierJob
 from sqlfront_connectors.spark.executors.member import CROWDED, Orders
 from sqlfront_connectors.spark.failures import GONE
+from sqlfront_connectors.spark.link import is_remote
 from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
 from sqlfront_engine.members.cluster_messages import MESSAGES
@@ -238,6 +238,6 @@ class ExecutorCluster:
 def _driver_hosts(spark: "SparkSession") -> tuple[str, str]:
     """Where the keeper listens, and where executors find it."""
     host = setting(spark, "spark.driver.host")
-    if is_connect(spark):  # the driver is another process, perhaps of another machine
+    if is_remote(spark):  # the driver is another process, perhaps of another machine
         return (own_address(Address(host, _ANY_PORT)),) * 2
     return setting(spark, "spark.driver.bindAddress") or host, host

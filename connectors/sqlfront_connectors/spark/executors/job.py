@@ -7,10 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_connectors.spark.executors.capacity import is_connect, is_stopped
+from sqlfront_connectors.spark.executors.capacity import is_stopped
 from sqlfront_connectors.spark.executors.interrupts import spare
 from sqlfront_connectors.spark.executors.packages import on_barrier
 from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.link import is_remote
 from sqlfront_engine.errors import OperationalError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class BarrierJob:
         self.outcome: str | None = None
         self._spark = spark
         self._group = f"sqlfront-members-{secrets.token_hex(4)}"
-        if not is_connect(spark):
+        if not is_remote(spark):
             spare(spark.sparkContext, self._group)
         task = on_barrier(_SERVE, orders)
         with ours():
@@ -52,7 +53,7 @@ class BarrierJob:
 
     def _run(self) -> None:
         try:
-            if is_connect(self._spark):
+            if is_remote(self._spark):
                 self._spark.addTag(self._group)
             else:
                 self._spark.sparkContext.setJobGroup(self._group, "members of a sqlfront cluster")
@@ -68,7 +69,7 @@ class BarrierJob:
         self._thread.join(timeout)
         if self._thread.is_alive() and not is_stopped(self._spark):
             with suppress(OperationalError), ours():  # a session that is gone runs nothing
-                if is_connect(self._spark):
+                if is_remote(self._spark):
                     self._spark.interruptTag(self._group)
                 else:
                     self._spark.sparkContext.cancelJobGroup(self._group)
