@@ -89,7 +89,8 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/connectors/spark/test_executors.py \
-		tests/connectors/spark/test_remote.py tests/connectors/spark/test_lost.py $(ARGS)
+		tests/connectors/spark/test_remote.py tests/connectors/spark/test_lost.py \
+		tests/connectors/spark/test_loading_faults.py $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/sqlfront/spark/test_executor_sessions.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H

@@ -44,7 +44,7 @@ class Worker:
 
     def peak_memory(self) -> int:
         """Peak resident bytes of the process and its children."""
-        return sum(_status(pid, "VmHWM") for pid in _family(self._pid))
+        return sum(status(pid, "VmHWM") for pid in _family(self._pid))
 
     def close(self) -> None:
         """End the process."""
@@ -54,11 +54,11 @@ class Worker:
             self._process.kill()
 
     def _measure(self, text: str | None) -> Measured:
-        children, began = _children_cpu(self._pid), time.perf_counter()
+        children, began = children_cpu(self._pid), time.perf_counter()
         self._connection.send(text)
         rows, cpu, error = self._connection.recv()
         wall = time.perf_counter() - began
-        return Measured(wall, cpu + _children_cpu(self._pid) - children, rows, error)
+        return Measured(wall, cpu + children_cpu(self._pid) - children, rows, error)
 
 
 def _serve(name: str, folder: str, connection: Connection) -> None:
@@ -91,7 +91,7 @@ def _family(pid: int) -> list[int]:
     return found
 
 
-def _children_cpu(pid: int) -> float:
+def children_cpu(pid: int) -> float:
     """Seconds of processor time of all processes below this one, to 10 ms."""
     total = 0
     for member in _family(pid)[1:]:
@@ -100,7 +100,8 @@ def _children_cpu(pid: int) -> float:
     return total / _TICK
 
 
-def _status(pid: int, key: str) -> int:
+def status(pid: int, key: str) -> int:
+    """Bytes that the process's status says under the key, such as ``VmHWM``."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024
