@@ -123,7 +123,7 @@ QUERIES = {
 def main() -> int:
     options = _options()
     folder = tpch_folder(options.scale)
-    keys = _keys(folder)
+    keys = sample_keys(folder)
     workers = []
     for name in options.subjects:
         print(f"loading {name} ...", file=sys.stderr, flush=True)
@@ -166,7 +166,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _keys(folder: Path) -> dict[str, Sequence[int]]:
+def sample_keys(folder: Path) -> dict[str, Sequence[int]]:
     """Some keys of orders, and of customers that have some."""
     orders = pq.read_table(folder / "orders.parquet", columns=["o_orderkey", "o_custkey"])
     sample = orders.take(random.sample(range(orders.num_rows), min(orders.num_rows, 50_000)))

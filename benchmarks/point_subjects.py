@@ -12,6 +12,8 @@ from benchmarks.loading import datafusion_tables, spark_tables
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
+    from sqlfront import Connection
+
 #: Each table and the columns that its rows are found by.
 KEYS: Final = {
     "region": (),
@@ -37,12 +39,16 @@ class PointSubject(Protocol):
 
 
 class Sqlfront:
-    """This project, embedded: tables clustered by their keys, an index on the orders' customers."""
+    """This project, embedded unless a connection is given: tables clustered by their keys, an index on the
+    orders' customers."""
+
+    def __init__(self, connection: "Connection | None" = None) -> None:
+        self._given = connection
 
     def load(self, folder: Path) -> None:
         import sqlfront
 
-        self._connection = sqlfront.connect()
+        self._connection = self._given or sqlfront.connect()
         for table, keys in KEYS.items():
             clustered = f"CLUSTERED BY ({keys[0]}) INTO 271 BUCKETS" if keys else ""
             self._connection.execute(
