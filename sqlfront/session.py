@@ -143,7 +143,7 @@ class Session:
         limit = self._engine.memory.limit
         cluster, config = self.cluster, self.config
         shared = config.cluster is None and config.launcher is Launcher.EMBEDDED
-        return limit if cluster is None or shared else limit * len(cluster.member_list.data_members)
+        return limit if cluster is None or shared else limit * max(1, len(cluster.member_list.data_members))
 
     @property
     def target(self) -> Target:

@@ -18,6 +18,7 @@ from sqlfront.commands import caching
 from sqlfront.commands.run import Run
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
+from sqlfront_connectors import registry
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
@@ -89,7 +90,10 @@ class SparkLane:
         return name.lower() in views and self.origin(self._session.catalog.own((name,))) is None
 
     def has_table(self, parts: tuple[str, ...]) -> bool:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`. What has a format for its qualifier, as in
+        ``parquet.`path```, is read here."""
+        if len(parts) == 2 and parts[0].lower() in ("sys", *registry.formats()):
+            return False
         tables = self._tables
         known = tables.get(parts)
         if known is None:

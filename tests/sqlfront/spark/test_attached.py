@@ -2,8 +2,10 @@
 
 import datetime
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
@@ -89,6 +91,13 @@ def test_what_sqlfront_does_not_cover_spark_does(
     frame = session.sql(text)
     assert frame.collect() == rows
     assert frame.stats.lane == "spark"
+
+
+def test_files_and_system_tables_are_read_here(session: AttachedSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "a.parquet")
+    found = session.execute(f"SELECT sum(a) FROM parquet.`{tmp_path}/a.parquet`")
+    assert (found.collect(), found.stats.lane) == ([(3,)], "light")
+    assert lane(session, "SELECT count(*) FROM sys.plans") == "light"
 
 
 def test_a_function_that_was_registered_with_spark_is_found(
