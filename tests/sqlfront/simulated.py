@@ -24,7 +24,7 @@ from sqlfront_connectors.memory.spread_changes import change_rows
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.errors import Error, OperationalError
-from sqlfront_engine.launchers.running import RunningMember
+from sqlfront_engine.launchers.running import RunningMember, network_settings
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.keeper import KEEPER
 from sqlfront_engine.members.membership import Membership, MembershipSettings, PutOutcome
@@ -266,7 +266,13 @@ class TableTown(Kept):
         )
         self.memberships[name] = membership
         running = cast(
-            RunningMember, SimpleNamespace(engine=engine, membership=membership, member=membership.member)
+            RunningMember,
+            SimpleNamespace(
+                engine=engine,
+                membership=membership,
+                member=membership.member,
+                network=network_settings(b"simulated"),
+            ),
         )
         if lite:
             self.sessions[name] = SimulatedSession(self, running)
