@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlfront.db_types import ColumnDescription, describe
 from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters, Result, Statistics
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sqlfront.connection import Connection
 
 
-class Cursor:
+class Cursor(Closing):
     """Runs statements and fetches their rows; not to be shared between threads (its connection may be).
 
     A TIMESTAMP comes as an aware datetime in the session's time zone, a TIMESTAMP_NTZ as a naive one.
@@ -155,12 +156,6 @@ class Cursor:
         """Cancel what is still running; the cursor can't be used any more."""
         self._finish()
         self._closed = True
-
-    def __enter__(self) -> "Cursor":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _finish(self) -> None:
         if self._result is not None:

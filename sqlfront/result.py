@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
 from sqlfront_engine.arrow_intervals import exported, exported_schema
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
@@ -82,7 +83,7 @@ class Statistics(msgspec.Struct, frozen=True):
         return f"Statistics({known}, affected={self.affected!r})"
 
 
-class Result:
+class Result(Closing):
     """The rows of a statement, read lazily.
 
     Batches come from a running job as they are asked for. What :meth:`collect`, :meth:`toArrow`, :meth:`show`
@@ -255,12 +256,6 @@ class Result:
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
-
-    def __enter__(self) -> "Result":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from sqlfront.options import Options
 from sqlfront.prepared import PreparedStatement
 from sqlfront.queries import Plan, Queries
 from sqlfront.result import Parameters, Result, Statistics
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Literal
@@ -72,7 +73,7 @@ _ATTEMPTS: Final = 5
 _CHANGE: Final = 0.5
 
 
-class Session:
+class Session(Closing):
     """Tables, views and settings that live together; may be shared between threads.
 
     Its threads and temporary files go with :meth:`close`, or when the session is forgotten. ``cluster``: its
@@ -375,12 +376,6 @@ class Session:
         """Cancel what runs, stop the threads, remove temporary files; closing twice is no error."""
         self._closed = True
         self._finalizer()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class _Home:

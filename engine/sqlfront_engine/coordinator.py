@@ -20,12 +20,12 @@ import time
 import weakref
 from collections.abc import Callable, Mapping
 from threading import RLock
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
 
 import msgspec
 
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
 from sqlfront_engine.lazy_modules import lazy_module
@@ -108,7 +108,7 @@ class EngineStatistics(msgspec.Struct, frozen=True):
     running: tuple[JobStatistics, ...]
 
 
-class Engine:
+class Engine(Closing):
     """Runs DAGs in this process. ``workers``: cooperative threads (None = one per core), started with the
     first job that needs them. ``memory_limit``: bytes that all jobs' operators may hold together (None =
     six tenths of the machine's), ``process_memory`` what all engines of the process may. ``threads``
@@ -309,14 +309,6 @@ class Engine:
         self._dedicated.close()
         if isinstance(self.clock, SystemClock) and self._owns_clock:
             self.clock.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def default_memory_limit() -> int:

@@ -5,11 +5,11 @@ The result is read in batches while the job runs; a job whose result nobody want
 ended job, in whatever way it ended, holds nothing but its counters and what is left of its result.
 """
 
-from types import TracebackType
 from typing import Self
 
 import pyarrow as pa
 
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
@@ -67,7 +67,7 @@ class LightJob:
             self._execution.stop(JobStatus.CANCELLED)
 
 
-class ResultReader:
+class ResultReader(Closing):
     """Reads a job's result; an iterator and a context manager. :meth:`close` before the end cancels the job.
 
     Raises what the job failed with, as :meth:`LightJob.join` does, once all its tasklets have ended.
@@ -97,11 +97,3 @@ class ResultReader:
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -12,6 +12,7 @@ from sqlfront_connectors.memory.pushing import Brought, Target, attempts_by_memb
 from sqlfront_connectors.memory.spread import How, Members, SpreadSnapshot, SpreadTable, place_anew, stored
 from sqlfront_connectors.memory.store import partitions_moved
 from sqlfront_engine import codec
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, NotSupportedError
 from sqlfront_engine.members.member_list import NOBODY, MemberList
@@ -75,7 +76,7 @@ class SpreadLoad:
         _tell_each(self._table.members, self.target.members, EndLoad(self.target.load))
 
 
-class HeldVersion:
+class HeldVersion(Closing):
     """A version of a spread table that others may read from the members until :meth:`close`, whatever becomes
     of the table meanwhile; :attr:`pieces` are the parts of its rows, to be fetched one by one from
     :attr:`origin`.
@@ -112,14 +113,6 @@ class HeldVersion:
     def close(self) -> None:
         """Nobody reads it any more; closing twice is no error."""
         _tell_each(self._members, self.origin.members, Release(self.origin.version, self._token))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _tell_each(members: Members, names: Sequence[tuple[str, str]], question: EndLoad | Release) -> None:

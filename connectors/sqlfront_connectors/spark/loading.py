@@ -10,8 +10,7 @@ Out of a table each task reads a piece of a version's rows from their member. Th
 """
 
 import math
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -23,6 +22,7 @@ from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.rows import as_carriers, from_sent
 from sqlfront_connectors.spark.types import logical_schema, sent_type, spark_schema
 from sqlfront_engine import codec
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.codec import ErrorData
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.members.outsider import Door
@@ -67,7 +67,7 @@ def _types(schema: pa.Schema) -> str:
     return ", ".join(map(ddl, schema.types))
 
 
-class SpreadFrame:
+class SpreadFrame(Closing):
     """A version of a spread table as a DataFrame, ``data``, that Spark can read until :meth:`close`, whatever
     becomes of the table meanwhile.
 
@@ -98,14 +98,6 @@ class SpreadFrame:
     def close(self) -> None:
         """Let go of the version: Spark can't read it any more. Closing twice is no error."""
         self._held.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _frame(spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: Door) -> "DataFrame":

@@ -200,20 +200,17 @@ def file_type(data_type: pa.DataType) -> pa.DataType:
     >>> file_type(INTERVALS["DAY", "SECOND"]), file_type(pa.struct([("a", pa.null())]))
     (DataType(int64), StructType(struct<c0: null>))
     """
-    if pa.types.is_struct(data_type):
-        kinds = [_nested_file_type(data_type.field(index).type) for index in range(data_type.num_fields)]
-        return pa.struct([(f"c{ordinal}", kind) for ordinal, kind in enumerate(kinds)])
-    if pa.types.is_list(data_type):
-        return pa.list_(_nested_file_type(data_type.value_type))
-    if pa.types.is_map(data_type):
-        return pa.map_(_nested_file_type(data_type.key_type), _nested_file_type(data_type.item_type))
-    form = physical(data_type)
+    return (
+        physical(data_type)
+        if pa.types.is_decimal(data_type)
+        else with_leaves(numbered(data_type), _file_leaf)
+    )
+
+
+def _file_leaf(data_type: pa.DataType) -> pa.DataType:
+    """The same for what isn't nested; inside of arrays, maps and structs decimals have their logical form."""
+    form = data_type if pa.types.is_decimal(data_type) else physical(data_type)
     return BIGINT if pa.types.is_duration(form) else form
-
-
-def _nested_file_type(data_type: pa.DataType) -> pa.DataType:
-    """The same for what is inside of arrays, maps and structs: there decimals have their logical form."""
-    return data_type if pa.types.is_decimal(data_type) else file_type(data_type)
 
 
 def numbered(data_type: pa.DataType) -> pa.DataType:

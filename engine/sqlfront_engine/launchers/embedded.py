@@ -7,9 +7,8 @@
 
 from collections.abc import Callable, Mapping
 from threading import Event
-from types import TracebackType
-from typing import Self
 
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.coordinator import Engine, default_memory_limit
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import MemberInfo, MemberList
@@ -19,7 +18,7 @@ from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.settings import DEFAULT_PARTITIONS
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(Closing):
     """``size`` members, of which the first coordinates; partitions are dealt out to them in turn.
 
     ``workers``: cooperative threads of each. ``memory_limit``: bytes that operators may hold on all members
@@ -69,11 +68,3 @@ class EmbeddedCluster:
             member.engine.close()
         for member in self.members:
             member.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -10,11 +10,11 @@ import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import msgspec
 
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.child import Orders
 from sqlfront_engine.launchers.running import (
@@ -22,6 +22,7 @@ from sqlfront_engine.launchers.running import (
     MemberOptions,
     MemberService,
     RunningMember,
+    client_of,
     network_settings,
 )
 from sqlfront_engine.members.cluster_messages import MESSAGES
@@ -36,7 +37,7 @@ STOP_TIMEOUT: Final = 5.0
 _LONGEST_FOLDER: Final = 70
 
 
-class LocalCluster:
+class LocalCluster(Closing):
     """``size`` members, each a process of its own, ready when the constructor returns.
 
     They and the keeper talk over Unix sockets, or TCP on 127.0.0.1 if ``tcp``, and prove that they know a
@@ -163,17 +164,11 @@ class LocalCluster:
         workers: int | None = None,
         memory_limit: int | None = None,
     ) -> RunningMember:
-        """A lite member in this process, which coordinates the jobs that are submitted to it; ``workers`` and
-        ``memory_limit`` default to what the members have. It is to be closed before the cluster."""
+        """See :func:`~sqlfront_engine.launchers.running.client_of`."""
         self._clients += 1
-        options = msgspec.structs.replace(
-            self._options,
-            name=name or f"client-{os.getpid()}-{self._clients}",
-            keeper=self.address,
-            workers=workers or self._options.workers,
-            memory_limit=memory_limit or self._options.memory_limit,
-        )
-        return RunningMember(options, self.secret, service)
+        name = name or f"client-{os.getpid()}-{self._clients}"
+        members = msgspec.structs.replace(self._options, keeper=self.address)
+        return client_of(members, self.secret, service, name=name, workers=workers, memory_limit=memory_limit)
 
     # ---- the end
 
@@ -196,14 +191,6 @@ class LocalCluster:
         if hasattr(self, "keeper"):
             self.keeper.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _stopped(process: int) -> bool:

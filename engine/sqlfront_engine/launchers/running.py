@@ -151,6 +151,28 @@ class RunningMember:
         self.close()
 
 
+def client_of(
+    members: MemberOptions,
+    secret: bytes,
+    service: MemberService | None = None,
+    *,
+    name: str,
+    workers: int | None = None,
+    memory_limit: int | None = None,
+) -> RunningMember:
+    """A lite member in this process, which coordinates the jobs that are submitted to it, in the cluster of
+    these ``members``; ``workers`` and ``memory_limit`` default to what they have. It is to be closed before
+    the cluster."""
+    options = msgspec.structs.replace(
+        members,
+        name=name,
+        listen="",
+        workers=workers or members.workers,
+        memory_limit=memory_limit or members.memory_limit,
+    )
+    return RunningMember(options, secret, service)
+
+
 def reason_of(error: Error | None) -> str:
     """For a log's last line."""
     return "it has left" if error is None else error.message

@@ -3,11 +3,11 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.members.messages import JOB_MESSAGES, Answer, Request
 from sqlfront_engine.network.handshake import new_nonce
@@ -27,7 +27,7 @@ class Door:
     network: NetworkSettings
 
 
-class Outsider:
+class Outsider(Closing):
     """Asks the services of the member ``member`` at ``address``, one question after the other, several of
     them before the first answer if need be. Used by one thread. OperationalError, 08006, if the member isn't
     there (any more) or doesn't answer within ``timeout`` seconds."""
@@ -78,11 +78,3 @@ class Outsider:
     def close(self) -> None:
         """End the connection."""
         self._line.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

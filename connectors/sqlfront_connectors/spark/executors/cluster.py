@@ -7,10 +7,7 @@ import secrets
 import threading
 import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
-
-import msgspec
+from typing import TYPE_CHECKING, Final
 
 from sqlfront_connectors.spark.executors.capacity import (
     await_capacity,
@@ -20,8 +17,15 @@ from sqlfront_connectors.spark.executors.job import BarrierJob
 from sqlfront_connectors.spark.executors.member import CROWDED, Orders
 from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.link import is_remote
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import DatabaseError, OperationalError
-from sqlfront_engine.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
+from sqlfront_engine.launchers.running import (
+    MemberOptions,
+    MemberService,
+    RunningMember,
+    client_of,
+    network_settings,
+)
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.members.member_list import MemberList
@@ -47,7 +51,7 @@ _ANY_PORT: Final = 9
 logger = logging.getLogger(__name__)
 
 
-class ExecutorCluster:
+class ExecutorCluster(Closing):
     """``size`` members (None: as many as the session has executors), one on each executor, ready when the
     constructor returns.
 
@@ -117,15 +121,11 @@ class ExecutorCluster:
         workers: int | None = None,
         memory_limit: int | None = None,
     ) -> RunningMember:
-        """A lite member in this process, which coordinates the jobs that are submitted to it; ``workers`` and
-        ``memory_limit`` default to what the members have. It is to be closed before the cluster."""
-        options = msgspec.structs.replace(
-            self._options,
-            name=name or f"client-{os.getpid()}-{next(self._clients)}",
-            workers=workers or self._options.workers,
-            memory_limit=memory_limit or self._options.memory_limit,
+        """See :func:`~sqlfront_engine.launchers.running.client_of`."""
+        name = name or f"client-{os.getpid()}-{next(self._clients)}"
+        return client_of(
+            self._options, self.secret, service, name=name, workers=workers, memory_limit=memory_limit
         )
-        return RunningMember(options, self.secret, service)
 
     # ---- the members' job
 
@@ -225,14 +225,6 @@ class ExecutorCluster:
         if self._job is not None:
             self._job.end(STOP_TIMEOUT)
         self.keeper.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _driver_hosts(spark: "SparkSession") -> tuple[str, str]:
