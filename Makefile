@@ -91,7 +91,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 	$(BIN)/pytest -q -m cluster tests/connectors/spark/test_executors.py \
 		tests/connectors/spark/test_remote.py tests/connectors/spark/test_lost.py \
 		tests/connectors/spark/test_loading_faults.py $(ARGS)
-	$(BIN)/pytest -q -m cluster tests/sqlfront/spark/test_executor_sessions.py $(ARGS)
+	$(BIN)/pytest -q -m cluster tests/sqlfront/spark $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

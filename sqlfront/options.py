@@ -44,14 +44,14 @@ def _count(value: str) -> str:
     return str(int(value))
 
 
-_TIME_ZONE: Final = "spark.sql.session.timeZone"
+TIME_ZONE: Final = "spark.sql.session.timeZone"
 _TIMEOUT: Final = "sqlfront.timeout"
 _LANE: Final = "sqlfront.lane"
 _PRUNING: Final = "sqlfront.pruning"
 _PRUNING_LIMIT: Final = "sqlfront.pruning.limit"
 
 _OPTIONS: Final[dict[str, _Option]] = {
-    _TIME_ZONE: _Option("UTC", check_time_zone),
+    TIME_ZONE: _Option("UTC", check_time_zone),
     "spark.sql.ansi.enabled": _Option("true", _only("true")),
     "spark.sql.caseSensitive": _Option("false", _only("false")),
     _TIMEOUT: _Option("0", _seconds),
@@ -67,7 +67,7 @@ class Options:
     def __init__(self, config: Config) -> None:
         self._lock = threading.Lock()
         self._values = {key: option.default for key, option in _OPTIONS.items()}
-        self._values[_TIME_ZONE] = config.time_zone
+        self._values[TIME_ZONE] = config.time_zone
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
         self._settings = Settings(time_zone=config.time_zone)
@@ -118,7 +118,7 @@ class Options:
         with self._lock:
             self.key = None
             self._values[known] = normal
-            self._settings = Settings(time_zone=self._values[_TIME_ZONE])
+            self._settings = Settings(time_zone=self._values[TIME_ZONE])
             self.key = self._make_key()
         return normal
 

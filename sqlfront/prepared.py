@@ -41,7 +41,8 @@ class PreparedStatement:
     ) -> Result:
         """Run it. ``timeout``, ``query`` and errors: see :meth:`sqlfront.session.Session.execute`."""
         session, held = self._session, self._held
-        if held is None or session.closed or session.bases:
+        spark = session.spark
+        if held is None or session.closed or session.bases or not (spark is None or spark.is_settled):
             return self._execute(parameters, timeout, query)
         queries = session.queries
         try:

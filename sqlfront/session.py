@@ -109,7 +109,8 @@ class Session(Closing):
         self.bases: dict[str, caching.Basis] = {}
         self._home = _Home(self.config.warehouse)
         self._closed = False
-        self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home)
+        link = None if self.spark is None else self.spark.link
+        self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home, link)
         if own is not None:
             own.look_after(weakref.ref(self))
 
@@ -408,9 +409,11 @@ def _has_members(config: Config) -> bool:
     return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
-def _free(engine: "Engine | clusters.Cluster", home: _Home) -> None:
+def _free(engine: "Engine | clusters.Cluster", home: _Home, link: "spark_link.SparkLink | None") -> None:
     engine.close()
     home.remove()
+    if link is not None:
+        link.close()
 
 
 def _path_table(

@@ -107,6 +107,12 @@ class Catalog:
         """Grows with every change of the set of tables and views."""
         return self._state.version
 
+    def touch(self) -> None:
+        """Make a new version of the same, since names elsewhere may stand for something else."""
+        with self._lock:
+            state = self._state
+            self._state = _State(state.version + 1, state.relations, state.temporary)
+
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """The relation of a dotted name, or None. Case doesn't matter. ``temporary``: whether that may be a
         temporary one. Raises FoundElsewhere."""

@@ -16,9 +16,10 @@ import pyarrow as pa
 from sqlfront.cache import CachedTable
 from sqlfront.commands import caching
 from sqlfront.commands.run import Run
+from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
-from sqlfront_connectors import registry
+from sqlfront.spark.known import Known
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from sqlfront.session import Session
     from sqlfront_connectors.base import Snapshot
     from sqlfront_connectors.spark.link import SparkLink
-    from sqlfront_connectors.spark.rows import HeldFrame
 
 #: Conditions of what may be right nevertheless: Spark knows more names, functions and syntax.
 _SYNTAX: Final = "PARSE_SYNTAX_ERROR"
@@ -46,10 +46,6 @@ _SPARK_MAY_KNOW: Final = frozenset(
 _NO_MEMORY: Final = "53200"
 #: The words of a text, quoted ones included.
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
-#: The settings of Spark's under which sqlfront's answers are the same.
-_SAME_ANSWERS: Final = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
-_TIME_ZONE: Final = "spark.sql.session.timeZone"
-
 #: What a statement changes.
 _TARGET: Final = re.compile(
     r"\s*(?:INSERT\s+(?:INTO|OVERWRITE)(?:\s+TABLE)?|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE\s+TABLE"
@@ -69,50 +65,46 @@ class SparkLane:
     def __init__(self, session: "Session", link: "SparkLink") -> None:
         self._session = session
         self.link = link
-        # What is known of Spark's names and settings, None or absent = not asked since they may have changed.
-        self._views: frozenset[str] | None = None
-        self._tables: dict[tuple[str, ...], bool] = {}
-        self._other_answers: str | None = None
-        # Whether copies of Spark's tables may be older than these.
-        self._unchecked = False
+        self._known = Known(link)
         # What was handed to Spark of each table: the version, and its frame.
-        self._frames: dict[str, tuple[Snapshot, HeldFrame]] = {}
-        link.watch(self._changed)
-        self._changed()
+        self._frames: dict[str, tuple[Snapshot, DataFrame]] = {}
+        self._other_answers: str | None = None
 
     # ---- names
 
     def has_view(self, name: str) -> bool:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
-        views = self._views
-        if views is None:
-            views = self._views = frozenset(view.lower() for view in self.link.views)
-        return name.lower() in views and self.origin(self._session.catalog.own((name,))) is None
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`. A copy of a view stands before it."""
+        return self._known.has_view(name) and self.origin(self._session.catalog.own((name,))) is None
 
     def has_table(self, parts: tuple[str, ...]) -> bool:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`. What has a format for its qualifier, as in
-        ``parquet.`path```, is read here."""
-        if len(parts) == 2 and parts[0].lower() in ("sys", *registry.formats()):
-            return False
-        tables = self._tables
-        known = tables.get(parts)
-        if known is None:
-            known = tables[parts] = self.link.relation(parts) is not None
-        return known
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        return self._known.has_table(parts)
 
     def drop_view(self, name: str) -> bool:
         """Drop a temporary view of Spark's; False if there is none."""
         return self.has_view(name) and self.link.drop_view(name)
 
-    def _changed(self) -> None:
-        """Spark's views, tables or settings may have changed."""
-        self._views, self._tables, self._unchecked = None, {}, True
-        other = [key for key, value in _SAME_ANSWERS.items() if self.link.setting(key) != value]
-        self._other_answers = f"{other[0]} is {self.link.setting(other[0])}" if other else None
-        options, zone = self._session.options, self.link.setting(_TIME_ZONE)
-        if options.settings.time_zone != zone:
-            options.set(_TIME_ZONE, zone)
-        self._session.queries.plans.clear()
+    @property
+    def is_settled(self) -> bool:
+        """Whether plans that were made here may be used: nothing has changed in Spark since."""
+        return not self._known.is_outdated and self._reason_for_queries() is None
+
+    def settle(self) -> None:
+        """Take over what has changed in Spark: its settings and names, and drop copies of what was other rows
+        then."""
+        session = self._session
+        self._known.learn()
+        self._other_answers = self._known.other_answers
+        if session.options.settings.time_zone != self._known.time_zone:
+            try:
+                session.options.set(TIME_ZONE, self._known.time_zone)
+            except Error:  # Spark has zones that no one else has
+                self._other_answers = f"{TIME_ZONE} is {self._known.time_zone}"
+        session.catalog.touch()
+        for entry in session.catalog.entries():
+            table = self.origin(entry)
+            if isinstance(entry, TableEntry) and table is not None and not _is_current(table):
+                caching.let_go(Run(session, NO_ARGUMENTS, None), (entry,))
 
     # ---- copies
 
@@ -136,14 +128,6 @@ class SparkLane:
         table = SparkTable(name, self.link, lambda: self.link.analysed(text, None, self._views_of(text)))
         return TableEntry(name, table, temporary=True)
 
-    def _drop_outdated(self) -> None:
-        """Drop the copies of what has changed in Spark since."""
-        self._unchecked = False
-        for entry in self._session.catalog.entries():
-            table = self.origin(entry)
-            if isinstance(entry, TableEntry) and table is not None and not _is_current(table):
-                caching.let_go(Run(self._session, NO_ARGUMENTS, None), (entry,))
-
     # ---- which way
 
     def execute(
@@ -155,9 +139,9 @@ class SparkLane:
         here: Here,
     ) -> Result:
         """Run a statement ``here`` or, if need be, by Spark."""
-        if self._unchecked:
-            self._drop_outdated()
-        reason = self._reason_not_to_try(text)
+        if self._known.is_outdated:
+            self.settle()
+        reason = self._reason_for_queries() if is_query(text) else self._reason_for_command(text)
         if reason is not None:
             return self.run(text, arguments, reason, timeout, query)
         try:
@@ -174,17 +158,21 @@ class SparkLane:
                 raise ours from None  # a statement of sqlfront's own
             raise
 
-    def _reason_not_to_try(self, text: str) -> str | None:
-        """Why a statement is Spark's whatever it says; None if it isn't."""
+    def _reason_for_queries(self) -> str | None:
+        """Why all queries are Spark's, None if they aren't."""
         lane = self._session.options.lane
-        if not is_query(text):
-            target = _TARGET.match(text)
-            name = "" if target is None else target[1].replace("`", "")
-            copied = self.origin(self._session.catalog.own(tuple(name.split(".")))) is not None
-            return f"`{name}` is a copy of what Spark has" if copied else None
-        if lane == Lane.LIGHT or (lane == "auto" and self._other_answers is None):
+        if lane == Lane.SPARK:
+            return "SET sqlfront.lane = spark"
+        return None if lane == Lane.LIGHT else self._other_answers
+
+    def _reason_for_command(self, text: str) -> str | None:
+        """Why another statement is Spark's, whatever it says; None if it isn't."""
+        target = _TARGET.match(text)
+        if target is None:
             return None
-        return self._other_answers if lane == "auto" else "SET sqlfront.lane = spark"
+        name = target[1].replace("`", "")
+        copied = self.origin(self._session.catalog.own(tuple(name.split(".")))) is not None
+        return f"`{name}` is a copy of what Spark has" if copied else None
 
     def _reason_after(self, error: Error) -> str | None:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
@@ -251,17 +239,22 @@ class SparkLane:
                     found[entry.name] = self._frame(entry)
 
         find(text)
+        for name in self._frames.keys() - {entry.name for entry in self._session.catalog.entries()}:
+            self._frames.pop(name, None)
         return found
 
     def _frame(self, entry: TableEntry) -> "DataFrame":
-        """The current version of a table as a frame of Spark's; made once for each version."""
+        """The current version of a table as a frame of Spark's; made once for each version, and there for as
+        long as that is current or a statement reads it."""
         snapshot = entry.table.snapshot()
         known = self._frames.get(entry.name)
-        if known is None or known[0] is not snapshot:
-            command = Run(self._session, NO_ARGUMENTS, None)
-            rows = command.rows(command.all_rows(entry.name, entry))
-            known = self._frames[entry.name] = snapshot, self.link.frame(entry.table.schema, rows)
-        return known[1].data
+        if known is not None and known[0] is snapshot:
+            return known[1]
+        command = Run(self._session, NO_ARGUMENTS, None)
+        held = self.link.frame(entry.table.schema, command.rows(command.all_rows(entry.name, entry)))
+        held.drop_with_data()
+        self._frames[entry.name] = snapshot, held.data
+        return held.data
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:

@@ -1,6 +1,7 @@
 """Rows out of Spark and into it: through the driver's memory, or as files (:mod:`~.exchange`)."""
 
 import os
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
@@ -120,8 +121,18 @@ class HeldFrame:
     def drop(self) -> None:
         """Remove what holds the rows; twice is no error."""
         if self._path is not None:
-            with suppress(FileNotFoundError):
-                os.remove(self._path)
+            _remove(self._path)
+
+    def drop_with_data(self) -> None:
+        """Remove what holds the rows once nobody has :attr:`data` any more; frames that were made from it
+        don't count."""
+        if self._path is not None:
+            weakref.finalize(self.data, _remove, self._path).atexit = False
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.remove(path)
 
 
 def _numbers(schema: pa.Schema) -> list[str]:

@@ -29,7 +29,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> Iterator[Session]:
     with sqlfront.connect(spark=spark, launcher="spark", workers=1, memory_limit=1 << 28) as connection:
-        connection.execute("SET sqlfront.lane = light")
         yield connection.session
 
 
