@@ -68,6 +68,7 @@ __all__ = [
     "parse",
     "parse_from",
     "parse_query",
+    "placed_statements",
     "split_statements",
 ]
 
@@ -115,14 +116,24 @@ def split_statements(text: str) -> tuple[str, ...]:
     >>> split_statements("select ';' ; -- a;b\\n select 2;;")
     ("select ';'", '-- a;b\\n select 2')
     """
-    statements = []
-    start = 0
-    for match in re.finditer(_SCRIPT, text):
-        if match[0] == ";":
-            statements.append(text[start : match.start()])
-            start = match.end()
-    statements.append(text[start:])
-    return tuple(statement.strip() for statement in statements if lead(statement) is not None)
+    return tuple(statement for _, statement in placed_statements(text))
+
+
+def placed_statements(text: str) -> tuple[tuple[int, str], ...]:
+    """The same, each with the offset of its first word.
+
+    >>> placed_statements("-- one\\nselect 1; select 2")
+    ((7, '-- one\\nselect 1'), (17, 'select 2'))
+    """
+    ends = [match.start() for match in re.finditer(_SCRIPT, text) if match[0] == ";"]
+    statements, start = [], 0
+    for end in (*ends, len(text)):
+        statement = text[start:end]
+        place = lead(statement)
+        if place is not None:
+            statements.append((start + place[0], statement.strip()))
+        start = end + 1
+    return tuple(statements)
 
 
 #: Compiled when it is needed: by scripts.

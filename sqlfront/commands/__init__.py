@@ -46,14 +46,15 @@ def run(
 ) -> Result:
     """Do what the statement says; the result is empty (no columns) unless the statement gives rows."""
     began = time.perf_counter()
-    made = _dispatch(Run(session, arguments, timeout, query), statement)
+    made = dispatch(Run(session, arguments, timeout, query), statement)
     seconds = time.perf_counter() - began
     if isinstance(made, Result):
         return made
     return result_of(session, made, seconds)
 
 
-def _dispatch(run: Run, statement: Statement) -> Made | Result:
+def dispatch(run: Run, statement: Statement) -> Made | Result:
+    """Do what the statement says, by this run of it; columns and rows, or a query's result."""
     match statement:
         case Query():
             plan = run.session.plan(statement, run.arguments)

@@ -4,18 +4,20 @@ from sqlfront.commands.changes import Change, change
 from sqlfront.commands.run import Made, Run, unsupported_operation
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.statement import Delete
 
 
 def modify(run: Run, statement: Change) -> Made:
     """DELETE: the rows for which the condition is true are gone. UPDATE: they have new values."""
-    entry = run.entry(statement.name)
-    table = _modifiable(entry, "DELETE" if isinstance(statement, Delete) else "UPDATE TABLE")
+    entry, table = modifiable(run, statement)
     return change(run, statement, entry.name, table)
 
 
-def _modifiable(entry: Entry, what: str) -> MemoryTable | SpreadTable:
+def modifiable(run: Run, statement: Change) -> tuple[TableEntry, MemoryTable | SpreadTable]:
+    """The entry and the table whose rows are to change; an error if they can't."""
+    entry = run.entry(statement.name)
     if isinstance(entry, TableEntry) and isinstance(entry.table, MemoryTable | SpreadTable):
-        return entry.table
+        return entry, entry.table
+    what = "DELETE" if isinstance(statement, Delete) else "UPDATE TABLE"
     raise unsupported_operation(entry, what, "Memory tables do, as long as they are not cached.")

@@ -39,6 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from sqlfront.shell import cluster  # noqa: PLC0415 - queries need none of it
 
         return cluster.main(arguments)
+    if arguments[:1] == ["check"]:
+        from sqlfront.shell import check  # noqa: PLC0415 - queries need none of it
+
+        return check.main(arguments[1:])
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGINT, _interrupt)
     try:
@@ -135,7 +139,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="sqlfront",
         description="Run Spark SQL. Statements end with a semicolon; without -c and -f stdin is read.",
         epilog="Exit codes: 0 ok, 1 a statement failed, 2 usage, 3 no session, 4 timeout, 130 Ctrl-C."
-        " Clusters: sqlfront member --help, sqlfront cluster --help.",
+        " Clusters: sqlfront member --help, sqlfront cluster --help. Files unrun: sqlfront check --help.",
     )
     parser.add_argument(
         "-c", "--command", action=_Source, const="command", metavar="SQL", help="run statements (repeatable)"

@@ -20,10 +20,10 @@ from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
 from sqlfront.spark.known import Known
+from sqlfront.spark.reasons import SYNTAX, reason_after, too_large
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.memory import in_units
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
@@ -37,13 +37,6 @@ if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot
     from sqlfront_connectors.spark.link import SparkLink
 
-#: Conditions of what may be right nevertheless: Spark knows more names, functions and syntax.
-_SYNTAX: Final = "PARSE_SYNTAX_ERROR"
-_SPARK_MAY_KNOW: Final = frozenset(
-    {_SYNTAX, "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND"}
-)
-#: The SQLSTATE of a statement that would need more memory than there is.
-_NO_MEMORY: Final = "53200"
 #: The words of a text, quoted ones included.
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 #: What a statement changes.
@@ -154,7 +147,7 @@ class SparkLane:
         try:
             return self.run(text, arguments, reason, timeout, query)
         except ProgrammingError as theirs:
-            if theirs.condition == _SYNTAX != ours.condition:
+            if theirs.condition == SYNTAX != ours.condition:
                 raise ours from None  # a statement of sqlfront's own
             raise
 
@@ -178,20 +171,15 @@ class SparkLane:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
         if self._session.options.lane == Lane.LIGHT:
             return None
-        if isinstance(error, NotSupportedError):
-            return error.message
-        if isinstance(error, OperationalError):
-            return "it needs more memory than there is here" if error.sqlstate == _NO_MEMORY else None
-        return error.message if error.condition in _SPARK_MAY_KNOW else None
+        return reason_after(error)
 
     def check_size(self, size: float) -> None:
         """NotSupportedError if a job's tables, which have about so many bytes, are more than the members'
         memory holds, and queries may go to Spark."""
         session = self._session
-        if session.options.lane != Lane.LIGHT and size > session.memory:
-            raise NotSupportedError(
-                f"it reads about {in_units(int(size))}; the members have {in_units(session.memory)}"
-            )
+        reason = too_large(size, session.memory)
+        if reason is not None and session.options.lane != Lane.LIGHT:
+            raise NotSupportedError(reason)
 
     def set_option(self, key: str, value: str) -> None:
         """A setting of this session that is one of Spark's, too."""

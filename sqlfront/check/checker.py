@@ -1,0 +1,261 @@
+"""Plans statements one after another, and tells which way each would go."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+from sqlglot import exp
+
+from sqlfront import commands
+from sqlfront.cache import CachedTable
+from sqlfront.check.outline import OutlineTable
+from sqlfront.commands.modification import modifiable
+from sqlfront.commands.run import Run, last_part, scans_of
+from sqlfront.config import Config
+from sqlfront.session import Session
+from sqlfront.spark.reasons import reason_after, too_large
+from sqlfront_connectors.base import Table, TableDefinition, WritableTable
+from sqlfront_connectors.memory import MemoryConnector
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_planner.binder import Arguments, bind_query
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.modification import remaining, updated
+from sqlfront_planner.plan import QueryPlan
+from sqlfront_planner.planning import plan_logical, plan_small
+from sqlfront_planner.query_parser import lead
+from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Query, Statement, Update, parse
+
+#: What unknown arguments are taken for, one after the other: most functions take strings for what they need.
+_GUESSES: Final[tuple[object, ...]] = ("1", 1)
+#: What makes a relation, of statements that only Spark has.
+_CREATES: Final = re.compile(
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+|EXTERNAL\s+)?(?:TABLE|VIEW)\s+"
+    r"(?:IF\s+NOT\s+EXISTS\s+)?([\w.`]+)",
+    re.IGNORECASE,
+)
+#: The condition of a name that nothing has.
+_NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
+
+
+class Way(StrEnum):
+    """The ways of a statement, as far as they can be told."""
+
+    DIRECT = "direct"
+    """Rows by their key, without a job."""
+    LIGHT = "light"
+    """A light job."""
+    COMMAND = "command"
+    """No query, and done without Spark."""
+    SPARK = "spark"
+    """Only Spark can run it."""
+    UNKNOWN = "unknown"
+    """It can't be told before the program runs."""
+    ERROR = "error"
+    """It fails."""
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """Which way a statement would go, and why; ``reason`` is one line."""
+
+    way: Way
+    reason: str
+
+
+class NotKnownYet(NotSupportedError):
+    """Something about a statement is known only when it runs."""
+
+
+class Checker(Closing):
+    """Plans statements in their order; runs none, and neither reads nor writes rows. Tables that are files
+    are looked at for their columns and sizes."""
+
+    def __init__(self, registered: Iterable[str] = (), views: Iterable[str] = ()) -> None:
+        """Names that the statements may use: ``registered`` with the session, and ``views`` of Spark's."""
+        self._session = Session(Config(plan_cache=0))
+        self._elsewhere = _Elsewhere(registered, views)
+        #: Tables that would have other rows by now than there are.
+        self._changed: list[Table] = []
+        self._session.catalog.elsewhere = self._elsewhere
+
+    def check(self, text: str, known: Mapping[int | str, object] | None = None) -> Verdict:
+        """The way of one statement, and if it is one that creates or changes something, what is so behind it.
+        ``known``: the values of its parameters, by position or name, that are known."""
+        try:
+            statement = parse(text)
+            return self._planned(statement, known or {})
+        except NotKnownYet as error:
+            return Verdict(Way.UNKNOWN, error.message)
+        except Error as error:
+            return self._refused(text, error)
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._session.close()
+
+    # ---- by statement
+
+    def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
+        """The same with some values or others for what isn't known. What fails in another way with each of
+        them isn't known."""
+        names = {
+            str(node.this) for query in _queries(statement) for node in query.tree.find_all(exp.Placeholder)
+        }
+        guesses = _GUESSES if any(_key(name) not in known for name in names) else _GUESSES[:1]
+        errors: list[Error] = []
+        for guess in guesses:
+            try:
+                return self._plan(statement, _arguments(names, known, guess))
+            except Error as error:
+                errors.append(error)
+        if len({error.message for error in errors}) > 1:
+            raise NotKnownYet(f"it depends on its parameters: {errors[0].message}")
+        raise errors[0]
+
+    def _plan(self, statement: Statement, arguments: Arguments) -> Verdict:
+        run = _Rehearsal(self._session, arguments, None, changed=self._changed)
+        match statement:
+            case Query():
+                return self._query(statement, arguments)
+            case Explain():
+                self._plan(statement.statement, arguments)
+            case Delete() | Update():
+                _change(run, statement)
+            case KillQuery():
+                pass
+            case _:
+                commands.dispatch(run, statement)
+        return Verdict(Way.COMMAND, "not a query, done without Spark")
+
+    def _query(self, query: Query, arguments: Arguments) -> Verdict:
+        session = self._session
+        if session.options.lane == Lane.SPARK:
+            return Verdict(Way.SPARK, "SET sqlfront.lane = spark")
+        binding = bind_query(query, session.catalog, session.bind_settings, arguments)
+        plan = plan_small(binding, session.settings, session.target)
+        reason = plan.reason
+        if isinstance(plan, QueryPlan):
+            unknown = {f"`{scan.name}`" for scan in scans_of(plan.bound) if self._is_outline(scan.table)}
+            if unknown:
+                reason = f"a job; how much {', '.join(sorted(unknown))} will hold isn't known here"
+            elif session.options.lane != Lane.LIGHT and (large := too_large(plan.input_size, session.memory)):
+                return Verdict(Way.SPARK, large)
+        return Verdict(Way(plan.lane), reason)
+
+    def _is_outline(self, table: Table) -> bool:
+        """Whether it isn't known here how many rows the table will have."""
+        if isinstance(table, CachedTable):
+            return True
+        return isinstance(table, OutlineTable) or any(table is changed for changed in self._changed)
+
+    def _refused(self, text: str, error: Error) -> Verdict:
+        """The way of a statement that can't be planned."""
+        reason = f"[{error.condition}] {error.message}" if error.condition else error.message
+        reason = " ".join(reason.split())
+        if self._session.options.lane == Lane.LIGHT or reason_after(error) is None:
+            return Verdict(Way.ERROR, reason)
+        self._elsewhere.note(text, error)
+        return Verdict(Way.SPARK, reason)
+
+
+class _Elsewhere:
+    """What Spark has, and what the program itself has made: no more is known of them than their names."""
+
+    def __init__(self, registered: Iterable[str], views: Iterable[str]) -> None:
+        self._registered = {name.lower() for name in registered}
+        self._copies: set[str] = set()
+        self._relations = {name.lower() for name in views}
+
+    def has_view(self, name: str) -> bool:
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        if name.lower() in self._registered:
+            raise NotKnownYet(f"the columns of `{name}`, which Python code registers, aren't known here")
+        return False
+
+    def has_table(self, parts: tuple[str, ...]) -> bool:
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        name = parts[-1].lower()
+        if name in self._copies:
+            raise NotKnownYet(f"the columns of `{name}`, a copy of what Spark has, aren't known here")
+        return name in self._relations
+
+    def note(self, text: str, error: Error) -> None:
+        """A statement was Spark's: so is what it creates, and of what it copies no more is known."""
+        place = lead(text)
+        created = None if place is None else _CREATES.match(text, place[0])
+        if created is not None:
+            self._relations.add(last_part(created[1].replace("`", "")).lower())
+        elif error.condition == _NOT_FOUND or isinstance(error, NotSupportedError):
+            statement = _parsed(text)
+            if isinstance(statement, CacheTable):
+                self._copies.add(last_part(statement.name).lower())
+
+
+class _Rehearsal(Run, frozen=True):
+    """A command that reads and writes no rows; ``changed`` gets the tables to which it would write."""
+
+    changed: list[Table] = msgspec.field(default_factory=list)
+
+    def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
+        """None, of a plan that could be made."""
+        plan_logical(plan, self.session.settings, self.session.target)
+        return iter(())
+
+    def memory_table(self, definition: TableDefinition) -> WritableTable:
+        """What stands for the table."""
+        return MemoryConnector(OutlineTable).create(definition)
+
+    def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
+        """No row, by a plan that could be made."""
+        self.rows(plan)
+        self.changed.append(table)
+        return 0
+
+
+def _change(run: Run, statement: Delete | Update) -> None:
+    """Plan a DELETE or UPDATE."""
+    (_, table), plan = modifiable(run, statement), run.bind(statement.rows)
+    run.rows(
+        updated(plan, statement.columns, statement.name, table.schema)
+        if isinstance(statement, Update)
+        else remaining(plan, table.schema)
+    )
+
+
+def _parsed(text: str) -> Statement | None:
+    try:
+        return parse(text)
+    except Error:
+        return None
+
+
+def _queries(statement: Statement) -> Iterator[Query]:
+    """The queries in a statement."""
+    if isinstance(statement, Query):
+        yield statement
+    elif isinstance(statement, Explain):
+        yield from _queries(statement.statement)
+    else:
+        for name in statement.__struct_fields__:
+            part = getattr(statement, name)
+            if isinstance(part, Query):
+                yield part
+
+
+def _key(name: str) -> int | str:
+    """How the value of a parameter is known: ``?0`` by its position."""
+    return int(name[1:]) if name.startswith("?") else name
+
+
+def _arguments(names: Iterable[str], known: Mapping[int | str, object], guess: object) -> Arguments:
+    """Arguments for parameters of these names."""
+    keys = [*map(_key, names), *known]
+    named = {key: known.get(key, guess) for key in keys if isinstance(key, str)}
+    if named:
+        return Arguments.of(named)
+    count = 1 + max((key for key in keys if isinstance(key, int)), default=-1)
+    return Arguments.of([known.get(place, guess) for place in range(count)])

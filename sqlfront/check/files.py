@@ -1,0 +1,48 @@
+"""The statements of a file, and which way each would go."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from sqlfront.check.checker import Checker, Verdict, Way
+from sqlfront.check.python_texts import PythonTexts, python_texts
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_planner.query_parser import lead
+from sqlfront_planner.statement import placed_statements
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What there is to say of the statement that begins in a file's ``line``."""
+
+    line: int
+    verdict: Verdict
+
+
+def check_file(path: Path) -> Iterator[Finding]:
+    """The statements of a file, in their order: those of a Python program if its name ends with ``.py``, else
+    of a script. OSError if it can't be read, ProgrammingError if it is no text, or no program."""
+    try:
+        source = path.read_text(encoding="utf-8")
+        return _in_program(python_texts(source)) if path.suffix == ".py" else _in_script(source)
+    except UnicodeDecodeError as error:
+        raise ProgrammingError(f"{path}: no UTF-8 text: {error.reason} at byte {error.start}") from error
+    except SyntaxError as error:
+        raise ProgrammingError(f"{path}:{error.lineno}: no Python: {error.msg}") from error
+
+
+def _in_script(source: str) -> Iterator[Finding]:
+    with Checker() as checker:
+        for start, statement in placed_statements(source):
+            yield Finding(1 + source.count("\n", 0, start), checker.check(statement))
+
+
+def _in_program(found: PythonTexts) -> Iterator[Finding]:
+    with Checker(found.registered, found.views) as checker:
+        for text in found.texts:
+            if text.text is None:
+                yield Finding(text.line, Verdict(Way.UNKNOWN, text.why))
+            else:
+                place = lead(text.text) if text.lines else None
+                before = 0 if place is None else text.text.count("\n", 0, place[0])
+                yield Finding(text.line + before, checker.check(text.text, text.arguments))

@@ -1,0 +1,47 @@
+"""Tables of which only the outline is known: columns, key and indexes."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.base import ColumnStatistics, Partitioning, RowValues, TableStatistics
+from sqlfront_connectors.memory.index import IndexDefinition
+from sqlfront_connectors.memory.table import MemorySnapshot, MemoryTable
+from sqlfront_planner.statistics.cardinality import UNKNOWN_ROWS
+
+#: How many rows such a table is taken to have.
+_ROWS: Final = int(UNKNOWN_ROWS)
+
+
+class OutlineSnapshot(MemorySnapshot):
+    """A version of an :class:`OutlineTable`: rows that nobody knows can be found by key all the same."""
+
+    def __init__(
+        self,
+        name: str,
+        schema: pa.Schema,
+        partitioning: Partitioning | None,
+        indexes: tuple[IndexDefinition, ...],
+    ) -> None:
+        super().__init__(name, schema, partitioning, (), f"outline:{name}", 0, indexes)
+
+    @property
+    def statistics(self) -> TableStatistics:
+        """As if each row had a key of its own."""
+        alone = {
+            self._schema.names[by[0]]: ColumnStatistics(distinct=_ROWS) for by in self.keys if len(by) == 1
+        }
+        return TableStatistics(rows=_ROWS, columns=alone)
+
+    def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
+        """None: there may be many."""
+        return None
+
+
+class OutlineTable(MemoryTable):
+    """What stands for a memory table; nobody writes to it."""
+
+    def snapshot(self) -> OutlineSnapshot:
+        """Its only version."""
+        return OutlineSnapshot(self.name, self.schema, self.partitioning, super().snapshot().indexes)

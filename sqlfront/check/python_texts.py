@@ -1,0 +1,284 @@
+"""The SQL in a Python program: the texts that it hands to ``sql``, ``execute`` and the like.
+
+Only the program's text is looked at. A text is known if it is a constant, or made of constants by names,
+``+``, f-strings, ``strip`` and ``dedent``. A name stands for what was assigned to it last, and for nothing
+known where that depends on a condition, a loop or who calls.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+#: Methods whose first argument is SQL, and what that is called as a keyword.
+_RUNS: Final = frozenset({"sql", "execute", "executemany", "prepare"})
+_TEXT: Final = frozenset({"sqlQuery", "operation", "text"})
+#: Keywords of these methods that don't stand for a ``{name}`` in the text, and those of them with arguments.
+_ARGUMENTS: Final = frozenset({"args", "parameters"})
+_OPTIONS: Final = _TEXT | _ARGUMENTS | {"timeout", "seq_of_parameters"}
+#: Methods that make a name known: to sqlfront, or to Spark.
+_REGISTERS: Final = frozenset({"register"})
+_VIEWS: Final = frozenset({"createOrReplaceTempView", "createTempView", "registerTempTable", "saveAsTable"})
+#: Methods of texts, and functions of one, that leave its SQL as it is.
+_SAME_SQL: Final = frozenset({"strip", "lstrip", "rstrip", "dedent"})
+
+_LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
+
+
+class PythonText(msgspec.Struct, frozen=True):
+    """A text that a program runs in its ``line``. ``text`` None: it isn't known, for the reason ``why``.
+    ``lines``: its lines are those of the program from there on. ``arguments``: the values of its parameters
+    that are known, by position or name.
+    """
+
+    line: int
+    text: str | None
+    why: str = ""
+    lines: bool = False
+    arguments: Mapping[int | str, object] = msgspec.field(default_factory=dict)
+
+
+class PythonTexts(msgspec.Struct, frozen=True):
+    """The texts of a program in the order in which they stand there, and the names that it makes itself:
+    ``registered`` with sqlfront, and ``views`` (and tables) of Spark's."""
+
+    texts: tuple[PythonText, ...]
+    registered: frozenset[str]
+    views: frozenset[str]
+
+
+def python_texts(source: str) -> PythonTexts:
+    """What a program runs. SyntaxError if it is none.
+
+    >>> found = python_texts("q = 'SELECT 1'\\nspark.sql(q)\\nspark.sql(f'SELECT {x}')")
+    >>> [(text.line, text.text) for text in found.texts]
+    [(2, 'SELECT 1'), (3, None)]
+    """
+    tree = ast.parse(source)
+    looking = _Program(tree)
+    looking.block(tree.body, {})
+    texts = tuple(sorted(looking.texts, key=lambda text: text.line))
+    return PythonTexts(texts, frozenset(looking.registered), frozenset(looking.views))
+
+
+class _Known(msgspec.Struct, frozen=True):
+    """A text; ``lines``: it is written as it is, over several lines."""
+
+    text: str
+    lines: bool = False
+
+
+#: What the names of a scope stand for; one that isn't there isn't known.
+_Names = dict[str, _Known]
+
+
+class _Program:
+    """Walks through a program in the order in which it is written."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.texts: list[PythonText] = []
+        self.registered: set[str] = set()
+        self.views: set[str] = set()
+        #: Names that functions may take for what the module has assigned: those that it assigns once.
+        counts: dict[str, int] = {}
+        for node in ast.walk(tree):
+            for name in _targets(node):
+                counts[name] = counts.get(name, 0) + 1
+        self._constants: _Names = {}
+        for statement in tree.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value) if counts[name] == 1:
+                    known = self.text_of(value, self._constants)
+                    if isinstance(known, _Known):
+                        self._constants[name] = known
+                case _:
+                    pass
+        self._sql = any(
+            isinstance(node, ast.ImportFrom)
+            and node.module == "sqlfront"
+            and any(alias.name == "sql" and alias.asname is None for alias in node.names)
+            for node in ast.walk(tree)
+        )
+
+    # ---- statements
+
+    def block(self, statements: Sequence[ast.stmt], names: _Names) -> None:
+        """Statements one after another, which change what ``names`` stand for."""
+        for statement in statements:
+            self.statement(statement, names)
+
+    def statement(self, statement: ast.stmt, names: _Names) -> None:
+        """One statement."""
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.block(statement.body, self._of_function(statement))
+            case ast.ClassDef():
+                self.block(statement.body, dict(names))
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                self.calls(value, names)
+                _assign(names, name, self.text_of(value, names))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                self.calls(value, names)
+                _assign(names, name, self.text_of(value, names))
+            case _:
+                self._other(statement, names)
+
+    def _other(self, statement: ast.stmt, names: _Names) -> None:
+        """A statement that may hold others, of which it isn't known which are run, and how often."""
+        changed = {name for node in ast.walk(statement) for name in _targets(node)}
+        if isinstance(statement, _LOOPS):
+            _forget(names, changed)
+        for child in ast.iter_child_nodes(statement):
+            if isinstance(child, ast.expr | ast.withitem):
+                self.calls(child, names)
+        for body in _bodies(statement):
+            within = names if isinstance(statement, ast.With | ast.AsyncWith) else dict(names)
+            self.block(body, within)
+        if not isinstance(statement, ast.With | ast.AsyncWith):
+            _forget(names, changed)
+
+    def _of_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> _Names:
+        """What names stand for when a function begins."""
+        given = function.args
+        taken = {argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+        taken |= {argument.arg for argument in (given.vararg, given.kwarg) if argument is not None}
+        return {name: known for name, known in self._constants.items() if name not in taken}
+
+    # ---- expressions
+
+    def calls(self, node: ast.AST, names: _Names) -> None:
+        """The calls in an expression, whose own names (of a comprehension, say) hide others."""
+        own = {name for part in ast.walk(node) for name in _targets(part)}
+        names = {name: known for name, known in names.items() if name not in own} if own else names
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                self._call(part, names)
+
+    def _call(self, call: ast.Call, names: _Names) -> None:
+        match call.func:
+            case ast.Attribute(attr=attribute):
+                name = attribute
+            case ast.Name(id="sql") if self._sql:
+                name = "sql"
+            case _:
+                return
+        if name in _REGISTERS | _VIEWS:
+            for argument in call.args[:1]:
+                known = self.text_of(argument, names)
+                if isinstance(known, _Known):
+                    (self.views if name in _VIEWS else self.registered).add(known.text)
+        if name in _RUNS:
+            given = [*call.args[:1], *(word.value for word in call.keywords if word.arg in _TEXT)]
+            if given and not (isinstance(given[0], ast.Constant) and not isinstance(given[0].value, str)):
+                self.texts.append(self._run(call, name, given[0], names))
+
+    def _run(self, call: ast.Call, method: str, text: ast.expr, names: _Names) -> PythonText:
+        known = self.text_of(text, names)
+        if not isinstance(known, _Known):
+            return PythonText(text.lineno, None, known)
+        frames = [word.arg for word in call.keywords if word.arg not in _OPTIONS]
+        if method == "sql" and frames and "{" in known.text:
+            named = ", ".join("**" if name is None else f"{{{name}}}" for name in frames)
+            return PythonText(text.lineno, None, f"what {named} stands for isn't known before it runs")
+        return PythonText(text.lineno, known.text, lines=known.lines, arguments=_arguments(call))
+
+    def text_of(self, node: ast.expr, names: _Names) -> "_Known | str":
+        """The text that an expression gives, or why it isn't known."""
+        match node:
+            case ast.Constant(value=str(text)):
+                return _Known(text, _has_lines(node, text))
+            case ast.Name(id=name) if name in names:
+                return _Known(names[name].text)
+            case ast.Name(id=name):
+                return f"what `{name}` is isn't known before it runs"
+            case ast.JoinedStr(values=parts):
+                return self._joined(parts, names, "an f-string whose fields aren't known before it runs")
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self._joined([left, right], names, "a part of it isn't known before it runs")
+            case ast.Call(func=ast.Attribute(attr=name, value=text), args=[]) if name in _SAME_SQL:
+                return self.text_of(text, names)
+            case ast.Call(func=ast.Name(id="dedent") | ast.Attribute(attr="dedent"), args=[text]):
+                return self.text_of(text, names)
+            case _:
+                return "its text isn't known before it runs"
+
+    def _joined(self, parts: Sequence[ast.expr], names: _Names, why: str) -> "_Known | str":
+        texts = []
+        for part in parts:
+            match part:
+                case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                    known = self.text_of(value, names)
+                case _:
+                    known = self.text_of(part, names)
+            if not isinstance(known, _Known):
+                return why
+            texts.append(known.text)
+        return _Known("".join(texts))
+
+
+def _assign(names: _Names, name: str, value: _Known | str) -> None:
+    _forget(names, {name})
+    if isinstance(value, _Known):
+        names[name] = value
+
+
+def _forget(names: _Names, changed: set[str]) -> None:
+    for name in changed:
+        names.pop(name, None)
+
+
+def _targets(node: ast.AST) -> Iterator[str]:
+    """The names that a node itself gives a value."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=name, asname=asname):
+            yield asname or name
+        case ast.ExceptHandler(name=str(name)):
+            yield name
+        case _:
+            pass
+
+
+def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """The blocks of a statement."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for part in (block := getattr(statement, field, [])):
+            if isinstance(part, ast.ExceptHandler | ast.match_case):
+                yield part.body
+        if block and isinstance(block[0], ast.stmt):
+            yield block
+
+
+def _has_lines(node: ast.Constant, text: str) -> bool:
+    """Whether each line of the text is one of the program."""
+    return node.end_lineno is not None and node.end_lineno - node.lineno == text.count("\n") > 0
+
+
+def _arguments(call: ast.Call) -> dict[int | str, object]:
+    """The values of the call's arguments for the text that are constants."""
+    given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg in _ARGUMENTS)]
+    found: dict[int | str, object] = {}
+    match given:
+        case [ast.List(elts=items) | ast.Tuple(elts=items)]:
+            pairs: list[tuple[object, ast.expr]] = list(enumerate(items))
+        case [ast.Dict(keys=keys, values=items)]:
+            pairs = [(_literal(key), item) for key, item in zip(keys, items, strict=True) if key is not None]
+        case _:
+            pairs = []
+    for key, item in pairs:
+        value = _literal(item)
+        if isinstance(key, int | str) and value is not None:
+            found[key] = value
+    return found
+
+
+def _literal(node: ast.expr) -> object:
+    """The value of a constant; None if it is none."""
+    try:
+        return ast.literal_eval(node)
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""What `sqlfront check` says of statements, scripts and programs."""
