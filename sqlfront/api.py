@@ -12,11 +12,10 @@ from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from sqlfront import connection
     from sqlfront.spark import attached
     from sqlfront.spark.frame import Frame
+    from sqlfront.spark.start import SparkSource
 else:
     connection = lazy_module("sqlfront.connection")
     attached = lazy_module("sqlfront.spark.attached")
@@ -36,7 +35,7 @@ def connect(
     memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
-    spark: "SparkSession | None" = None,
+    spark: "SparkSource | None" = None,
 ) -> "connection.Connection":
     """A connection to a new session. Its tables live as long as it does, or if it is one of a ``cluster``
     (``sqlfront://host:port``) as long as that does. ``spark``: see :func:`attach`. Other keywords override
@@ -63,9 +62,14 @@ def connect(
     return connection.Connection(Session(made) if spark is None else attached.AttachedSession(spark, made))
 
 
-def attach(spark: "SparkSession", config: Config | None = None) -> "attached.AttachedSession":
+def attach(spark: "SparkSource", config: Config | None = None) -> "attached.AttachedSession":
     """A session beside a Spark session, classic or Connect, which :func:`sql` uses from now on: it sees
     Spark's tables and views, and what it doesn't do itself Spark does. The answers are ``spark.sql``'s.
+
+    Instead of a session ``spark`` may be what starts one in the background when a statement first needs it: a
+    ``SparkSession.Builder``, a master (``"local[4]"``) or a server of Spark Connect (``"sc://host"``). Until
+    then nothing of PySpark is loaded. A session that is started so has the time zone of ``config`` unless the
+    builder gives one, and is stopped when this one is closed.
     """
     session = attached.AttachedSession(spark, config)
     with _lock:

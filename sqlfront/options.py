@@ -104,6 +104,10 @@ class Options:
         with self._lock:
             return sorted(self._values.items())
 
+    def of_spark(self) -> dict[str, str]:
+        """Those that are Spark's, too."""
+        return {key: value for key, value in self.items() if key.startswith("spark.")}
+
     def get(self, key: str) -> str:
         """The value of a key; an unknown one is an error."""
         return self._values[self._known(key)]

@@ -39,18 +39,16 @@ from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, is_query
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from sqlfront import cluster as clusters
     from sqlfront import frames as frame_names
     from sqlfront import pipeline as pipelines
     from sqlfront import system_tables
     from sqlfront.commands import caching
     from sqlfront.spark import lane as spark_lane
+    from sqlfront.spark import start as spark_start
     from sqlfront.spark.frame import Frame
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
-    from sqlfront_connectors.spark import link as spark_link
     from sqlfront_engine.dag import DAG
     from sqlfront_engine.light_job import LightJob
     from sqlfront_engine.members.member import Member
@@ -62,7 +60,7 @@ else:
     system_tables = lazy_module("sqlfront.system_tables")
     caching = lazy_module("sqlfront.commands.caching")
     spark_lane = lazy_module("sqlfront.spark.lane")
-    spark_link = lazy_module("sqlfront_connectors.spark.link")
+    spark_start = lazy_module("sqlfront.spark.start")
     registry = lazy_module("sqlfront_connectors.registry")
     arrow = lazy_module("sqlfront_connectors.arrow")
     tables = lazy_module("sqlfront_connectors.base")
@@ -85,13 +83,14 @@ class Session(Closing):
         self,
         config: Config | None = None,
         cluster: "clusters.Cluster | None" = None,
-        spark: "SparkSession | None" = None,
+        spark: "spark_start.SparkSource | None" = None,
     ) -> None:
         self.config = config or Config()
         self.options = Options(self.config)
+        start = None if spark is None else spark_start.SparkStart(spark, self.options.of_spark)
         own = None
         if cluster is None and _has_members(self.config):
-            own = clusters.open_cluster(self.config, spark)
+            own = _open_cluster(self.config, start)
         self.cluster = cluster or own
         self._engine = (
             Engine(self.config.workers, memory_limit=self.config.memory_limit)
@@ -103,14 +102,13 @@ class Session(Closing):
         path_table = partial(_path_table, self.runner, self.queries.plans)
         self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
         #: The Spark session that stands beside this one.
-        self.spark = None if spark is None else spark_lane.SparkLane(self, spark_link.SparkLink(spark))
+        self.spark = None if start is None else spark_lane.SparkLane(self, start)
         self.catalog.elsewhere = self.spark
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
         self._home = _Home(self.config.warehouse)
         self._closed = False
-        link = None if self.spark is None else self.spark.link
-        self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home, link)
+        self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home, start)
         if own is not None:
             own.look_after(weakref.ref(self))
 
@@ -369,7 +367,7 @@ class Session(Closing):
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view; no error if there is none."""
-        entry = self.catalog.lookup((name,))
+        entry = self.catalog.own((name,))
         if entry is not None and entry.temporary:
             self.catalog.remove((name,))
 
@@ -409,11 +407,22 @@ def _has_members(config: Config) -> bool:
     return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
-def _free(engine: "Engine | clusters.Cluster", home: _Home, link: "spark_link.SparkLink | None") -> None:
+def _open_cluster(config: Config, start: "spark_start.SparkStart | None") -> "clusters.Cluster | None":
+    """The members of a session; those on executors need the Spark session now."""
+    if start is None or config.launcher is not Launcher.SPARK:
+        return clusters.open_cluster(config)
+    try:
+        return clusters.open_cluster(config, start.wait("members live on its executors").link.spark)
+    except BaseException:
+        start.close()
+        raise
+
+
+def _free(engine: "Engine | clusters.Cluster", home: _Home, start: "spark_start.SparkStart | None") -> None:
     engine.close()
     home.remove()
-    if link is not None:
-        link.close()
+    if start is not None:
+        start.close()
 
 
 def _path_table(

@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return ExitCode.USAGE
         scripts = [sys.stdin.read()]
     try:
-        session = Session(_config(options))
+        session = Session(_config(options), spark=options.spark)
     except Error as error:
         print(f"sqlfront: {error}", file=sys.stderr)
         return ExitCode.CONNECT
@@ -168,12 +168,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"
     )
+    parser.add_argument(
+        "--spark",
+        metavar="URL",
+        help="have Spark run what sqlfront doesn't know or cover: a master such as local[4], or sc://host for"
+        " a server of Spark Connect; it is started when the first statement needs it",
+    )
     parser.add_argument("--members", type=int, metavar="N", help="spread tables and queries over N members")
     parser.add_argument(
         "--launcher",
-        choices=[Launcher.EMBEDDED.value, Launcher.LOCAL.value],
+        choices=[launcher.value for launcher in Launcher],
         default=Launcher.EMBEDDED.value,
-        help="where these live: in this process (default), or in local ones of their own",
+        help="where these live: in this process (default), in local ones of their own, or on the executors of"
+        " --spark",
     )
     parser.add_argument("--version", action="version", version="%(prog)s 0.1.0")
     parser.set_defaults(run=None)

@@ -6,19 +6,21 @@ from sqlfront.config import Config
 from sqlfront.result import Parameters, Result
 from sqlfront.session import Session
 from sqlfront.spark.frame import Frame
+from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine.columns.batches import make_batch
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from sqlfront_connectors.arrow import ArrowStream
 
 
 class AttachedSession(Session):
-    """A session that Spark stands beside; made by :func:`sqlfront.attach`. Closing it leaves Spark alone."""
+    """A session that Spark stands beside; made by :func:`sqlfront.attach`. Closing it leaves Spark alone,
+    unless it was started for it."""
 
-    def __init__(self, spark: "SparkSession", config: Config | None = None) -> None:
+    def __init__(self, spark: SparkSource, config: Config | None = None) -> None:
         super().__init__(config, spark=spark)
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
@@ -50,7 +52,7 @@ class AttachedSession(Session):
             )
             for batch in result.toArrow().to_batches()
         ]
-        return self.spark.link.frame(schema, batches).data
+        return self.spark.ready("a DataFrame of its own is asked for").frame(schema, batches).data
 
     def table(self, name: str) -> Frame:
         """All rows of a table or view."""

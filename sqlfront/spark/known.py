@@ -22,7 +22,7 @@ class Known:
 
     def __init__(self, link: SparkLink) -> None:
         """Raises OperationalError if the session is gone."""
-        self._link = link
+        self.link = link
         # Set when something may have changed. The link refers to this alone, since it outlives the session
         # that frees it.
         self._outdated = threading.Event()
@@ -45,32 +45,47 @@ class Known:
         more."""
         self._outdated.clear()
         try:
-            found = {key: self._link.setting(key) for key in (TIME_ZONE, *_SAME_ANSWERS)}
+            found = {key: self.link.setting(key) for key in (TIME_ZONE, *_SAME_ANSWERS)}
         except OperationalError:
             self._views, self._tables, self.other_answers = frozenset(), {}, None
             return
         self._views, self._tables, self.time_zone = None, {}, found[TIME_ZONE]
-        self.other_answers = _first_other(found)
+        self.other_answers = first_other(found)
 
     def has_view(self, name: str) -> bool:
         """Whether it has a temporary view of that name."""
         views = self._views
         if views is None:
-            views = self._views = frozenset(view.lower() for view in self._link.views)
+            views = self._views = frozenset(view.lower() for view in self.link.views)
         return name.lower() in views
 
     def has_table(self, parts: tuple[str, ...]) -> bool:
-        """Whether it has any relation of that dotted name. What has a format for its qualifier, as in
-        ``parquet.`path```, is read here."""
-        if len(parts) == 2 and parts[0].lower() in ("sys", *registry.formats()):
-            return False
+        """Whether it has any relation of that dotted name."""
         tables = self._tables
         known = tables.get(parts)
         if known is None:
-            known = tables[parts] = self._link.relation(parts) is not None
+            known = tables[parts] = self.link.relation(parts) is not None
         return known
 
 
-def _first_other(settings: Mapping[str, str]) -> str | None:
-    others = (f"{key} is {settings[key]}" for key, value in _SAME_ANSWERS.items() if settings[key] != value)
-    return next(others, None)
+def reads_here(parts: tuple[str, ...]) -> bool:
+    """Whether the dotted name is one that sqlfront itself reads: it has a format for its qualifier, as in
+    ``parquet.`path```.
+
+    >>> reads_here(("parquet", "data/a")), reads_here(("default", "a"))
+    (True, False)
+    """
+    return len(parts) == 2 and parts[0].lower() in ("sys", *registry.formats())
+
+
+def first_other(settings: Mapping[str, str]) -> str | None:
+    """The first of these settings under which the answers are others than sqlfront's, in words; None if there
+    is none.
+
+    >>> first_other({"spark.sql.ansi.enabled": "false"})
+    'spark.sql.ansi.enabled is false'
+    """
+    for key, same in _SAME_ANSWERS.items():
+        if settings.get(key, same) != same:
+            return f"{key} is {settings[key]}"
+    return None

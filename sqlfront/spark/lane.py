@@ -19,14 +19,15 @@ from sqlfront.commands.run import Run
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
-from sqlfront.spark.known import Known
+from sqlfront.spark.known import Known, first_other, reads_here
 from sqlfront.spark.reasons import SYNTAX, reason_after, too_large
+from sqlfront.spark.start import SparkStart
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
-from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
+from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import is_query
 
@@ -48,30 +49,59 @@ _TARGET: Final = re.compile(
 #: What shows a query's plan.
 _EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 
+#: What is left of a timeout that is over (s).
+_AT_ONCE: Final = 0.001
 #: Runs a statement without Spark.
 Here = Callable[[str, Arguments, float | None, QueryRun | None], Result]
+
+
+class NotStarted(FoundElsewhere):
+    """Only the Spark session can tell, and it isn't started yet."""
 
 
 class SparkLane:
     """The Spark session that stands beside a session. Safe to use from several threads."""
 
-    def __init__(self, session: "Session", link: "SparkLink") -> None:
+    def __init__(self, session: "Session", start: SparkStart) -> None:
         self._session = session
-        self.link = link
-        self._known = Known(link)
+        self._start = start
+        # Why sqlfront's answers aren't those of the session, None if they are.
+        self._other_answers = first_other(start.options)
+        if TIME_ZONE in start.options:
+            self._take_time_zone(start.options[TIME_ZONE])
         # What was handed to Spark of each table: the version, and its frame.
         self._frames: dict[str, tuple[Snapshot, DataFrame]] = {}
-        self._other_answers: str | None = None
+
+    @property
+    def link(self) -> "SparkLink":
+        """The way to the session; raises :class:`NotStarted`."""
+        return self._present("what it has is asked for").link
+
+    def _present(self, why: str) -> Known:
+        known = self._start.known
+        if known is None:
+            raise NotStarted(why)
+        return known
+
+    def ready(self, why: str) -> "SparkLink":
+        """The way to the session, which is started if need be. Not for statements: nothing ends the
+        waiting."""
+        return self._start.wait(why).link
 
     # ---- names
 
     def has_view(self, name: str) -> bool:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`. A copy of a view stands before it."""
-        return self._known.has_view(name) and self.origin(self._session.catalog.own((name,))) is None
+        known = self._start.known
+        if known is None:  # a new session has none
+            return False
+        return known.has_view(name) and self.origin(self._session.catalog.own((name,))) is None
 
     def has_table(self, parts: tuple[str, ...]) -> bool:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
-        return self._known.has_table(parts)
+        if reads_here(parts):
+            return False
+        return self._present(f"`{'.'.join(parts)}` is none of this session's tables").has_table(parts)
 
     def drop_view(self, name: str) -> bool:
         """Drop a temporary view of Spark's; False if there is none."""
@@ -80,24 +110,28 @@ class SparkLane:
     @property
     def is_settled(self) -> bool:
         """Whether plans that were made here may be used: nothing has changed in Spark since."""
-        return not self._known.is_outdated and self._reason_for_queries() is None
+        known = self._start.known
+        return (known is None or not known.is_outdated) and self._reason_for_queries() is None
 
-    def settle(self) -> None:
+    def settle(self, known: Known) -> None:
         """Take over what has changed in Spark: its settings and names, and drop copies of what was other rows
         then."""
         session = self._session
-        self._known.learn()
-        self._other_answers = self._known.other_answers
-        if session.options.settings.time_zone != self._known.time_zone:
-            try:
-                session.options.set(TIME_ZONE, self._known.time_zone)
-            except Error:  # Spark has zones that no one else has
-                self._other_answers = f"{TIME_ZONE} is {self._known.time_zone}"
+        known.learn()
+        self._other_answers = known.other_answers
+        if session.options.settings.time_zone != known.time_zone:
+            self._take_time_zone(known.time_zone)
         session.catalog.touch()
         for entry in session.catalog.entries():
             table = self.origin(entry)
             if isinstance(entry, TableEntry) and table is not None and not _is_current(table):
                 caching.let_go(Run(session, NO_ARGUMENTS, None), (entry,))
+
+    def _take_time_zone(self, name: str) -> None:
+        try:
+            self._session.options.set(TIME_ZONE, name)
+        except Error:  # Spark has zones that no one else has
+            self._other_answers = f"{TIME_ZONE} is {name}"
 
     # ---- copies
 
@@ -132,13 +166,37 @@ class SparkLane:
         here: Here,
     ) -> Result:
         """Run a statement ``here`` or, if need be, by Spark."""
-        if self._known.is_outdated:
-            self.settle()
+        began = time.perf_counter()
+        try:
+            return self._execute(text, arguments, timeout, query, here)
+        except NotStarted as needed:
+            self._start.wait(needed.message, self._limit(timeout), query)
+        timeout = self._limit(timeout)
+        left = None if timeout is None else max(_AT_ONCE, timeout - (time.perf_counter() - began))
+        return self._execute(text, arguments, left, query, here)
+
+    def _limit(self, timeout: float | None) -> float | None:
+        return self._session.options.timeout if timeout is None else timeout
+
+    def _execute(
+        self,
+        text: str,
+        arguments: Arguments,
+        timeout: float | None,
+        query: QueryRun | None,
+        here: Here,
+    ) -> Result:
+        """The same, as soon as Spark is there if need be; raises NotStarted."""
+        known = self._start.known
+        if known is not None and known.is_outdated:
+            self.settle(known)
         reason = self._reason_for_queries() if is_query(text) else self._reason_for_command(text)
         if reason is not None:
             return self.run(text, arguments, reason, timeout, query)
         try:
             return here(text, arguments, timeout, query)
+        except NotStarted:
+            raise
         except (NotSupportedError, ProgrammingError, OperationalError) as error:
             reason = self._reason_after(error)
             if reason is None:
@@ -183,7 +241,7 @@ class SparkLane:
 
     def set_option(self, key: str, value: str) -> None:
         """A setting of this session that is one of Spark's, too."""
-        if key.startswith("spark."):
+        if key.startswith("spark.") and self._start.known is not None:  # else it gets it when it is started
             self.link.set(key, value)
 
     # ---- Spark's turn
@@ -196,12 +254,15 @@ class SparkLane:
         timeout: float | None,
         query: QueryRun | None,
     ) -> Result:
-        """Run a statement by Spark."""
+        """Run a statement by Spark, which is started if need be."""
         session, began = self._session, time.perf_counter()
+        timeout = self._limit(timeout)
+        self._start.wait(reason, timeout, query)
         given: Mapping[str, object] | Sequence[object] = arguments.values
         if arguments.names is not None:
             given = dict(zip(arguments.names, arguments.values, strict=True))
-        timeout = session.options.timeout if timeout is None else timeout
+        if timeout is not None:
+            timeout = max(_AT_ONCE, timeout - (time.perf_counter() - began))
         run = self.link.run(text, given, views=self._views_of(text), timeout=timeout, query=query)
         schema, rows = run.schema, run.batches()
         if _EXPLAIN.match(text):

@@ -23,6 +23,7 @@ LOADS_PYSPARK = {
     "connectors/sqlfront_connectors/spark/classic.py",
     "connectors/sqlfront_connectors/spark/executors/packages.py",
     "connectors/sqlfront_connectors/spark/failures.py",
+    "connectors/sqlfront_connectors/spark/starting.py",
     "connectors/sqlfront_connectors/spark/types.py",
     "connectors/sqlfront_connectors/spark/watch.py",
 }

@@ -1,0 +1,153 @@
+"""The Spark session beside this one: there from the beginning, or started when a statement needs it.
+
+It is started in a thread of its own, so that statements that don't need it go on; those that do wait for it,
+and can be cancelled meanwhile. Until then nothing of PySpark is loaded.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from sqlfront.spark.known import Known
+from sqlfront_connectors.spark.link import SparkLink
+from sqlfront_connectors.spark.run import THREADS
+from sqlfront_connectors.spark.starting import StartedSession, is_there, options_of, start_session
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.errors import DatabaseError, OperationalError
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.query_run import QueryRun, stopped_error
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: A session, or what starts one: a builder, a master (``local[4]``) or a server's address (``sc://host``).
+SparkSource: TypeAlias = "SparkSession | SparkSession.Builder | str"
+
+
+class SparkStart(Closing):
+    """What is known of a Spark session, once there is one. Safe to use from several threads."""
+
+    def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
+        """``settings``: what a session is to have that is started here."""
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._closed = False
+        self._future: Future[Known] | None = None
+        self._started: StartedSession | None = None
+        #: What there is to know; None: it isn't started yet.
+        self.known: Known | None = None
+        self._source: SparkSession.Builder | str | None = None
+        if isinstance(source, str) or hasattr(source, "getOrCreate"):
+            self._source = cast("SparkSession.Builder | str", source)
+            if is_there(self._source):
+                self.wait("it is there")
+        else:
+            self.known = Known(SparkLink(source))
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The settings that the session will have whatever happens until it is started."""
+        return {} if self._source is None else options_of(self._source)
+
+    def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> Known:
+        """Start the session, if it isn't there, and wait until it is. ``why`` it is needed, for the
+        OperationalError if it can't be started; ``timeout`` in seconds, and ``query``: what else ends the
+        waiting."""
+        if self.known is not None:
+            return self.known
+        waiting = _Waiting(why, query)
+        if query is not None:
+            query.add(waiting)
+        try:
+            self._begin().add_done_callback(waiting.note)
+            return waiting.ended.result(timeout)
+        except TimeoutError:
+            raise stopped_error(JobStatus.TIMED_OUT, timeout) from None
+        finally:
+            if query is not None:
+                query.remove(waiting)
+
+    def _begin(self) -> "Future[Known]":
+        """The start that is under way, or a new one."""
+        with self._lock:
+            if self._future is None:
+                self._future = future = Future[Known]()
+                start = partial(self._start, future)
+                threading.Thread(target=start, name=f"{THREADS}start", daemon=True).start()
+            return self._future
+
+    def _start(self, future: "Future[Known]") -> None:
+        try:
+            known = self._make()
+        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+            with self._lock:
+                self._future = None  # tried again when it is needed again
+            future.set_exception(error)
+        else:
+            future.set_result(known)
+
+    def _make(self) -> Known:
+        assert self._source is not None
+        given = self._settings()
+        started = start_session(self._source, given)
+        try:
+            known = Known(SparkLink(started.spark))
+            with self._lock:
+                if self._closed:
+                    raise OperationalError("the session is closed")
+                self._started, self.known = started, known
+        except BaseException:
+            started.close()
+            raise
+        for key, value in self._settings().items() - given.items():  # were set meanwhile
+            known.link.set(key, value)
+        return known
+
+    def close(self) -> None:
+        """Remove what was made in the session; stop it, if it was started here and nobody else has it."""
+        with self._lock:
+            self._closed = True
+            started, self._started = self._started, None
+        if self.known is not None:
+            self.known.link.close()
+        if started is not None:
+            with suppress(DatabaseError):
+                started.close()
+
+
+class _Waiting:
+    """A statement that waits for the session; a job that can be stopped."""
+
+    def __init__(self, why: str, query: QueryRun | None) -> None:
+        self.query = query
+        #: How the waiting has ended; the first word counts.
+        self.ended: Future[Known] = Future()
+        self._why = why
+        self._lock = threading.Lock()
+
+    def note(self, start: "Future[Known]") -> None:
+        """The start has ended."""
+        error = start.exception()
+        if error is None:
+            self._end(start.result())
+        elif isinstance(error, OperationalError):
+            text = f"{error.message} (Spark is needed: {self._why})"
+            self._end(OperationalError(text, condition=error.condition, sqlstate=error.sqlstate))
+        else:
+            self._end(error)
+
+    def stop(self, status: JobStatus) -> None:
+        """See :class:`~sqlfront_engine.query_run.Job`."""
+        self._end(stopped_error(status, by="" if self.query is None else self.query.cancelled_by))
+
+    def _end(self, outcome: "Known | BaseException") -> None:
+        with self._lock:
+            if self.ended.done():
+                return
+            if isinstance(outcome, BaseException):
+                self.ended.set_exception(outcome)
+            else:
+                self.ended.set_result(outcome)
