@@ -1,38 +1,44 @@
 """Rows of a Spark table into members and back: between Spark's tasks and members, and the naive ways.
 
-    python -m benchmarks.exchange --scale 1
+    python -m benchmarks.exchange [--scale 1] [--runs 3] [--only in from] [--master 'local-cluster[2,1,2048]']
 
-Lineitem is cached in Spark (local[2]); two members are processes with one worker thread each. Every way is
-run in turn, once and then ``--runs`` times more, which count. MB are those of the table as Arrow; ``cpu`` is
-that of all processes, the JVM, its Python workers and the members included; ``driver`` is by how much the
-driver's process (not its JVM) has grown at most.
+Every way has a Spark session of its own, with executors and a driver in processes of their own, and two
+members, processes with one worker thread each that are reached over TCP. A way is run once, and then
+``--runs`` times more, of which the medians count. Spark reads lineitem from its Parquet file each time.
+
+Printed as Markdown. MB are those of the table as Arrow. CPU seconds are those of all processes, and then of
+each kind. The last two columns are by how many MB the driver's Python and its JVM have grown at most, in all
+runs.
 """
 
 import argparse
+import multiprocessing
 import os
-import shutil
-import statistics
-import tempfile
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from pathlib import Path
+from statistics import median
+from typing import Final
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 
-import sqlfront
-from benchmarks.loading import spark_tables
-from benchmarks.processes import children_cpu, status
-from sqlfront.cluster.processes import ProcessMembers
-from sqlfront_connectors.base import Partitioning, insert_all
-from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.spark.loading import SpreadFrame, load
-from sqlfront_connectors.spark.types import logical_schema, physical_batch
-from sqlfront_planner.catalog import TableEntry
+from benchmarks import exchange_ways
+from benchmarks.exchange_ways import TABLE, WAYS, WAYS_IN
+from benchmarks.processes import cpu_seconds, family, status
 from tests.tpch.data import tpch_folder
 
-TABLE, KEY = "lineitem", "l_orderkey"
-Way = Callable[[], object]
+#: Kinds of processes by what their command lines hold, and the driver's two.
+JVM: Final = "driver's JVM"
+DRIVER: Final = "its Python"
+KINDS: Final = {
+    "executors": "CoarseGrainedExecutorBackend",
+    "their Python": "pyspark.daemon",
+    "members": "sqlfront_engine.launchers",
+    JVM: "/java",
+}
 
 
 def main() -> None:
@@ -41,125 +47,90 @@ def main() -> None:
     )
     parser.add_argument("--scale", default="1")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", default="", help="ways whose names hold this text")
-    parser.add_argument("--folder", type=Path, help="has lineitem.parquet (default: generated)")
+    parser.add_argument("--only", nargs="*", default=[], help="ways whose names hold one of these texts")
+    parser.add_argument("--master", default="local-cluster[2,1,2048]")
     options = parser.parse_args()
-    folder = options.folder or tpch_folder(options.scale)
-    print(f"load {os.getloadavg()[0]:.1f} at the beginning")
-    with sqlfront.connect(members=2, launcher="local", workers=1) as connection, _temporary() as place:
-        bench = Bench(folder, connection, place)
-        try:
-            for title, ways in ("into members", bench.ways_in()), ("from members", bench.ways_out()):
-                chosen = {name: way for name, way in ways.items() if options.only in name}
-                bench.report(title, chosen, options.runs)
-        finally:
-            bench.spark.stop()
-    print(f"load {os.getloadavg()[0]:.1f} at the end")
+    file = tpch_folder(options.scale) / f"{TABLE}.parquet"
+    chosen = [name for name in WAYS if not options.only or any(text in name for text in options.only)]
+    print(f"TPC-H scale {options.scale}, {options.master}, load {os.getloadavg()[0]:.1f} at the beginning.")
+    taken = {name: _run(name, file, options.master, options.runs) for name in chosen}
+    _report("into members", [(name, taken[name]) for name in taken if name in WAYS_IN], file)
+    _report("from members", [(name, taken[name]) for name in taken if name not in WAYS_IN], file)
+    print(f"\nLoad {os.getloadavg()[0]:.1f} at the end.")
 
 
-@contextmanager
-def _temporary() -> Iterator[Path]:
-    place = tempfile.mkdtemp(prefix="sqlfront-exchange-")
+@dataclass(frozen=True)
+class Taken:
+    """``wall`` and CPU seconds by the kind of process, of each run; ``memory``: by how many MB the driver's
+    processes have grown at most."""
+
+    wall: list[float]
+    cpu: list[dict[str, float]]
+    memory: dict[str, float]
+
+
+def _run(name: str, file: Path, master: str, runs: int) -> Taken:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=exchange_ways.serve, args=(name, str(file), master, theirs))
+    process.start()
+    assert process.pid is not None
     try:
-        yield Path(place)
+        ours.recv()
+        return _measured(name, ours, process.pid, runs)
     finally:
-        shutil.rmtree(place)
+        ours.close()
+        process.join(60)
+        process.kill()
 
 
-class Bench:
-    """The two sides, and the ways between them."""
-
-    def __init__(self, folder: Path, connection: sqlfront.Connection, place: Path) -> None:
-        members = connection.session.cluster
-        assert isinstance(members, ProcessMembers)
-        self.members, self.connection, self.place = members, connection, place
-        self.spark = spark_tables(folder, [TABLE], "4g")
-        self.frame = self.spark.table(TABLE)
-        self.schema = logical_schema(self.frame.schema)
-        self.rows = self.frame.count()
-        sample = self.frame.limit(100_000).toArrow()
-        self.megabytes = sample.nbytes / sample.num_rows * self.rows / 1e6
-        self.table = self._table("direct")
-
-    def _table(self, name: str) -> SpreadTable:
-        placed = Partitioning((self.schema.get_field_index(KEY),), 271)
-        return self.members.table(name, self.schema, placed)
-
-    def ways_in(self) -> dict[str, Way]:
-        return {
-            "tasks to members": lambda: load(self.frame, self.table, self.members.door),
-            "the same, shuffled by Spark before": self.shuffled,
-            "by the driver: toArrow, then to members": self.by_driver,
-            "members read Parquet that Spark writes": self.by_files,
-        }
-
-    def shuffled(self) -> None:
-        load(self.frame.repartition(8, KEY), self._table("shuffled"), self.members.door)
-
-    def by_driver(self) -> None:
-        batches = (physical_batch(batch, self.schema) for batch in self.frame.toArrow().to_batches())
-        insert_all(self._table("by_driver"), batches, overwrite=True)
-
-    def by_files(self) -> None:
-        path = self.place / "in"
-        self.frame.write.mode("overwrite").parquet(str(path))
-        self.connection.execute(f"CREATE OR REPLACE TEMPORARY VIEW f AS SELECT * FROM parquet.`{path}`")
-        self.connection.execute(f"CACHE TABLE f CLUSTERED BY ({KEY})")
-        self.connection.execute("DROP VIEW f")
-
-    def ways_out(self) -> dict[str, Way]:
-        return {
-            "tasks from members": self.read,
-            "toArrow, then createDataFrame": self.created,
-            "toArrow, then Parquet that Spark reads": self.written,
-        }
-
-    def read(self) -> None:
-        with SpreadFrame(self.spark, self.table.snapshot(), self.members.door) as frame:
-            frame.data.write.format("noop").mode("overwrite").save()
-
-    def _rows(self) -> pa.Table:
-        names = ", ".join(self.schema.names)
-        self.connection.session.catalog.add(TableEntry("direct", self.table, temporary=True), replace=True)
-        return self.connection.execute(f"SELECT {names} FROM direct").fetch_arrow_table()
-
-    def created(self) -> None:
-        frame = self.spark.createDataFrame(self._rows(), self.frame.schema)
-        frame.write.format("noop").mode("overwrite").save()
-
-    def written(self) -> None:
-        import pyarrow.parquet as pq
-
-        path = self.place / "out.parquet"
-        pq.write_table(self._rows(), path)
-        frame = self.spark.read.schema(self.frame.schema).parquet(str(path))
-        frame.write.format("noop").mode("overwrite").save()
-
-    def report(self, title: str, ways: dict[str, Way], runs: int) -> None:
-        """Run the ways in turn, and print what they took."""
-        taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ways}
-        for number in range(runs + 1):
-            for name, way in ways.items():
-                measured = _measured(way)
-                if number:
-                    taken[name].append(measured)
-        print(f"\n{title}: {self.rows} rows, {self.megabytes:.0f} MB")
-        print(f"{'':40} {'s':>7} {'MB/s':>7} {'cpu s':>7} {'MB/cpu s':>8} {'driver MB':>9}")
-        for name, found in taken.items():
-            wall, cpu, memory = (statistics.median(values) for values in zip(*found, strict=True))
-            speeds = f"{self.megabytes / wall:7.0f} {cpu:7.1f} {self.megabytes / cpu:8.0f}"
-            print(f"{name:40} {wall:7.2f} {speeds} {memory:9.0f}")
+def _measured(name: str, way: Connection, pid: int, runs: int) -> Taken:
+    drivers = {DRIVER: pid, **{kind: each for each, kind in _kinds(pid).items() if kind == JVM}}
+    before = {kind: status(each, "VmRSS") for kind, each in drivers.items()}
+    for each in drivers.values():
+        Path(f"/proc/{each}/clear_refs").write_text("5")
+    walls, cpus = [], []
+    for number in range(runs + 1):
+        cpu, began = _cpu(pid), time.perf_counter()
+        way.send(None)
+        way.recv()
+        walls.append(time.perf_counter() - began)
+        cpus.append({kind: seconds - cpu.get(kind, 0.0) for kind, seconds in _cpu(pid).items()})
+        print(f"{name}, run {number}: {walls[-1]:.1f} s, {sum(cpus[-1].values()):.1f} s CPU", file=sys.stderr)
+    memory = {kind: (status(each, "VmHWM") - before[kind]) / 1e6 for kind, each in drivers.items()}
+    return Taken(walls[1:], cpus[1:], memory)
 
 
-def _measured(way: Way) -> tuple[float, float, float]:
-    """Seconds, CPU seconds of all processes, and MB by which this one has grown at most."""
-    own = os.getpid()
-    Path("/proc/self/clear_refs").write_text("5")
-    before = status(own, "VmRSS")
-    cpu, began = time.process_time() + children_cpu(own), time.perf_counter()
-    way()
-    wall, after = time.perf_counter() - began, time.process_time() + children_cpu(own)
-    return wall, after - cpu, max(0, status(own, "VmHWM") - before) / 1e6
+def _kinds(pid: int) -> dict[int, str]:
+    """The kind of each process that the way has started, and of its own."""
+    found = {}
+    for each in family(pid):
+        words = Path(f"/proc/{each}/cmdline").read_text()
+        found[each] = next((kind for kind, text in KINDS.items() if text in words), DRIVER)
+    return found
+
+
+def _cpu(pid: int) -> dict[str, float]:
+    seconds: dict[str, float] = {}
+    for each, kind in _kinds(pid).items():
+        seconds[kind] = seconds.get(kind, 0.0) + cpu_seconds(each)
+    return seconds
+
+
+def _report(title: str, taken: Sequence[tuple[str, Taken]], file: Path) -> None:
+    if not taken:
+        return
+    rows, megabytes = pq.ParquetFile(file).metadata.num_rows, exchange_ways.megabytes(file)
+    print(f"\n{title}: {rows:,} rows, {megabytes:,.0f} MB\n")
+    kinds = [*KINDS, DRIVER]
+    heads = ["way", "s", "MB/s", "CPU s", "MB per CPU s", *kinds, "Python's MB", "JVM's MB"]
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
+    for name, each in taken:
+        wall, cpu = median(each.wall), median([sum(run.values()) for run in each.cpu])
+        figures = [f"{wall:.1f}", f"{megabytes / wall:,.0f}", f"{cpu:.1f}", f"{megabytes / cpu:,.0f}"]
+        figures += [f"{median([run.get(kind, 0.0) for run in each.cpu]):.1f}" for kind in kinds]
+        figures += [f"{each.memory[kind]:,.0f}" for kind in (DRIVER, JVM)]
+        print(f"| {name} | {' | '.join(figures)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Worker:
 
     def peak_memory(self) -> int:
         """Peak resident bytes of the process and its children."""
-        return sum(status(pid, "VmHWM") for pid in _family(self._pid))
+        return sum(status(pid, "VmHWM") for pid in family(self._pid))
 
     def close(self) -> None:
         """End the process."""
@@ -82,7 +82,7 @@ def _serve(name: str, folder: str, connection: Connection) -> None:
         connection.send((rows, time.process_time() - began, failure))
 
 
-def _family(pid: int) -> list[int]:
+def family(pid: int) -> list[int]:
     """The process and all below it."""
     found = [pid]
     for parent in found:
@@ -93,11 +93,13 @@ def _family(pid: int) -> list[int]:
 
 def children_cpu(pid: int) -> float:
     """Seconds of processor time of all processes below this one, to 10 ms."""
-    total = 0
-    for member in _family(pid)[1:]:
-        fields = Path(f"/proc/{member}/stat").read_text().rpartition(")")[2].split()
-        total += sum(int(field) for field in fields[11:15])
-    return total / _TICK
+    return sum(map(cpu_seconds, family(pid)[1:]))
+
+
+def cpu_seconds(pid: int) -> float:
+    """Seconds of processor time of a process and of its children that have ended, to 10 ms."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(field) for field in fields[11:15]) / _TICK
 
 
 def status(pid: int, key: str) -> int:

@@ -10,6 +10,8 @@ Out of a table each task reads a piece of a version's rows from their member. Th
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.spark import tasks
 from sqlfront_connectors.spark.executors.packages import on_executors
+from sqlfront_connectors.spark.link import is_remote
 from sqlfront_connectors.spark.rows import as_carriers, from_sent
 from sqlfront_connectors.spark.types import logical_schema, sent_type, spark_schema
 from sqlfront_engine import codec
@@ -26,7 +29,7 @@ from sqlfront_engine.closing import Closing
 from sqlfront_engine.codec import ErrorData
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.members.outsider import Door
-from sqlfront_engine.types import ddl
+from sqlfront_engine.types import BINARY, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +40,11 @@ _LEAST_PIECES: Final = 2
 #: Bytes that Spark takes a table for at most, and those of a number of a range.
 _MOST_TAKEN: Final = 256 << 20
 _NUMBER: Final = 8
+#: How Spark makes batches for tasks: of so many rows, whatever their bytes.
+_BATCHES: Final = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str((1 << 31) - 1),
+}
 
 
 def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool = True) -> int:
@@ -55,12 +63,38 @@ def load(frame: "DataFrame", table: SpreadTable, door: Door, *, overwrite: bool 
         )
     with SpreadLoad(table, door.coordinator) as target:
         push = on_executors(f"{tasks.__name__}:push", codec.encode(target.target), door.network)
-        said = as_carriers(frame, schema).mapInArrow(push, tasks.BROUGHT_DDL).collect()
+        with _batches_by_rows(frame, schema):
+            said = as_carriers(frame, schema).mapInArrow(push, tasks.BROUGHT_DDL).collect()
         for each in said:
             if each.error is not None:
                 raise codec.decode(bytes(each.error), ErrorData).error()
         brought = [Brought(each.attempt, each.member, each.rows) for each in said]
         return target.publish(brought, overwrite=overwrite)
+
+
+@contextmanager
+def _batches_by_rows(frame: "DataFrame", schema: pa.Schema) -> Iterator[None]:
+    """The jobs of this thread give tasks batches of a number of rows.
+
+    With its limit of bytes Spark adds up the sizes of all columns' buffers again after each row, which was
+    half of what it did to make lineitem's rows into Arrow. The limit stays for values that may be large
+    (binary and nested ones), where the session has settings of its own, and over Connect, where a job has
+    none.
+    """
+    spark = frame.sparkSession
+    may_be_large = any(pa.types.is_nested(kind) or kind == BINARY for kind in schema.types)
+    if may_be_large or is_remote(spark) or _BATCHES.keys() & spark.conf.getAll.keys():
+        yield
+        return
+    context = spark.sparkContext
+    before = {key: context.getLocalProperty(key) for key in _BATCHES}
+    try:
+        for key, value in _BATCHES.items():
+            context.setLocalProperty(key, value)
+        yield
+    finally:
+        for key, old in before.items():
+            context.setLocalProperty(key, old)  # type: ignore[arg-type]
 
 
 def _types(schema: pa.Schema) -> str:
