@@ -11,7 +11,7 @@ from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.query_run import Progress, QueryRun
 
 if TYPE_CHECKING:
     import pandas
@@ -62,6 +62,15 @@ class Cursor(Closing):
     def stats(self) -> Statistics | None:
         """Lane, reason and time of the last statement."""
         return None if self._result is None else self._result.stats
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far Spark is with the statement that runs or ran last, in stages and tasks; None if it isn't
+        Spark's. May be asked from another thread."""
+        result, query = self._result, self._query
+        if result is not None:
+            return result.progress
+        return None if query is None else query.progress()
 
     def execute(
         self,

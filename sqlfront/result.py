@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import pyarrow as pa
@@ -17,6 +17,7 @@ from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import ddl, holds_interval, logical
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from sqlfront import run_facts
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_engine.light_job import LightJob
+    from sqlfront_engine.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
 else:
     zoneinfo = lazy_module("zoneinfo")
@@ -50,10 +52,10 @@ NO_FACTS: Final = RunFacts()
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """How a statement was answered. ``lane`` is ``direct``, ``light`` or ``command``; ``seconds`` is the time
-    until the answer began or, for a statement that gives no rows, until it ended; ``affected`` the rows that
-    it wrote, None if it writes none. What else there is to know of a query is found out when it is asked
-    for."""
+    """How a statement was answered. ``lane`` is ``direct``, ``light``, ``spark`` or ``command``; ``seconds``
+    is the time until the answer began or, for a statement that gives no rows, until it ended; ``affected``
+    the rows that it wrote, None if it writes none. What else there is to know of a query is found out when it
+    is asked for."""
 
     lane: str
     reason: str
@@ -250,6 +252,17 @@ class Result(Closing):
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
             print(run_facts.explained(self._plan, self._arguments, self._settings, extended=extended))
+
+    @property
+    def progress(self) -> "Progress | None":
+        """How far Spark is with the statement; None if it isn't Spark's. Any thread may ask."""
+        if self._ran is None or self._statistics.lane != Lane.SPARK:
+            return None
+        return cast("SparkRun", self._ran).progress()
+
+    def wait(self) -> None:
+        """Wait until the first rows are there, or there are none; raises the statement's error."""
+        self._read(1)
 
     def close(self) -> None:
         """Cancel what is still running; what was kept can still be read."""

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
+import msgspec
+
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.memory import MemoryBudget
@@ -20,6 +22,32 @@ class Job(Protocol):
 
     def stop(self, status: JobStatus) -> None:
         """End it; ``status`` says why."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far a job is that runs elsewhere, as far as it has begun: stages and tasks, and how many of them
+    are done.
+
+    >>> print(Progress(stages=2, stages_done=1, tasks=10, tasks_done=7))
+    1 of 2 stages, 7 of 10 tasks
+    """
+
+    stages: int = 0
+    stages_done: int = 0
+    tasks: int = 0
+    tasks_done: int = 0
+
+    def __str__(self) -> str:
+        if not self.stages:
+            return "starting"
+        return f"{self.stages_done} of {self.stages} stages, {self.tasks_done} of {self.tasks} tasks"
+
+
+class JobElsewhere(Job, Protocol):
+    """A job that runs outside of the engine."""
+
+    def progress(self) -> Progress:
+        """How far it is."""
 
 
 class QueryRun:
@@ -70,7 +98,7 @@ class QueryRun:
         self._text = text
         self._running = running
         #: Its jobs that run outside of this engine.
-        self._elsewhere: tuple[Job, ...] = ()
+        self._elsewhere: tuple[JobElsewhere, ...] = ()
 
     @property
     def budget(self) -> MemoryBudget:
@@ -96,13 +124,18 @@ class QueryRun:
             if job.query is self:
                 job.stop(JobStatus.CANCELLED)
 
-    def add(self, job: Job) -> None:
+    def progress(self) -> Progress | None:
+        """How far it is outside of the engine; None if nothing of it runs there."""
+        jobs = self._elsewhere
+        return jobs[-1].progress() if jobs else None
+
+    def add(self, job: JobElsewhere) -> None:
         """Let what cancels the query stop a job too that runs outside of the engine, until :meth:`remove`."""
         self._elsewhere = (*self._elsewhere, job)
         if self.cancelled:
             job.stop(JobStatus.CANCELLED)
 
-    def remove(self, job: Job) -> None:
+    def remove(self, job: JobElsewhere) -> None:
         """Forget such a job, which has ended."""
         self._elsewhere = tuple(other for other in self._elsewhere if other is not job)
 

@@ -9,9 +9,12 @@ from types import FrameType
 from typing import NoReturn
 
 from sqlfront.config import Config, Launcher
+from sqlfront.result import Result
 from sqlfront.session import Session
 from sqlfront.shell.formats import FORMATS, print_result
+from sqlfront.shell.progress import ProgressLine
 from sqlfront_engine.errors import Error, OperationalError
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
 
 
@@ -87,7 +90,7 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
     try:
         for script in scripts:
             for statement in split_statements(script):
-                print_result(session.execute(statement), format_name)
+                print_result(_execute(session, statement), format_name)
     except BrokenPipeError:
         sys.stderr.close()
         return ExitCode.OK
@@ -99,6 +102,18 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return ExitCode.TIMEOUT if is_timeout(error) else ExitCode.STATEMENT
     return ExitCode.OK
+
+
+def _execute(session: Session, statement: str) -> Result:
+    """The result of a statement; how far Spark is, is shown until the first rows are there."""
+    if session.spark is None or not sys.stderr.isatty():
+        return session.execute(statement)
+    query = session.begin(statement)
+    with ProgressLine(query.progress, sys.stderr):
+        result = session.execute(statement, query=query)
+        if result.stats.lane == Lane.SPARK:
+            result.wait()
+    return result
 
 
 def is_timeout(error: Error) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from sqlfront.spark.attached import AttachedSession
+    from sqlfront_engine.query_run import Progress
 
 
 class Frame:
@@ -63,6 +64,11 @@ class Frame:
     def stats(self) -> Statistics:
         """Lane, reason and time."""
         return self._result.stats
+
+    @property
+    def progress(self) -> "Progress | None":
+        """How far Spark is with the statement; None if it isn't Spark's."""
+        return self._result.progress
 
     def printSchema(self, level: int | None = None) -> None:
         """Print the schema as a tree."""

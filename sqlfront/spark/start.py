@@ -18,7 +18,7 @@ from sqlfront_connectors.spark.starting import StartedSession, is_there, options
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.query_run import QueryRun, stopped_error
+from sqlfront_engine.query_run import Progress, QueryRun, stopped_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -138,6 +138,10 @@ class _Waiting:
             self._end(OperationalError(text, condition=error.condition, sqlstate=error.sqlstate))
         else:
             self._end(error)
+
+    def progress(self) -> Progress:
+        """None of its jobs has begun."""
+        return Progress()
 
     def stop(self, status: JobStatus) -> None:
         """See :class:`~sqlfront_engine.query_run.Job`."""

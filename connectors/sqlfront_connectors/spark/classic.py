@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront_connectors.spark.failures import gone
-from sqlfront_connectors.spark.progress import Progress
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.query_run import Progress
 
 if TYPE_CHECKING:
     import pyspark.util as spark_threads

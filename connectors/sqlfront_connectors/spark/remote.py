@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import uuid4
 
-from sqlfront_connectors.spark.progress import Progress
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_connectors.spark.watch import is_query
+from sqlfront_engine.query_run import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

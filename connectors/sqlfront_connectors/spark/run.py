@@ -15,11 +15,10 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sqlfront_connectors.spark.failures import quiet, translated
-from sqlfront_connectors.spark.progress import Progress
+from sqlfront_connectors.spark.failures import ours, quiet, translated
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.query_run import QueryRun, stopped_error
+from sqlfront_engine.query_run import Progress, QueryRun, stopped_error
 
 #: How often a stopped run's jobs are cancelled, which may start new ones until it has noticed (s).
 _AGAIN: Final = 0.05
@@ -93,8 +92,8 @@ class SparkRun:
         self._attempt.stop(JobStatus.CANCELLED)
 
     def progress(self) -> Progress:
-        """How far its jobs are."""
-        return self._attempt.jobs.progress(self.tag)
+        """How far its jobs are. Any thread may call this."""
+        return self._attempt.progress()
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait, at most ``timeout`` seconds, until nothing of it runs; whether that is so."""
@@ -129,6 +128,11 @@ class _Attempt:
     def query(self) -> QueryRun | None:
         """The run of the statement that it belongs to."""
         return self._query
+
+    def progress(self) -> Progress:
+        """How far its jobs are."""
+        with ours():
+            return self.jobs.progress(self.tag)
 
     def begin(self) -> None:
         """Start the thread, and the clock."""
