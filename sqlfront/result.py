@@ -52,10 +52,10 @@ NO_FACTS: Final = RunFacts()
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """How a statement was answered. ``lane`` is ``direct``, ``light``, ``spark`` or ``command``; ``seconds``
-    is the time until the answer began or, for a statement that gives no rows, until it ended; ``affected``
-    the rows that it wrote, None if it writes none. What else there is to know of a query is found out when it
-    is asked for."""
+    """How a statement was answered. ``lane`` is a :class:`~sqlfront_planner.lanes.Lane` or ``command``;
+    ``seconds`` is the time until the answer began or, for a statement that gives no rows, until it ended;
+    ``affected`` the rows that it wrote, None if it writes none. What else there is to know of a query is
+    found out when it is asked for."""
 
     lane: str
     reason: str

@@ -281,10 +281,12 @@ class Session(Closing):
         *,
         timeout: float | None = None,
         query: QueryRun | None = None,
+        began: float | None = None,
     ) -> Result:
         """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an
-        error in it is raised here. ``values`` are those of the plan's parameters."""
-        began = time.perf_counter()
+        error in it is raised here. ``values`` are those of the plan's parameters; ``began``: when the
+        statement did (``perf_counter``), None = now."""
+        began = began or time.perf_counter()
         job = self.submit(plan, values, timeout=timeout, query=query)
         batches = job.batches()
         first = next(batches, None)

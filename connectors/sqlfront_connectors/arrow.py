@@ -3,6 +3,7 @@
 converted once otherwise."""
 
 import itertools
+from collections.abc import Iterable
 from typing import Final, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -78,6 +79,14 @@ class ArrowTable:
         self._schema = logical_schema(source.schema)
         batches = tuple(_convert(batch, self._schema) for batch in source.to_batches() if batch.num_rows)
         self._snapshot = ArrowSnapshot(name, self._schema, batches)
+
+    @classmethod
+    def of(cls, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "ArrowTable":
+        """A table over rows in physical form, whose columns are in the order of the logical schema."""
+        table = cls.__new__(cls)
+        table.name, table._schema = name, schema
+        table._snapshot = ArrowSnapshot(name, schema, tuple(batches))
+        return table
 
     @property
     def schema(self) -> pa.Schema:

@@ -68,6 +68,9 @@ class Elsewhere(Protocol):
     def has_table(self, parts: tuple[str, ...]) -> bool:
         """Whether the dotted name stands for any relation."""
 
+    def entry(self, parts: tuple[str, ...]) -> Entry:
+        """The relation of a dotted name, to be read from here."""
+
 
 class FoundElsewhere(NotSupportedError):
     """A name stands for what only the session beside this one can read."""
@@ -102,6 +105,10 @@ class Catalog:
         """The same as a view that isn't temporary sees it."""
         return self.pinned().without_temporary()
 
+    def with_elsewhere(self) -> "PinnedCatalog":
+        """The same for who reads what is elsewhere, too."""
+        return _WideCatalog(self._path_tables, self._state, elsewhere=self.elsewhere)
+
     @property
     def version(self) -> int:
         """Grows with every change of the set of tables and views."""
@@ -118,11 +125,15 @@ class Catalog:
         temporary one. Raises FoundElsewhere."""
         elsewhere = self.elsewhere
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
-            raise FoundElsewhere(f"`{parts[0]}` is a temporary view of Spark's")
+            return self._found_elsewhere(parts, "temporary view")
         found = self.own(parts, temporary=temporary)
         if found is None and elsewhere is not None and elsewhere.has_table(parts):
-            raise FoundElsewhere(f"`{'.'.join(parts)}` is a table of Spark's")
+            return self._found_elsewhere(parts, "table")
         return found
+
+    def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
+        """What is given for a name that is not of this session."""
+        raise FoundElsewhere(f"`{'.'.join(parts)}` is a {kind} of Spark's")
 
     def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """The same, wherever else there is something of that name."""
@@ -217,6 +228,10 @@ class PinnedCatalog(Catalog):
         self._temporary = temporary
         self._lookups = {} if lookups is None else lookups
 
+    def pinned(self) -> "PinnedCatalog":
+        """The same, which was asked nothing yet."""
+        return type(self)(self._path_tables, self._state, temporary=self._temporary, elsewhere=self.elsewhere)
+
     @property
     def lookups(self) -> Lookups:
         """What was asked so far, and found."""
@@ -225,15 +240,21 @@ class PinnedCatalog(Catalog):
     def without_temporary(self) -> "PinnedCatalog":
         """The same as a view that isn't temporary sees it."""
         state = _State(self._state.version, self._state.relations, MappingProxyType({}))
-        return PinnedCatalog(
-            self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere
-        )
+        return type(self)(self._path_tables, state, self._lookups, temporary=False, elsewhere=self.elsewhere)
 
     def lookup(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """See :meth:`Catalog.lookup`."""
         seen = temporary and self._temporary
         entry = self._lookups[parts, seen] = super().lookup(parts, temporary=seen)
         return entry
+
+
+class _WideCatalog(PinnedCatalog):
+    """One in which names of the session beside stand for what can be read from here."""
+
+    def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
+        assert self.elsewhere is not None
+        return self.elsewhere.entry(parts)
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:

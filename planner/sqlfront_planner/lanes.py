@@ -30,6 +30,8 @@ class Lane(StrEnum):
     """Rows by their key, projected and filtered; no job."""
     LIGHT = "light"
     """A light job on the DAG engine."""
+    MIXED = "mixed"
+    """A light job over rows that Spark has filtered, projected and grouped before."""
     SPARK = "spark"
     """Spark runs the text."""
 

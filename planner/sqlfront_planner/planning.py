@@ -73,14 +73,14 @@ def plan_query(
 def plan_small(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | QueryPlan:
     """The plan of a bound query: a program over its few rows if it is one for that, else a job. Its estimates
     are those of the values that the query was bound with; with others it is as right."""
-    optimized = _optimize_all(binding.plan, settings)
+    optimized = optimize_all(binding.plan, settings)
     rows = _plan_rows(binding, optimized, settings, target)
     return rows or _plan_optimized(binding.plan, optimized, settings, target, None)
 
 
 def plan_rows(binding: Binding, settings: Settings, target: Target = ONE_MEMBER) -> RowPlan | None:
     """The same, None if it isn't one for a program."""
-    return _plan_rows(binding, _optimize_all(binding.plan, settings), settings, target)
+    return _plan_rows(binding, optimize_all(binding.plan, settings), settings, target)
 
 
 def _plan_rows(
@@ -95,7 +95,7 @@ def plan_logical(
 ) -> QueryPlan:
     """The plan of a bound query. With ``store``, for a cluster only, its rows are stored by them and
     the plan's result is what they say about it."""
-    return _plan_optimized(bound, _optimize_all(bound, settings), settings, target, store)
+    return _plan_optimized(bound, optimize_all(bound, settings), settings, target, store)
 
 
 def _plan_optimized(
@@ -140,7 +140,7 @@ def _plan_optimized(
     )
 
 
-def _optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
+def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
     """The optimized plan over optimized shared rows; those that one scan reads are none any more."""
     done: set[str] = set()
 

@@ -22,6 +22,7 @@ from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import Error, NotSupportedError
 from sqlfront_planner.binder import Arguments, bind_query
+from sqlfront_planner.catalog import Entry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.modification import remaining, updated
@@ -182,6 +183,10 @@ class _Elsewhere:
         if name in self._copies:
             raise NotKnownYet(f"the columns of `{name}`, a copy of what Spark has, aren't known here")
         return name in self._relations
+
+    def entry(self, parts: tuple[str, ...]) -> Entry:
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
+        raise NotKnownYet(f"the columns of `{parts[-1]}`, which Spark has, aren't known here")
 
     def note(self, text: str, error: Error) -> None:
         """A statement was Spark's: so is what it creates, and of what it copies no more is known."""

@@ -95,7 +95,7 @@ def _origin(run: Run, name: str) -> Entry:
         return origin_of(run.entry(name))
     except FoundElsewhere:
         assert run.session.spark is not None
-        return run.session.spark.table(name)
+        return run.session.spark.entry(tuple(name.split(".")))
 
 
 def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
@@ -160,6 +160,7 @@ def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
 def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTable") -> tuple[int, Basis]:
     """The same for rows that are Spark's: its tasks take them to the members that other processes reach."""
     cluster, snapshot = run.session.cluster, table.snapshot()
+    version = snapshot.version
     if isinstance(copy, SpreadTable) and cluster is not None and cluster.door is not None:
         with failures.ours():
             rows = loading.load(snapshot.frame, copy, cluster.door)
@@ -167,8 +168,8 @@ def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTab
         rows = run.store(
             copy, Scan(table.name, table, snapshot, tuple(range(len(table.schema)))), overwrite=True
         )
-    table.copied = snapshot.version
-    return rows, Basis(copy, run.session.catalog.version, ((table, snapshot.version),))
+    table.copied = version
+    return rows, Basis(copy, run.session.catalog.version, ((table, version),))
 
 
 def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -11,19 +11,27 @@ from sqlfront.commands.run import Made, Run
 from sqlfront.python_values import rows_batch
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.job_statistics import JobStatistics
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_engine.types import STRING
 from sqlfront_planner.binder import Binding, bind_query
+from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import Bound, Explanation, explanation
 from sqlfront_planner.explain.rows import explained_rows
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Explain, ExplainMode, Query
+
+if TYPE_CHECKING:
+    from sqlfront.spark import mixed
+else:
+    mixed = lazy_module("sqlfront.spark.mixed")
 
 _PLAN: Final = pa.schema([("plan", STRING)])
 
@@ -34,13 +42,24 @@ def explain(run: Run, statement: Explain) -> Made:
     if not isinstance(query, Query):
         raise NotSupportedError(f"EXPLAIN of {type(query).__name__}; EXPLAIN takes a query")
     session, mode = run.session, statement.mode
-    binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
+    try:
+        binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
+    except FoundElsewhere:
+        spark = None if session.options.lane == Lane.LIGHT else session.spark
+        if spark is None or not spark.may_read_here(query.sql):
+            raise
+        job = mixed.plan_mixed(run, query, spark.link, fetch=mode.is_analyze)
+        return _made(_as_job(run, job, (), mode), statement)
     plan = plan_small(binding, session.settings, session.target)
     found = _by_rows(run, plan, binding, mode) if isinstance(plan, RowPlan) else None
     if found is None:
         if isinstance(plan, RowPlan):
             plan = plan_logical(binding.plan, session.settings, session.target)
         found = _as_job(run, plan, binding.arguments.values, mode)
+    return _made(found, statement)
+
+
+def _made(found: Explanation, statement: Explain) -> Made:
     return _PLAN, [rows_batch(_PLAN, [(shown(found, statement.format),)])], None
 
 

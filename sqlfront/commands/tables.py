@@ -43,7 +43,9 @@ def create_table(run: Run, statement: CreateTable) -> Made:
             return NOTHING
         if not statement.replace:
             raise already_exists(present)
-    query = None if statement.query is None else run.bind(statement.query)
+    in_memory = (statement.format or "").lower() == DEFAULT_FORMAT
+    bind = run.read if in_memory else run.bind  # Spark has a word in other formats
+    query = None if statement.query is None else bind(statement.query)
     if query is not None and statement.schema is not None:
         raise ProgrammingError("CREATE TABLE ... AS SELECT takes no column list; its columns are the query's")
     schema = _storable(query.schema) if query is not None else statement.schema
@@ -185,7 +187,7 @@ def insert(run: Run, statement: Insert) -> Made:
                 entry = run.entry(statement.name)
                 table = writable(entry)
             with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):
-                plan = assign(run.bind(statement.query), statement.name, table.schema, statement.columns)
+                plan = assign(run.read(statement.query), statement.name, table.schema, statement.columns)
                 written = run.store(table, plan, overwrite=statement.overwrite)
     except CopyBehind as behind:
         written = behind.rows

@@ -20,16 +20,18 @@ from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
 from sqlfront.spark.known import Known, first_other, reads_here
+from sqlfront.spark.mixed import plan_mixed
 from sqlfront.spark.reasons import SYNTAX, reason_after, too_large
 from sqlfront.spark.start import SparkStart
 from sqlfront_connectors.spark.table import SparkTable
+from sqlfront_connectors.spark.types import quoted
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.statement import is_query
+from sqlfront_planner.statement import is_query, parse_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -144,15 +146,20 @@ class SparkLane:
             origin.table if isinstance(origin, TableEntry) and isinstance(origin.table, SparkTable) else None
         )
 
-    def table(self, name: str) -> TableEntry:
-        """What Spark has under a name, to be copied; TABLE_OR_VIEW_NOT_FOUND if nothing."""
-        parts = tuple(name.split("."))
-        table = SparkTable(parts[-1], self.link, lambda: self.link.table(parts))
+    def entry(self, parts: tuple[str, ...]) -> TableEntry:
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`. TABLE_OR_VIEW_NOT_FOUND if there is nothing."""
+        reference = ".".join(map(quoted, parts))
+        table = SparkTable(parts[-1], self.link, lambda: self.link.table(parts), reference=reference)
         return TableEntry(parts[-1], table, temporary=True)
 
     def query(self, name: str, text: str) -> TableEntry:
         """The rows of a query that Spark runs, to be copied."""
-        table = SparkTable(name, self.link, lambda: self.link.analysed(text, None, self._views_of(text)))
+        table = SparkTable(
+            name,
+            self.link,
+            lambda: self.link.analysed(text, None, self._views_of(text)),
+            reference=f"({text})",
+        )
         return TableEntry(name, table, temporary=True)
 
     # ---- which way
@@ -202,12 +209,35 @@ class SparkLane:
             if reason is None:
                 raise
             ours = error
+        if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
+            try:
+                return self._run_mixed(text, arguments, timeout, query)
+            except (NotSupportedError, ProgrammingError, OperationalError) as error:
+                later = self._reason_after(error)
+                if later is None and isinstance(error, OperationalError):
+                    raise
+                reason = later or reason
         try:
             return self.run(text, arguments, reason, timeout, query)
         except ProgrammingError as theirs:
             if theirs.condition == SYNTAX != ours.condition:
                 raise ours from None  # a statement of sqlfront's own
             raise
+
+    def may_read_here(self, text: str) -> bool:
+        """Whether a name of this session may be in a text."""
+        names = {entry.name.lower() for entry in self._session.catalog.entries()}
+        return any((in_quotes or word).lower() in names for in_quotes, word in _WORDS.findall(text))
+
+    def _run_mixed(
+        self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
+    ) -> Result:
+        """Run a query over tables of both sides; errors of its planning and of its parts say why not."""
+        session, began = self._session, time.perf_counter()
+        run = Run(session, arguments, timeout, query or session.begin(text))
+        plan = plan_mixed(run, parse_query(text), self.link)
+        self.check_size(plan.input_size)
+        return session.run(plan, timeout=timeout, query=run.query, began=began)
 
     def _reason_for_queries(self) -> str | None:
         """Why all queries are Spark's, None if they aren't."""
@@ -276,8 +306,8 @@ class SparkLane:
         found: dict[str, DataFrame] = {}
 
         def find(words: str) -> None:
-            for quoted, word in _WORDS.findall(words):
-                entry = entries.pop((quoted or word).lower(), None)
+            for in_quotes, word in _WORDS.findall(words):
+                entry = entries.pop((in_quotes or word).lower(), None)
                 if entry is None or self.has_view(entry.name) or self.origin(entry) is not None:
                     continue
                 if isinstance(entry, ViewEntry):

@@ -36,14 +36,19 @@ class Subject:
         What is no answer at all is raised: an InternalError, and anything that isn't one of sqlfront's
         errors.
         """
-        try:
-            with self.connection.cursor() as cursor:
-                cursor.execute(sql)
-                return _answer(cursor)
-        except sqlfront.InternalError:
-            raise
-        except sqlfront.Error as error:
-            return Failure(error.condition, error.sqlstate, f"{type(error).__name__}: {error}")
+        return answer(self.connection, sql)
+
+
+def answer(connection: sqlfront.Connection, sql: str) -> Outcome:
+    """What a connection answers, see :meth:`Subject.answer`."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(sql)
+            return _answer(cursor)
+    except sqlfront.InternalError:
+        raise
+    except sqlfront.Error as error:
+        return Failure(error.condition, error.sqlstate, f"{type(error).__name__}: {error}")
 
 
 def _answer(cursor: sqlfront.Cursor) -> Answer:

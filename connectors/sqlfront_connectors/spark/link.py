@@ -112,6 +112,11 @@ class SparkLink:
         """What Spark has under a name, as ``spark.table`` gives it. Errors are Spark's own."""
         return self.spark.table(".".join(map(quoted, parts)))
 
+    def size(self, frame: "DataFrame") -> int | None:
+        """How many bytes Spark's optimizer takes the rows for; None if it doesn't tell. Errors are Spark's
+        own."""
+        return self._session.size(frame)
+
     def relation(self, parts: Sequence[str]) -> Relation | None:
         """What Spark has under a name (its parts, without quotes); None if nothing."""
         try:
@@ -119,7 +124,7 @@ class SparkLink:
                 frame = self.table(parts)
                 temporary = self._session.is_view(parts)
                 kind = RelationKind.TEMPORARY_VIEW if temporary else RelationKind.TABLE
-                size, version, schema = self._session.size(frame), version_of(frame), frame.schema
+                size, version, schema = self.size(frame), version_of(frame), frame.schema
         except DatabaseError as error:
             if error.condition in _NOTHING:
                 return None

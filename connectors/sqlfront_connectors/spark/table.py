@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,10 +20,14 @@ if TYPE_CHECKING:
 
 
 class SparkTable:
-    """``frame`` gives the rows as a DataFrame of now; its errors are ours. Read-only."""
+    """``frame`` gives the rows as a DataFrame of now; its errors are ours. ``reference`` is what stands for
+    them in a FROM clause of Spark's. Read-only."""
 
-    def __init__(self, name: str, link: SparkLink, frame: "Callable[[], DataFrame]") -> None:
+    def __init__(
+        self, name: str, link: SparkLink, frame: "Callable[[], DataFrame]", *, reference: str
+    ) -> None:
         self.name = name
+        self.reference = reference
         #: The version that a copy was made of, None = there is none.
         self.copied: int | None = None
         self._link = link
@@ -62,17 +67,18 @@ class SparkSnapshot:
         self._name = name
         self._schema = schema
         self._link = link
-        self._version = zlib.crc32(version_of(frame).encode())
 
-    @property
+    @cached_property
     def version(self) -> int:
         """A number of the plan and the files that it reads; a different one means other rows."""
-        return self._version
+        with ours():
+            return zlib.crc32(version_of(self.frame).encode())
 
-    @property
+    @cached_property
     def statistics(self) -> TableStatistics:
-        """Unknown."""
-        return TableStatistics()
+        """The bytes that Spark's optimizer takes the rows for; more than anybody has if it can't tell."""
+        with ours():
+            return TableStatistics(size=self._link.size(self.frame))
 
     def exact_filters(self, filters: "tuple[Expr, ...]") -> "tuple[Expr, ...]":
         """None: all rows are read."""

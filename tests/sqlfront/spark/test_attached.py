@@ -60,12 +60,14 @@ def test_a_view_of_sparks_is_read_by_spark(session: AttachedSession, beside: Spa
 def test_spark_reads_tables_and_views_of_sqlfront_beside_its_own(
     session: AttachedSession, beside: SparkSession
 ) -> None:
+    session.execute("SET sqlfront.lane = spark")
     text = "SELECT name, count(*) FROM events JOIN late ON late_kind = kind GROUP BY name ORDER BY name"
     assert session.sql(text).collect() == [("k5", 14), ("k6", 14)]
     assert [view.name for view in beside.catalog.listTables() if view.isTemporary] == ["events"]
 
 
 def test_spark_reads_the_present_version_of_a_table(session: AttachedSession) -> None:
+    session.execute("SET sqlfront.lane = spark")
     text = "SELECT max(name) FROM kinds JOIN events USING (kind)"
     assert session.sql(text).collect() == [("k6",)]
     session.execute("UPDATE kinds SET name = 'z' WHERE kind = 0")
@@ -174,7 +176,9 @@ def test_the_lane_can_be_chosen(session: AttachedSession) -> None:
 def test_explain_tells_the_lane_and_why(session: AttachedSession) -> None:
     (ours,) = session.sql("EXPLAIN SELECT name FROM kinds WHERE kind = 1").collect()
     assert str(ours[0]).startswith("lane: direct (kinds by key, no job)")
-    (theirs,) = session.sql("EXPLAIN SELECT name FROM kinds JOIN events USING (kind)").collect()
+    (mixed,) = session.sql("EXPLAIN SELECT name FROM kinds JOIN events USING (kind)").collect()
+    assert str(mixed[0]).startswith("lane: mixed (Spark filters, projects and groups `events`)")
+    (theirs,) = session.sql("EXPLAIN SELECT max(kind) FROM events").collect()
     assert str(theirs[0]).startswith(
         "lane: spark (`events` is a temporary view of Spark's)\n== Physical Plan =="
     )
@@ -252,5 +256,5 @@ def test_frames_of_both_sides_and_values(session: AttachedSession, beside: Spark
     theirs = beside.range(5)
     frame = session.sql(text, theirs=theirs, ours=pa.table({"id": [1, 2], "label": ["a", "it's"]}), other="a")
     assert frame.collect() == [(2, "it's")]
-    assert frame.stats.lane == "spark"
+    assert frame.stats.lane == "mixed"
     assert [view.name for view in beside.catalog.listTables() if view.isTemporary] == ["events"]

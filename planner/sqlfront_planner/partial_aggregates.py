@@ -1,0 +1,176 @@
+"""Aggregates in two steps, where one relation of a join is better grouped before its rows are moved.
+
+Not a rule of the optimizer's: here rows cost so little that grouping twice doesn't pay. Whose rows come from
+far away (:mod:`sqlfront.spark`) asks for it.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_engine.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, columns_used
+from sqlfront_engine.functions.aggregates import lookup_aggregate
+from sqlfront_engine.types import BIGINT, DOUBLE
+from sqlfront_planner.join_graph import JoinGraph, Relation, build, flatten, is_join_tree, left_deep
+from sqlfront_planner.logical import (
+    Aggregate,
+    LogicalPlan,
+    Project,
+    call_operands,
+    transform_plan,
+    with_call_operands,
+)
+from sqlfront_planner.rewriting import is_deterministic, remap, substitute
+
+#: The function that gives the value over all rows from the values over parts of them.
+_MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}
+
+
+def push_partial_aggregates(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> LogicalPlan:
+    """Group a ``wanted`` relation of inner joins before they join it, where all aggregates are over its
+    columns.
+
+    Rows of the relation that agree in all columns that keys and join conditions read find the same partners,
+    so that sums, counts, minima and maxima over them can stand for them. Means are sums and counts, unless
+    of decimals. What a plan gives stays the same; the joins have lost their order.
+    """
+    return transform_plan(plan, lambda node: _rewrite(node, wanted))
+
+
+def _rewrite(plan: LogicalPlan, wanted: Callable[[LogicalPlan], bool]) -> LogicalPlan:
+    if not isinstance(plan, Aggregate):
+        return plan
+    merged = _without_projection(plan)
+    if not is_join_tree(merged.input):
+        return plan
+    graph = flatten(merged.input)
+    for relation in graph.relations:
+        if not relation.filters and wanted(relation.plan):
+            return _two_steps(merged, graph, relation) or plan
+    return plan
+
+
+def _without_projection(plan: Aggregate) -> Aggregate:
+    """The aggregation over its input's input, if that is a projection."""
+    below = plan.input
+    if not isinstance(below, Project) or not all(map(is_deterministic, below.expressions)):
+        return plan
+    merged = plan.with_operands(tuple(substitute(item, below.expressions) for item in plan.operands()))
+    assert isinstance(merged, Aggregate)
+    return replace(merged, input=below.input)
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    """What is computed of a call for each part (``calls``, over the graph's row), and ``merge``, which makes
+    the call's value of the sums (or whatever merges them) of these."""
+
+    calls: tuple[AggregateCall, ...]
+    merge: Callable[[tuple[Expr, ...]], Expr]
+
+
+def _parts(call: AggregateCall) -> _Parts | None:
+    """How a call is computed in two steps; None if it isn't."""
+    if call.distinct or not all(map(is_deterministic, call_operands(call))):
+        return None
+    if call.function in _MERGED_BY:
+        return _Parts((call,), lambda merged: _as_type(merged[0], call))
+    if call.function in ("avg", "mean") and call.type == DOUBLE:
+        summed = replace(call, function="sum", arguments=(_cast(call.arguments[0]),), type=DOUBLE)
+        return _Parts(
+            (summed, replace(call, function="count", type=BIGINT)),
+            lambda merged: Call(DOUBLE, "divide", (merged[0], _cast(merged[1]))),
+        )
+    return None
+
+
+def _cast(expression: Expr) -> Expr:
+    return expression if expression.type == DOUBLE else Cast(DOUBLE, expression)
+
+
+def _as_type(merged: Expr, call: AggregateCall) -> Expr:
+    """The merged value as the call gives it: no count is null, and a sum of sums is wider than the sum."""
+    if call.function == "count":
+        return Call(BIGINT, "coalesce", (merged, Literal(BIGINT, 0)))
+    return merged if merged.type == call.type else Cast(call.type, merged)
+
+
+def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> LogicalPlan | None:
+    """Group the relation, join, group what was joined; None if that isn't the same."""
+    above = plan.with_operands(tuple(remap(item, graph.row) for item in plan.operands()))
+    assert isinstance(above, Aggregate)
+    own = range(relation.start, relation.start + relation.plan.width)
+    read = {place for call in above.calls for item in call_operands(call) for place in columns_used(item)}
+    kept = sorted(place for place in _compared(above.keys, graph) if place in own)
+    parts = [part for call in above.calls if (part := _parts(call)) is not None]
+    if not kept or not read <= set(own) or len(parts) < len(above.calls):
+        return None
+    first = [call for part in parts for call in part.calls]
+
+    def local(item: Expr) -> Expr:
+        return remap(item, {place: place - relation.start for place in own})
+
+    columns = relation.plan.row()
+    grouped = Aggregate(
+        relation.plan,
+        tuple(columns[place - relation.start] for place in kept),
+        tuple(with_call_operands(call, map(local, call_operands(call))) for call in first),
+        (*(columns[place - relation.start].name for place in kept), *(call.function for call in first)),
+    )
+    places = _places(graph, relation, kept, grouped.width)
+    joined = _joined(graph, relation, grouped, places)
+    values = range(relation.start + len(kept), relation.start + grouped.width)
+    used = sorted({places[place] for key in above.keys for place in columns_used(key)} | set(values))
+    below = build(replace(joined, row=tuple(used)), left_deep(joined))
+    where = {place: index for index, place in enumerate(used)}
+    keys = tuple(remap(remap(key, places), where) for key in above.keys)
+    row = below.row()
+    merging = tuple(_merging(call, row[where[place]]) for call, place in zip(first, values, strict=True))
+    outer = Aggregate(below, keys, merging, (*plan.names[: len(keys)], *(call.function for call in merging)))
+    given = outer.row()
+    rest = iter(given[len(keys) :])
+    merged = [part.merge(tuple(next(rest) for _ in part.calls)) for part in parts]
+    return Project(outer, (*given[: len(keys)], *merged), plan.names)
+
+
+def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> set[int]:
+    """The places of the graph's row that are read beside the aggregates."""
+    conditions = (*keys, *graph.predicates, *(item for each in graph.relations for item in each.predicates))
+    return {place for item in conditions for place in columns_used(item)}
+
+
+def _places(graph: JoinGraph, relation: Relation, kept: list[int], width: int) -> dict[int, int]:
+    """Where the columns of the graph's row are when the relation has ``width`` columns, the kept ones
+    first."""
+    moved = width - relation.plan.width
+    end = relation.start + relation.plan.width
+    places = {place: relation.start + index for index, place in enumerate(kept)}
+    for place in range(len(graph.columns())):
+        if place < relation.start:
+            places[place] = place
+        elif place >= end:
+            places[place] = place + moved
+    return places
+
+
+def _joined(graph: JoinGraph, relation: Relation, grouped: LogicalPlan, places: dict[int, int]) -> JoinGraph:
+    """The graph with the grouped relation in the place of the other."""
+
+    def relations() -> Iterator[Relation]:
+        for each in graph.relations:
+            predicates = tuple(remap(item, places) for item in each.predicates)
+            if each is relation:
+                yield replace(each, plan=grouped, predicates=predicates)
+            else:
+                start = each.start if each.start < relation.start else places[each.start]
+                yield replace(each, start=start, predicates=predicates)
+
+    return JoinGraph(tuple(relations()), tuple(remap(item, places) for item in graph.predicates), ())
+
+
+def _merging(call: AggregateCall, value: Column) -> AggregateCall:
+    """What merges the values of a call over parts."""
+    function = lookup_aggregate(_MERGED_BY[call.function])
+    assert function is not None
+    return AggregateCall(function.name, (value,), function.result_type((value.type,)))

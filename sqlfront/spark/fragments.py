@@ -1,0 +1,95 @@
+"""Parts of a plan that Spark can run by itself, as texts for it.
+
+A part reads one of Spark's tables, and filters, projects and groups its rows. Its columns are called ``c0``,
+``c1``, ... in the order of the plan's row.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_connectors.spark.table import SparkTable
+from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
+from sqlfront_connectors.spark.types import quoted
+from sqlfront_engine.expressions import columns_used
+from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, Project, Scan, map_inputs
+from sqlfront_planner.rewriting import is_deterministic
+
+
+class Select(msgspec.Struct, frozen=True):
+    """A SELECT over one table: texts of its columns and conditions. ``keys`` None: it doesn't group; without
+    any it groups all rows."""
+
+    table: str
+    columns: tuple[str, ...]
+    where: tuple[str, ...] = ()
+    keys: tuple[str, ...] | None = None
+    having: tuple[str, ...] = ()
+    limit: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The statement."""
+        columns = (f"{column} AS c{place}" for place, column in enumerate(self.columns))
+        clauses = (
+            f"SELECT {', '.join(columns) or '1 AS c0'} FROM {self.table}",
+            f"WHERE {' AND '.join(self.where)}" if self.where else "",
+            f"GROUP BY {', '.join(self.keys)}" if self.keys else "",
+            f"HAVING {' AND '.join(self.having)}" if self.having else "",
+            "" if self.limit is None else f"LIMIT {self.limit}",
+        )
+        return " ".join(filter(None, clauses))
+
+
+def select_of(plan: LogicalPlan) -> Select | None:
+    """The SELECT that gives the rows of a plan without parameters; None if there is none over a single table
+    of Spark's."""
+    try:
+        return _select(plan)
+    except NoText:
+        return None
+
+
+def replace_fragments(plan: LogicalPlan, rows: Callable[[LogicalPlan, Select], LogicalPlan]) -> LogicalPlan:
+    """The plan with ``rows(part, its SELECT)`` in the place of each of the largest parts that are one."""
+    select = select_of(plan)
+    if select is not None:
+        return rows(plan, select)
+    return map_inputs(plan, lambda child: replace_fragments(child, rows))
+
+
+def _select(plan: LogicalPlan) -> Select:
+    if not all(map(is_deterministic, plan.operands())):
+        raise NoText
+    match plan:
+        case Scan(table=SparkTable() as table):
+            names = tuple(map(quoted, table.schema.names))
+            where = tuple(expression_text(part, names) for part in plan.filters)
+            columns = tuple(names[place] for place in plan.columns)
+            return Select(table.reference, columns, where, limit=plan.limit)
+        case Filter(input=child):
+            select = _unlimited(_select(child))
+            condition = (expression_text(plan.condition, select.columns),)
+            if select.keys is None:
+                return replace(select, where=select.where + condition)
+            return replace(select, having=select.having + condition)
+        case Project(input=child):
+            select = _select(child)
+            columns = tuple(expression_text(item, select.columns) for item in plan.expressions)
+            return replace(select, columns=columns)
+        case Aggregate(input=child) if all(map(columns_used, plan.keys)):
+            select = _unlimited(_select(child))
+            if select.keys is not None:
+                raise NoText
+            keys = tuple(expression_text(key, select.columns) for key in plan.keys)
+            texts = (aggregate_text(call, select.columns) for call in plan.calls)
+            return replace(select, columns=(*keys, *texts), keys=keys)
+        case _:
+            raise NoText
+
+
+def _unlimited(select: Select) -> Select:
+    if select.limit is not None:
+        raise NoText
+    return select

@@ -1,0 +1,209 @@
+"""Queries over tables of both sides: Spark filters, projects and groups its own, a job here does the rest.
+
+What comes out of Spark goes through this process, so it has to be little: at most :data:`MOST_MOVED` bytes,
+or as much as Spark would have to be given of the tables here for the same query. Copies of Spark's tables
+count for nothing there: Spark has these itself.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront.cache import CachedTable
+from sqlfront.commands.run import Run, scans_of
+from sqlfront.spark.fragments import Select, replace_fragments, select_of
+from sqlfront_connectors.arrow import ArrowTable
+from sqlfront_connectors.spark.link import SparkLink
+from sqlfront_connectors.spark.table import SparkTable
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.expressions import transform
+from sqlfront_engine.memory import in_units
+from sqlfront_engine.types import INT
+from sqlfront_planner.binder import Arguments, bind
+from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.lanes import Lane
+from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, Scan, walk_plan
+from sqlfront_planner.partial_aggregates import push_partial_aggregates
+from sqlfront_planner.plan import QueryPlan, Template
+from sqlfront_planner.planning import optimize_all, plan_logical
+from sqlfront_planner.rewriting import rewrite_operands
+from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.shared_rows import rewrite_shared, shared_scan
+from sqlfront_planner.statement import Query
+from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
+
+if TYPE_CHECKING:
+    from sqlfront.session import Session
+    from sqlfront_connectors.spark.run import SparkRun
+
+#: Bytes that may come out of Spark for a query that Spark could run as well.
+MOST_MOVED: Final = 64 << 20
+#: The part of a table's rows that a grouping is taken to leave: nobody has counted the values of its keys.
+_GROUPED: Final = 0.1
+#: The row of a part of which only the number of rows matters.
+_COUNTED: Final = pa.schema([("c0", INT)])
+
+
+class Part(msgspec.Struct, frozen=True):
+    """What Spark runs for a query: ``plan`` as the text of a statement."""
+
+    select: Select
+    plan: LogicalPlan
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The logical columns of its rows."""
+        return self.plan.schema if self.plan.width else _COUNTED
+
+    def scan(self, batches: Iterable[pa.RecordBatch]) -> Scan:
+        """The plan of the part, whose rows these are."""
+        table = ArrowTable.of(self.select.text, self.schema, batches)
+        return Scan(table.name, table, table.snapshot(), tuple(range(self.plan.width)))
+
+
+class MixedQuery(msgspec.Struct, frozen=True):
+    """A query over tables of both sides, whose values are bound. ``parts`` are Spark's, by their texts;
+    ``moved`` is about how many bytes they give, ``held`` how many the tables have that Spark hasn't.
+    ``reads_here``: whether it reads any table here."""
+
+    plan: LogicalPlan
+    parts: Mapping[str, Part]
+    moved: float
+    held: float
+    reads_here: bool
+
+    @property
+    def most_moved(self) -> float:
+        """How many bytes its parts may give; if they give more, Spark is to run the whole query."""
+        return max(MOST_MOVED, self.held)
+
+    @property
+    def reason(self) -> str:
+        """Why the query goes this way, in words."""
+        return f"Spark filters, projects and groups {self._tables}"
+
+    @property
+    def _tables(self) -> str:
+        return ", ".join(sorted({part.select.table for part in self.parts.values()}))
+
+    def check(self) -> None:
+        """NotSupportedError if Spark had better run the whole query."""
+        if not self.reads_here:
+            raise NotSupportedError(f"it reads tables of Spark's only: {self._tables}")
+        if self.moved > self.most_moved:
+            raise NotSupportedError(f"Spark would give about {in_units(int(self.moved))} for it")
+
+    def with_rows(self, rows: Mapping[str, Iterable[pa.RecordBatch]]) -> LogicalPlan:
+        """The plan over the rows of its parts, in physical form."""
+        return _everywhere(
+            self.plan,
+            lambda plan: replace_fragments(
+                plan, lambda part, select: Part(select, part).scan(rows.get(select.text, ()))
+            ),
+        )
+
+    def fetched(self, run: Run, link: SparkLink, most: float) -> LogicalPlan:
+        """The plan over what Spark gives for the parts, which it runs side by side. NotSupportedError if that
+        is more than ``most`` bytes, or of other types."""
+        timeout = run.session.options.timeout if run.timeout is None else run.timeout
+        runs = {text: link.run(text, timeout=timeout, query=run.query) for text in self.parts}
+        left = _Allowance(most)
+        try:
+            return self.with_rows({text: left.taken(self.parts[text], part) for text, part in runs.items()})
+        finally:
+            for part in runs.values():
+                part.cancel()
+
+
+class _Allowance:
+    """How many bytes may still come out of Spark."""
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        self._left = most
+
+    def taken(self, part: Part, run: "SparkRun") -> tuple[pa.RecordBatch, ...]:
+        """The rows of a part."""
+        if run.schema.types != part.schema.types:
+            raise NotSupportedError(f"Spark gives other types for {part.select.text}")
+        return tuple(self._take(run.batches()))
+
+    def _take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            self._left -= batch.nbytes
+            if self._left < 0:
+                raise NotSupportedError(f"Spark would give more than {in_units(int(self._most))}")
+            yield batch
+
+
+def plan_mixed(run: Run, query: Query, link: SparkLink, *, fetch: bool = True) -> QueryPlan:
+    """The plan of a query over tables of both sides. NotSupportedError if Spark had better run the whole.
+    ``fetch``: whether to let Spark run its parts; else these have no rows, which is for EXPLAIN."""
+    session = run.session
+    mixed = _mixed_query(session, query, run.arguments)
+    mixed.check()
+    plan = mixed.fetched(run, link, mixed.most_moved) if fetch else mixed.with_rows({})
+    planned = plan_logical(plan, session.settings, session.target)
+    return replace(planned, lane=Lane.MIXED, reason=mixed.reason)
+
+
+def fetched(run: Run, query: Query, link: SparkLink) -> LogicalPlan:
+    """The logical plan of a query over tables of either side, for who can't leave it to Spark: of Spark's
+    tables it reads what Spark gave, which must not be more than the members' memory holds."""
+    return _mixed_query(run.session, query, run.arguments).fetched(run, link, run.session.memory)
+
+
+def _mixed_query(session: "Session", query: Query, arguments: Arguments) -> MixedQuery:
+    """The query, in which names of Spark's may stand. NotSupportedError if a part of it that is Spark's has
+    no text; the binder's errors."""
+    bound = bind(query, session.catalog.with_elsewhere(), session.bind_settings, arguments)
+    literals = Template.literals(arguments.values, RunValues(session.settings))
+    optimized = _everywhere(
+        optimize_all(bound, session.settings),
+        lambda plan: rewrite_operands(plan, lambda item: transform(item, literals)),
+    )
+    plan = _everywhere(optimized, lambda plan: push_partial_aggregates(plan, _is_groupable))
+    named = Project(plan, plan.row(), tuple(bound.schema.names))
+    parts: dict[str, Part] = {}
+
+    def found(plan: LogicalPlan, select: Select) -> LogicalPlan:
+        part = parts.setdefault(select.text, Part(select, plan))
+        return part.scan(())
+
+    rest = _everywhere(named, lambda plan: replace_fragments(plan, found))
+    for scan in scans_of(rest):
+        if isinstance(scan.table, SparkTable):
+            raise NotSupportedError(f"`{scan.name}` is read in a way that has no text")
+    moved = sum(_moved(part.plan) for part in parts.values())
+    scans = tuple(scans_of(bound))
+    reads_here = any(not isinstance(scan.table, SparkTable) for scan in scans)
+    return MixedQuery(named, parts, moved, sum(map(_held, scans)), reads_here)
+
+
+def _everywhere(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
+    """The plan rewritten, and the plans of the rows that it shares."""
+    return rewrite(rewrite_shared(plan, lambda table, inner: shared_scan(table.name, rewrite(inner))))
+
+
+def _is_groupable(plan: LogicalPlan) -> bool:
+    select = select_of(plan)
+    return select is not None and select.keys is None and select.limit is None
+
+
+def _moved(part: LogicalPlan) -> float:
+    """About how many bytes a part gives."""
+    grouped = any(isinstance(node, Aggregate) for node in walk_plan(part))
+    return Cardinality().size(part) * (_GROUPED if grouped else 1.0)
+
+
+def _held(scan: Scan) -> float:
+    """The bytes of a table that Spark would have to be given."""
+    table = scan.table
+    if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
+        table = table.origin.table
+    if isinstance(table, SparkTable):
+        return 0.0
+    return table_rows(scan) * sum(column_bytes(column) for column in scan.row())

@@ -1,0 +1,189 @@
+"""Queries over tables of both sides: what Spark is asked for, and that the answers are Spark's."""
+
+import time
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import sqlfront
+from sqlfront.session import Session
+from sqlfront.spark import mixed
+from sqlfront.spark.attached import AttachedSession
+from sqlfront_engine.errors import DataError, OperationalError
+from tests.oracle.answers import difference
+from tests.oracle.spark import SparkOracle
+from tests.oracle.subject import answer
+from tests.tpch.answers import NAMES, expected, is_ordered, query
+from tests.tpch.data import TABLES, tpch_folder
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def beside(spark: SparkOracle) -> SparkSession:
+    """A Spark session with one view, ``events``."""
+    session = spark.new_session()
+    session.sql(
+        "CREATE TEMP VIEW events AS SELECT id, id % 7 AS kind, CAST(id AS DECIMAL(10, 2)) / 4 AS price, "
+        "concat('it''s ', id) AS name, timestamp_micros(id) AS at, array(id) AS ids FROM range(100)"
+    )
+    return session
+
+
+@pytest.fixture(scope="module")
+def session(beside: SparkSession) -> Iterator[AttachedSession]:
+    """A session beside it with a table of its own, ``kinds``, which Spark has by another name, too."""
+    with AttachedSession(beside) as session:
+        session.execute(
+            "CREATE TABLE kinds USING memory CLUSTERED BY (kind) INTO 8 BUCKETS AS "
+            "SELECT id AS kind, concat('k', id) AS label, id * 1.5D AS weight FROM range(0, 7)"
+        )
+        yield session
+
+
+def parts(session: Session, text: str) -> tuple[str, ...]:
+    """The texts that Spark gets for a query's parts, as EXPLAIN shows them."""
+    plan = str(session.execute(f"EXPLAIN {text}").collect()[0][0])
+    return tuple(sorted({line.split("Scan: ")[1] for line in plan.splitlines() if "Scan: SELECT" in line}))
+
+
+#: Queries, and what Spark is asked for.
+QUERIES: Final = {
+    "SELECT label, id FROM events JOIN kinds USING (kind) WHERE id < 50 AND name > 'it''s 4'": (
+        (
+            "SELECT `id` AS c0, `kind` AS c1 FROM `events` WHERE (`id` < 50L) AND "
+            "(`name` > CAST(X'697427732034' AS STRING))"
+        ),
+    ),
+    "SELECT label, count(*), max(price), min(name) FROM events JOIN kinds USING (kind) GROUP BY label": (
+        (
+            "SELECT `kind` AS c0, count(*) AS c1, max(`price`) AS c2, min(`name`) AS c3 FROM `events` "
+            "GROUP BY `kind`"
+        ),
+    ),
+    "SELECT label FROM kinds WHERE kind IN (SELECT kind FROM events WHERE price > 20.5)": (
+        "SELECT `kind` AS c0 FROM `events` WHERE (`price` > CAST('20.500000' AS DECIMAL(14,6)))",
+    ),
+    "SELECT label, (SELECT max(price) FROM events WHERE kind = k.kind AND id < 9 + 1) AS p FROM kinds k": (
+        "SELECT `kind` AS c0, max(`price`) AS c1 FROM `events` WHERE (`id` < 10L) GROUP BY `kind`",
+    ),
+    "SELECT label FROM kinds LEFT JOIN (SELECT kind k, max(id) AS most FROM events GROUP BY kind "
+    "HAVING max(id) > 95) ON k = kind": (
+        "SELECT `kind` AS c0 FROM `events` GROUP BY `kind` HAVING (max(`id`) > 95L)",
+    ),
+    "SELECT kind, weight FROM kinds EXCEPT SELECT kind, CAST(id AS DOUBLE) FROM events": (
+        "SELECT `kind` AS c0, CAST(`id` AS DOUBLE) AS c1 FROM `events`",
+    ),
+    "WITH e AS (SELECT kind, avg(id) AS mean FROM events GROUP BY kind) "
+    "SELECT a.mean, b.mean, label FROM e a JOIN e b ON a.kind + 1 = b.kind JOIN kinds k ON k.kind = a.kind": (
+        "SELECT `kind` AS c0, avg(`id`) AS c1 FROM `events` GROUP BY `kind`",
+        (
+            "SELECT `kind` AS c0, sum(CAST(`id` AS DOUBLE)) AS c1, count(`id`) AS c2 FROM `events` "
+            "GROUP BY `kind`"
+        ),
+    ),
+    "SELECT ids, label, at FROM events JOIN kinds ON id = kinds.kind WHERE weight * 2 > 3": (
+        "SELECT `id` AS c0, `at` AS c1, `ids` AS c2 FROM `events`",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_spark_runs_a_part(session: AttachedSession, beside: SparkSession, text: str) -> None:
+    found = session.execute(text)
+    assert found.stats.lane == "mixed"
+    assert found.stats.reason == "Spark filters, projects and groups `events`"
+    session.execute("SET sqlfront.lane = spark")
+    try:
+        theirs = session.execute(text)
+    finally:
+        session.execute("SET sqlfront.lane = auto")
+    assert theirs.stats.lane == "spark"
+    assert found.schema == theirs.schema
+    assert sorted(map(str, found.collect())) == sorted(map(str, theirs.collect()))
+    assert parts(session, text) == QUERIES[text]
+
+
+def test_parameters_are_values_of_the_part(session: AttachedSession) -> None:
+    text = "SELECT label, price FROM events JOIN kinds USING (kind) WHERE id = :id"
+    assert session.sql(text, {"id": 9}).collect() == [("k2", 2.25)]
+    assert session.sql(text, {"id": 16}).collect() == [("k2", 4)]
+
+
+def test_what_would_be_much_is_left_to_spark(
+    session: AttachedSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "SELECT label, name FROM events JOIN kinds USING (kind) WHERE id < 90"
+    monkeypatch.setattr(mixed, "MOST_MOVED", 400)
+    found = session.execute(text)
+    assert (found.stats.lane, len(found.collect())) == ("spark", 90)
+    assert found.stats.reason.startswith("Spark would give about")
+    monkeypatch.setattr(mixed.MixedQuery, "check", lambda query: None)  # as if it had been estimated as less
+    found = session.execute(text)
+    assert (found.stats.lane, len(found.collect())) == ("spark", 90)
+    assert found.stats.reason.startswith("Spark would give more than")
+
+
+def test_a_copy_is_read_beside_the_rest(session: AttachedSession, beside: SparkSession) -> None:
+    beside.range(1000).selectExpr("id", "id % 10 AS digit").createOrReplaceTempView("digits")
+    text = "SELECT count(*) FROM digits JOIN events USING (id) WHERE digit = 3"
+    assert session.execute(text).stats.lane == "spark"
+    session.execute("CACHE TABLE digits CLUSTERED BY (id)")
+    found = session.execute(text)
+    assert (found.collect(), found.stats.lane) == ([(10,)], "mixed")
+
+
+def test_errors_in_a_part_are_the_querys(session: AttachedSession) -> None:
+    with pytest.raises(DataError) as found:
+        session.execute("SELECT label FROM kinds JOIN events USING (kind) WHERE 1 / (id - 5) > 0").collect()
+    assert found.value.condition == "DIVIDE_BY_ZERO"
+    with pytest.raises(sqlfront.ProgrammingError) as missing:
+        session.execute("SELECT label FROM kinds JOIN events USING (kind) WHERE nothing > 0")
+    assert missing.value.condition == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+def test_a_timeout_ends_the_part(
+    session: AttachedSession, beside: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside.sql("CREATE OR REPLACE TEMP VIEW many AS SELECT id, id % 7 AS kind FROM range(1000000000000)")
+    monkeypatch.setattr(mixed, "MOST_MOVED", 1 << 60)
+    text = "SELECT label FROM kinds JOIN many USING (kind) WHERE sin(id) > 2"
+    with pytest.raises(OperationalError, match="timeout of 1 s"):
+        session.execute(text, timeout=1).collect()
+    tracker = beside.sparkContext.statusTracker()
+    until = time.monotonic() + 0.5
+    while tracker.getActiveJobsIds() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert not tracker.getActiveJobsIds()
+
+
+def test_own_tables_take_rows_of_sparks(session: AttachedSession) -> None:
+    session.execute(
+        "CREATE TABLE late USING memory AS SELECT id, label FROM events JOIN kinds USING (kind) WHERE id > 97"
+    )
+    session.execute("INSERT INTO late SELECT id, name FROM events WHERE id = 3")
+    found = session.execute("SELECT * FROM late ORDER BY id")
+    assert (found.collect(), found.stats.lane) == ([(3, "it's 3"), (98, "k0"), (99, "k1")], "light")
+
+
+@pytest.mark.cluster
+@pytest.mark.parametrize("theirs", ["lineitem", "orders", "nation"])
+def test_tpch_with_one_table_in_spark(spark: SparkOracle, theirs: str) -> None:
+    beside = spark.new_session()
+    with sqlfront.connect(spark=beside) as connection:
+        for table in TABLES:
+            path = tpch_folder() / f"{table}.parquet"
+            if table == theirs:
+                beside.read.parquet(str(path)).createOrReplaceTempView(table)
+            else:
+                connection.session.register(table, pq.read_table(path))
+        for name in NAMES:
+            found = answer(connection, query(name))
+            differs = difference(expected(name), found, ordered=is_ordered(name))
+            assert differs is None, (name, differs)
+            words = query(name).lower()
+            lane = connection.session.execute(query(name)).stats.lane
+            assert (lane == "light") == (theirs not in words), (name, lane)
