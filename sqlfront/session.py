@@ -139,11 +139,10 @@ class Session(Closing):
 
     @property
     def memory(self) -> int:
-        """Bytes that the members may hold together, if all have what this one has."""
-        limit = self._engine.memory.limit
-        cluster, config = self.cluster, self.config
-        shared = config.cluster is None and config.launcher is Launcher.EMBEDDED
-        return limit if cluster is None or shared else limit * max(1, len(cluster.member_list.data_members))
+        """Bytes that the members may hold together."""
+        members = () if self.cluster is None else self.cluster.member_list.members
+        # Members that share this process don't tell: they have its limit together.
+        return sum(member.memory for member in members if not member.lite) or self._engine.memory.limit
 
     @property
     def target(self) -> Target:

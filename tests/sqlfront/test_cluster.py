@@ -253,6 +253,7 @@ def test_a_table_without_a_source_says_what_is_gone(cluster: LocalCluster, conne
     connection.execute("CREATE TABLE other USING memory AS SELECT 1 AS a")
 
     kill(cluster, "local-2")
+    until(lambda: "local-2" not in connection.session.cluster.member_list)  # type: ignore[union-attr]
 
     for sql in ("SELECT count(*) FROM t", "SELECT * FROM t WHERE id = 1", "INSERT INTO t VALUES (1)"):
         with pytest.raises(

@@ -12,11 +12,12 @@ from sqlfront_engine.members.messages import JOB_MESSAGES, Message
 
 
 class Join(Message, frozen=True):
-    """I want to be a member; ``address`` and ``lite`` as in
+    """I want to be a member; ``address``, ``lite`` and ``memory`` as in
     :class:`~sqlfront_engine.members.member_list.MemberInfo`. The answers are the documents, then the list."""
 
     address: str
     lite: bool
+    memory: int
 
 
 class ListAdopted(Message, frozen=True):

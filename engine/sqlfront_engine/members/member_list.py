@@ -12,12 +12,14 @@ NOBODY = ""
 class MemberInfo(msgspec.Struct, frozen=True):
     """One member. ``lite``: it owns no partitions and runs only what is placed on the coordinator.
     ``leaving``: it is shutting down, and new jobs avoid it. ``address``: where the others connect to it;
-    empty for one that only connects to others, as clients do."""
+    empty for one that only connects to others, as clients do. ``memory``: bytes that jobs may hold on it
+    together, 0 = it hasn't told."""
 
     name: str
     lite: bool = False
     leaving: bool = False
     address: str = ""
+    memory: int = 0
 
 
 class MemberList(msgspec.Struct, frozen=True):

@@ -256,7 +256,8 @@ class Membership:
                 peer.send(ListAdopted(self.member.members.version))
                 peer.send(DocumentsSeen(self._seen))
             else:
-                peer.send(Join(self.settings.address, self.settings.lite))
+                memory = self.member.engine.memory.limit
+                peer.send(Join(self.settings.address, self.settings.lite, memory))
             if self._leaving:
                 peer.send(Leave())
 
