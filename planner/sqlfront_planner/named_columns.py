@@ -1,4 +1,5 @@
-"""The columns of a table that a statement names: in the list of INSERT or CREATE INDEX, in UPDATE's SET."""
+"""The columns of a table that a statement names: in the list of INSERT or CREATE INDEX, in UPDATE's SET, or
+those of a new table or view."""
 
 from collections.abc import Iterable
 
@@ -26,12 +27,24 @@ def named_columns(schema: pa.Schema, names: Iterable[str]) -> tuple[int, ...]:
     for name in names:
         ordinal = named_column(schema, name)
         if ordinal in found:
-            raise column_exists(name)
+            raise _column_exists(name)
         found.append(ordinal)
     return tuple(found)
 
 
-def column_exists(name: str) -> ProgrammingError:
+def check_unique(names: Iterable[str]) -> None:
+    """COLUMN_ALREADY_EXISTS if two of the names are the same, in whatever case.
+
+    >>> check_unique(["a", "b"])
+    """
+    seen: set[str] = set()
+    for name in names:
+        if name.lower() in seen:
+            raise _column_exists(name)
+        seen.add(name.lower())
+
+
+def _column_exists(name: str) -> ProgrammingError:
     """COLUMN_ALREADY_EXISTS: the name stands in a list twice."""
     return ProgrammingError(
         f"The column {quoted((name,))} already exists. Choose another name or rename the existing column.",

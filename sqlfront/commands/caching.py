@@ -23,6 +23,7 @@ from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import CacheTable, RefreshTable, UncacheTable, parse_query
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def cache(run: Run, statement: CacheTable) -> Made:
     else:
         origin = _origin(run, statement.name)
         plan = run.all_rows(statement.name, origin)
+    check_unique(plan.schema.names)
     definition = TableDefinition(
         last_part(statement.name), plan.schema, clustered_by=statement.clustered_by, buckets=statement.buckets
     )

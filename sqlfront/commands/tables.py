@@ -1,6 +1,5 @@
 """Statements that change what tables there are and what they hold."""
 
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -19,7 +18,7 @@ from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
-from sqlfront_planner.named_columns import column_exists
+from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import (
     CreateTable,
     CreateView,
@@ -69,7 +68,7 @@ def create_table(run: Run, statement: CreateTable) -> Made:
 
 def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     if schema is not None:
-        _check_unique(schema.names)
+        check_unique(schema.names)
     in_memory = (statement.format or DEFAULT_FORMAT).lower() == DEFAULT_FORMAT
     placed = in_memory or statement.location is not None or "path" in map(str.lower, statement.options)
     definition = TableDefinition(
@@ -97,14 +96,6 @@ def _storable(schema: pa.Schema) -> pa.Schema:
                 sqlstate="0A000",
             )
     return schema
-
-
-def _check_unique(names: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name.lower() in seen:
-            raise column_exists(name)
-        seen.add(name.lower())
 
 
 def _fill(run: Run, table: Table, name: str, query: LogicalPlan, columns: tuple[str, ...] = ()) -> int:
@@ -135,7 +126,7 @@ def create_view(run: Run, statement: CreateView) -> Made:
             condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
             sqlstate="21S01",
         )
-    _check_unique(statement.columns or plan.schema.names)
+    check_unique(statement.columns or plan.schema.names)
     present = catalog.lookup((view.name,))
     if present is not None and present.temporary == view.temporary and statement.if_not_exists:
         return NOTHING

@@ -49,6 +49,14 @@ def test_uncaching_leaves_its_readers_the_rows(connection: sqlfront.Connection) 
     assert found.snapshot().statistics.rows == 5
 
 
+def test_a_copy_has_no_two_columns_of_one_name(connection: sqlfront.Connection) -> None:
+    with pytest.raises(sqlfront.ProgrammingError) as error:
+        connection.execute("CACHE TABLE t AS SELECT 1 AS a, 2 AS A")
+    assert error.value.condition == "COLUMN_ALREADY_EXISTS"
+    with pytest.raises(sqlfront.ProgrammingError, match="cannot be found"):
+        connection.execute("SELECT * FROM t")
+
+
 def test_a_name_is_one_table_in_the_whole_query(connection: sqlfront.Connection) -> None:
     class Replaced:
         """A table that is replaced as soon as a query has begun to read it."""
