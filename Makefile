@@ -90,7 +90,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/connectors/spark/test_executors.py \
 		tests/connectors/spark/test_remote.py tests/connectors/spark/test_lost.py \
-		tests/connectors/spark/test_loading_faults.py $(ARGS)
+		tests/connectors/spark/test_loading_faults.py tests/connectors/spark/test_speculation.py $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/sqlfront/spark $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H

@@ -4,6 +4,7 @@ With ``SQLFRONT_TEST_SPARK=connect`` the session is one over Spark Connect, whos
 """
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -16,11 +17,13 @@ import cloudpickle
 import msgspec
 import numpy
 import pyarrow
+import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 PACKAGES = (pyarrow, numpy, msgspec, cloudpickle)
 PATIENCE = 120.0
+SPARK = pyspark.__path__[0]
 MASTER = "local-cluster[3,2,1024]"
 CONNECT = os.environ.get("SQLFRONT_TEST_SPARK") == "connect"
 
@@ -38,15 +41,44 @@ def python_with(packages: tuple[object, ...], folder: Path) -> str:
 
 
 @contextmanager
-def session(folder: Path) -> Iterator[SparkSession]:
-    """Three executors with two slots each, which don't see our sources."""
+def standalone(folder: Path, hosts: tuple[str, ...]) -> Iterator[str]:
+    """The address of a Spark whose master and workers, one with two slots on each host, are processes of
+    their own. The hosts are addresses of this machine, which Spark takes for different machines."""
+    with socket.create_server((hosts[0], 0)) as free:
+        port = str(free.getsockname()[1])
+    master = f"spark://{hosts[0]}:{port}"
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(name: str, *arguments: str) -> None:
+        command = [str(Path(SPARK) / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+        environment = os.environ | {"SPARK_HOME": SPARK, "SPARK_DAEMON_MEMORY": "256m"}
+        with open(folder / f"{len(started)}.log", "wb") as log:
+            started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
+
+    try:
+        start("master.Master", "--host", hosts[0], "--port", port, "--webui-port", "0")
+        for host in hosts:
+            place = ("--work-dir", str(folder / host), "--webui-port", "0")
+            start("worker.Worker", "--host", host, "--cores", "2", "--memory", "1g", *place, master)
+        yield master
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait(PATIENCE)
+
+
+@contextmanager
+def session(folder: Path, master: str = MASTER, **settings: str) -> Iterator[SparkSession]:
+    """A session whose executors don't see our sources; three with two slots each, or those of a
+    ``master``."""
     python = python_with(PACKAGES, folder / "python")
     given = {"PYSPARK_PYTHON": python, "SPARK_WORKER_DIR": str(folder / "work"), "PYTHONPATH": ""}
     if CONNECT:
         given["SPARK_TESTING"] = "1"  # has the client ask its server for the port
     before = {name: os.environ.get(name) for name in given}
     os.environ.update(given)
-    builder = SparkSession.builder.remote(MASTER) if CONNECT else SparkSession.builder.master(MASTER)
+    builder = SparkSession.builder.remote(master) if CONNECT else SparkSession.builder.master(master)
     for name, value in {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -55,6 +87,7 @@ def session(folder: Path) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.connect.grpc.binding.port": "0",
+        **settings,
     }.items():
         builder = builder.config(name, value)
     with warnings.catch_warnings():

@@ -1,34 +1,28 @@
-"""Loads under faults, with real executors: tasks that fail, or are killed with their executor.
-
-What runs in tasks are functions inside of functions, without ``assert``: executors have neither these tests
-nor pytest. Spark runs no second attempt on the host of the first, so that attempts at the same time are in
-``tests/sqlfront/test_loads.py``.
-"""
+"""Loads under faults, with real executors: tasks that fail, and processes that are killed with tasks, with a
+member, or with both."""
 
 from __future__ import annotations
 
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
-from sqlfront_connectors.base import Partitioning
-from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.spark.loading import SpreadFrame, load
+from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
+from sqlfront_connectors.spark.loading import load
+from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.types import BIGINT, STRING
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
+from tests.connectors.spark.loads import ROWS, Batches, attempts, check, local_members, numbers, table_of
 
-ROWS = 200_000
-SCHEMA = pa.schema([("k", BIGINT), ("s", STRING)])
-Batches = Iterable[pa.RecordBatch]
+#: What is said of a member that isn't there, by who looks for it or by the others.
+LOST = ("08001", "08006", "40001")
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
@@ -41,35 +35,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def members() -> Iterator[ProcessMembers]:
-    """Two members that are no executors."""
-    with LocalCluster(2, workers=1, service=SERVICE, tcp=True) as cluster:
-        members = ProcessMembers(cluster.client())
+    with local_members() as members:
         yield members
-        members.close()
-
-
-def numbers(spark: SparkSession, through: Callable[[Batches], Batches], rows: int = ROWS) -> DataFrame:
-    """Four partitions of numbers and texts, which go through a function in each task."""
-    frame = spark.range(0, rows, 1, 4).selectExpr("id AS k", "concat('text ', id % 10) AS s")
-    return frame.mapInArrow(through, frame.schema)  # type: ignore[arg-type]
-
-
-def table_of(members: ProcessMembers) -> SpreadTable:
-    return members.table("t", SCHEMA, Partitioning((0,), 271))
-
-
-def check(spark: SparkSession, members: ProcessMembers, table: SpreadTable, rows: int = ROWS) -> None:
-    """The table has each number once, and its text."""
-    assert table.snapshot().statistics.rows == rows
-    with SpreadFrame(spark, table.snapshot(), members.door) as frame:
-        facts = frame.data.selectExpr(
-            "count(*)", "count(DISTINCT k)", "sum(k)", "count_if(s = concat('text ', k % 10))"
-        )
-        assert tuple(facts.collect()[0]) == (rows, rows, rows * (rows - 1) // 2, rows)
-
-
-def attempts(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
 
 
 def test_tasks_that_fail_after_half_of_their_batches(
@@ -98,12 +65,52 @@ def test_an_executor_is_killed_during_a_load(
     spark: SparkSession, members: ProcessMembers, tmp_path: Path
 ) -> None:
     table = table_of(members)
-    kill = _killing(tmp_path)
+    kill = _killing(tmp_path, _an_executor)
     assert load(numbers(spark, _waiting(tmp_path)), table, members.door) == ROWS
     kill.join()
     assert len(attempts(tmp_path)) > 4
     check(spark, members, table)
     until(lambda: len(executors.executors()) == 3)
+
+
+def test_a_member_is_killed_during_a_load(spark: SparkSession, tmp_path: Path) -> None:
+    with LocalCluster(2, workers=1, service=SERVICE, tcp=True, silence_limit=3.0) as cluster:
+        members = ProcessMembers(cluster.client())
+        table = table_of(members)
+        assert load(numbers(spark, lambda batches: batches, 10), table, members.door) == 10
+        before = table.snapshot().version
+        kill = _killing(tmp_path, lambda: next(iter(cluster.processes.values())).pid)
+        with pytest.raises(OperationalError) as error:
+            load(numbers(spark, _waiting(tmp_path)), table, members.door)
+        kill.join()
+        assert error.value.sqlstate in LOST
+        assert table.snapshot().version == before
+
+        # The other member has all partitions now.
+        until(lambda: {*members.member_list.owners} == {*members.member_list.data_members})
+        assert load(numbers(spark, lambda batches: batches), table, members.door) == ROWS
+        check(spark, members, table)
+        members.close()
+
+
+def test_an_executor_with_a_member_is_killed_during_a_load(spark: SparkSession, tmp_path: Path) -> None:
+    with ExecutorCluster(spark, workers=1, memory_limit=1 << 28, silence_limit=3.0) as cluster:
+        members = ProcessMembers(cluster.client())
+        before = {*members.member_list.data_members}
+        table = table_of(members)
+        assert load(numbers(spark, lambda batches: batches, 10), table, members.door) == 10
+        kill = _killing(tmp_path, _an_executor)
+        with pytest.raises(DatabaseError) as error:
+            load(numbers(spark, _waiting(tmp_path)), table, members.door)
+        kill.join()
+        assert error.value.sqlstate in LOST
+
+        # There is a new member for it, and the rows are loaded again from their source.
+        until(lambda: len({*members.member_list.data_members} - before) == 3)
+        until(lambda: {*members.member_list.owners} == {*members.member_list.data_members})
+        assert load(numbers(spark, lambda batches: batches), table, members.door) == ROWS
+        check(spark, members, table)
+        members.close()
 
 
 def _waiting(folder: Path) -> Callable[[Batches], Batches]:
@@ -127,12 +134,16 @@ def _waiting(folder: Path) -> Callable[[Batches], Batches]:
     return waiting
 
 
-def _killing(folder: Path) -> threading.Thread:
-    """Kills an executor when four tasks run."""
+def _an_executor() -> int:
+    return next(iter(executors.executors().values()))
+
+
+def _killing(folder: Path, find: Callable[[], int]) -> threading.Thread:
+    """Kills a process when three tasks run: members on executors leave as many slots."""
 
     def kill() -> None:
-        until(lambda: len(attempts(folder)) >= 4)
-        os.kill(next(iter(executors.executors().values())), signal.SIGKILL)
+        until(lambda: len(attempts(folder)) >= 3)
+        os.kill(find(), signal.SIGKILL)
         folder.with_name(f"{folder.name}.killed").touch()
 
     thread = threading.Thread(target=kill)

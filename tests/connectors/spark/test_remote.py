@@ -14,7 +14,7 @@ def test_all_of_it_holds_over_spark_connect() -> None:
     """Its client needs packages that Spark itself doesn't (``pyspark[connect]``)."""
     assert find_spec("grpc") is not None
     folder = Path(__file__).parent
-    files = [str(folder / f"test_{name}.py") for name in ("link", "run", "watch")]
+    files = [str(folder / f"test_{name}.py") for name in ("link", "run", "watch", "loading")]
     connect = os.environ | {"SQLFRONT_TEST_SPARK": "connect"}
 
     done = subprocess.run(
