@@ -36,6 +36,7 @@ SETTINGS: Final = {
     "spark.sql.files.maxPartitionBytes": "32m",
     "spark.driver.memory": "6g",
     "spark.driver.maxResultSize": "0",  # which the naive ways outgrow
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
 
