@@ -58,6 +58,8 @@ _CLASSES: Final[dict[str, type[DatabaseError]]] = {
 #: What Spark's texts have before the message, and after it.
 _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
+#: What Python says on an executor, at the end of a stack, that has no package of that name.
+_MISSING: Final = re.compile(r"^ModuleNotFoundError: (No module named '[^']+')$", re.MULTILINE)
 #: What is said of a session that is no more; SQLSTATE "connection does not exist".
 _GONE: Final = "the Spark session is stopped, or its JVM has died"
 GONE: Final = "08003"
@@ -171,6 +173,10 @@ def _java_position(error: "JavaObject") -> tuple[int, int] | None:
 
 def _made(condition: str, sqlstate: str | None, text: str, position: tuple[int, int] | None) -> DatabaseError:
     message = _TAIL.sub("", _HEAD.sub("", text))
+    missing = _MISSING.search(message)
+    if condition == "PYTHON_EXCEPTION" and missing is not None:
+        text = f"{missing[1]} in the Python of Spark's executors"
+        return OperationalError(text, condition=condition, sqlstate=sqlstate)
     known = CONDITIONS.get(condition) or CONDITIONS.get(condition.partition(".")[0])
     kind = known[0] if known else _class_of(sqlstate or "")
     return kind(message, condition=condition, sqlstate=sqlstate, position=position)
