@@ -13,7 +13,7 @@ Text becomes a statement and a plan in ``sqlfront_planner``, which ``sqlfront_en
 over the tables of ``sqlfront_connectors``; this package composes them. Reading order: ``session`` (text to
 result), ``queries`` (planned when they are new, run by the same plan when they come again) and ``prepared``,
 ``commands`` (statements that are not queries), ``result``, ``connection`` and ``cursor``,
-``cluster`` (a session's members), ``system_tables``, ``shell``.
+``cluster`` (a session's members), ``spark`` (Spark beside one), ``system_tables``, ``shell``, ``check``.
 """
 
 from importlib import import_module

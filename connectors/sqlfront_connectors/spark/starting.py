@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_connectors.spark.failures import quiet, translated
+from sqlfront_connectors.spark.failures import ours, quiet, translated
 from sqlfront_connectors.spark.link import is_remote
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.lazy_modules import lazy_module
@@ -43,7 +43,7 @@ class StartedSession(msgspec.Struct, frozen=True):
     ours: bool
 
     def close(self) -> None:
-        """It isn't used any more; to be called once."""
+        """It isn't used any more; to be called once. OperationalError if it is gone already."""
         if not self.ours:
             return
         with _lock:
@@ -51,7 +51,8 @@ class StartedSession(msgspec.Struct, frozen=True):
             if _users[self.spark]:
                 return
             del _users[self.spark]
-            self.spark.stop()
+            with ours():
+                self.spark.stop()
 
 
 def options_of(source: "SparkSession.Builder | str") -> Mapping[str, str]:
