@@ -21,17 +21,25 @@ DEFAULT_CATALOG: Final = "spark_catalog"
 
 
 class TableEntry(msgspec.Struct, frozen=True, eq=False):
-    """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database."""
+    """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database, unless
+    they stand for what another session has there; ``database`` is its name then, without which they aren't
+    found."""
 
     name: str
     table: "Table"
     temporary: bool = False
+    database: tuple[str, ...] = ()
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The name with what has to stand before it."""
+        return (*self.database, self.name)
 
     @property
     def qualifier(self) -> tuple[str, ...]:
         """What may stand before a column's name."""
         if self.temporary:
-            return (self.name.lower(),)
+            return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
 
@@ -43,6 +51,11 @@ class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     sql: str
     columns: tuple[str, ...] = ()
     temporary: bool = False
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The name."""
+        return (self.name,)
 
     @property
     def qualifier(self) -> tuple[str, ...]:
@@ -138,10 +151,14 @@ class Catalog:
     def own(self, parts: tuple[str, ...], *, temporary: bool = True) -> Entry | None:
         """The same, wherever else there is something of that name."""
         state = self._state
-        name = parts[-1].lower()
-        if len(parts) == 1:
-            return (state.temporary.get(name) if temporary else None) or state.relations.get(name)
-        return state.relations.get(name) if is_default(parts[:-1]) else None
+        found = state.temporary.get(_key(parts)) if temporary else None
+        if found is None and (len(parts) == 1 or is_default(parts[:-1])):
+            return state.relations.get(parts[-1].lower())
+        return found
+
+    def has_temporary(self, parts: tuple[str, ...]) -> bool:
+        """Whether the dotted name stands for a temporary table or view of this session's."""
+        return _key(parts) in self._state.temporary
 
     def agrees(self, lookups: Lookups) -> bool:
         """Whether the same names still stand for the same relations."""
@@ -178,7 +195,7 @@ class Catalog:
         with self._lock:
             state = self._state
             group = state.temporary if entry.temporary else state.relations
-            key = entry.name.lower()
+            key = _key(entry.parts) if entry.temporary else entry.name.lower()
             previous = group.get(key)
             if previous is not None and not replace:
                 raise already_exists(entry)
@@ -191,8 +208,8 @@ class Catalog:
         with self._lock:
             state = self._state
             key = parts[-1].lower()
-            if len(parts) == 1 and key in state.temporary:
-                temporary, group = True, dict(state.temporary)
+            if self.has_temporary(parts):
+                temporary, group, key = True, dict(state.temporary), _key(parts)
             elif key in state.relations and (len(parts) == 1 or is_default(parts[:-1])):
                 temporary, group = False, dict(state.relations)
             else:
@@ -255,6 +272,11 @@ class _WideCatalog(PinnedCatalog):
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:
         assert self.elsewhere is not None
         return self.elsewhere.entry(parts)
+
+
+def _key(parts: tuple[str, ...]) -> str:
+    """What a temporary table or view is found by."""
+    return ".".join(parts).lower()
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:

@@ -115,7 +115,7 @@ class ClusterCatalog(Catalog):
     def remove(self, parts: tuple[str, ...]) -> Entry | None:
         """See :meth:`~sqlfront_planner.catalog.Catalog.remove`."""
         name = parts[-1].lower()
-        if len(parts) == 1 and name in self._state.temporary:
+        if self.has_temporary(parts):
             return super().remove(parts)
         if not (len(parts) == 1 or is_default(parts[:-1])):
             return None

@@ -78,7 +78,7 @@ def cache(run: Run, statement: CacheTable) -> Made:
         copy.set_indexes(origin.table.snapshot().indexes)
     if isinstance(copy, SpreadTable):
         copy.reloaded = True
-    entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary)
+    entry = TableEntry(origin.name, CachedTable(origin, copy), origin.temporary, origin.parts[:-1])
     try:
         rows, basis = _fill(run, entry)
         previous = catalog.add(entry, replace=True)
@@ -286,7 +286,7 @@ def _uncache(run: Run, entry: Entry) -> None:
     """Put the origin in the place of a cached entry, unless something else has that by now."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         catalog = run.session.catalog
-        parts = (entry.name,) if entry.temporary else ("default", entry.name)
+        parts = entry.parts if entry.temporary else ("default", entry.name)
         if not _has_copy(catalog.own(parts), entry.table.copy):
             return
         if run.session.spark is not None and run.session.spark.origin(entry) is not None:

@@ -32,13 +32,16 @@ def show_tables(run: Run, statement: ShowTables) -> Made:
         found = [(SYSTEM, name, False) for name in SYSTEM_TABLES]
     elif is_default((database,)):
         found = [
-            ("" if entry.temporary else DEFAULT_DATABASE, entry.name.lower(), entry.temporary)
-            for entry in run.session.catalog.entries()
+            (_database(entry), entry.name.lower(), entry.temporary) for entry in run.session.catalog.entries()
         ]
     else:
         raise no_database(database)
     rows = [row for row in found if statement.pattern is None or _matches(row[1], statement.pattern)]
     return _TABLES, [rows_batch(_TABLES, sorted(rows))], None
+
+
+def _database(entry: Entry) -> str:
+    return ".".join(entry.parts[:-1]) if entry.temporary else DEFAULT_DATABASE
 
 
 def _matches(name: str, pattern: str) -> bool:
@@ -77,7 +80,7 @@ def _details(entry: Entry, origin: Entry) -> list[tuple[str | None, ...]]:
     rows: list[tuple[str | None, ...]] = [
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
-        ("Database", "" if origin.temporary else DEFAULT_DATABASE, ""),
+        ("Database", _database(origin), ""),
         ("Table", origin.name, ""),
         ("Type", "VIEW" if isinstance(origin, ViewEntry) else "TABLE", ""),
     ]

@@ -118,6 +118,8 @@ def create_view(run: Run, statement: CreateView) -> Made:
     session = run.session
     bound = bind_query(statement.query, catalog, session.bind_settings, run.arguments)
     plan = bound.plan
+    if not view.temporary and session.spark is not None:
+        session.spark.check_view(plan)
     if bound.temporary and not view.temporary:
         raise _refers_to_temporary(view, bound.temporary[0])
     if statement.columns and len(statement.columns) != len(plan.schema):

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sqlfront.cache import CachedTable
 from sqlfront.commands import caching
-from sqlfront.commands.run import Run
+from sqlfront.commands.run import Run, scans_of
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
@@ -37,15 +37,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from sqlfront.session import Session
-    from sqlfront_connectors.base import Snapshot
+    from sqlfront_connectors.base import Snapshot, Table
     from sqlfront_connectors.spark.link import SparkLink
+    from sqlfront_planner.logical import LogicalPlan
 
 #: The words of a text, quoted ones included.
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 #: What a statement changes.
 _TARGET: Final = re.compile(
     r"\s*(?:INSERT\s+(?:INTO|OVERWRITE)(?:\s+TABLE)?|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE\s+TABLE"
-    r"|ALTER\s+(?:TABLE|VIEW)|DROP\s+(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?)\s+([\w.`]+)",
+    r"|ALTER\s+(?:TABLE|VIEW)|DROP\s+(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?"
+    r"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|EXTERNAL\s+)?(?:TABLE|VIEW)(?:\s+IF\s+NOT\s+EXISTS)?"
+    r")\s+([\w.`]+)",
     re.IGNORECASE,
 )
 #: What shows a query's plan.
@@ -139,18 +142,13 @@ class SparkLane:
 
     def origin(self, entry: Entry | None) -> SparkTable | None:
         """What a cached table is a copy of, if that is Spark's."""
-        if not isinstance(entry, TableEntry) or not isinstance(entry.table, CachedTable):
-            return None
-        origin = entry.table.origin
-        return (
-            origin.table if isinstance(origin, TableEntry) and isinstance(origin.table, SparkTable) else None
-        )
+        return _origin(entry.table) if isinstance(entry, TableEntry) else None
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`. TABLE_OR_VIEW_NOT_FOUND if there is nothing."""
         reference = ".".join(map(quoted, parts))
         table = SparkTable(parts[-1], self.link, lambda: self.link.table(parts), reference=reference)
-        return TableEntry(parts[-1], table, temporary=True)
+        return TableEntry(parts[-1], table, temporary=True, database=parts[:-1])
 
     def query(self, name: str, text: str) -> TableEntry:
         """The rows of a query that Spark runs, to be copied."""
@@ -159,8 +157,16 @@ class SparkLane:
             self.link,
             lambda: self.link.analysed(text, None, self._views_of(text)),
             reference=f"({text})",
+            named=False,
         )
         return TableEntry(name, table, temporary=True)
+
+    def check_view(self, plan: "LogicalPlan") -> None:
+        """FoundElsewhere if a view of the plan's rows is to be Spark's, since a table is that it reads."""
+        for scan in scans_of(plan):
+            table = _origin(scan.table)
+            if table is not None and table.named:
+                raise FoundElsewhere(f"`{scan.name}` is a copy of what Spark has")
 
     # ---- which way
 
@@ -252,8 +258,8 @@ class SparkLane:
         if target is None:
             return None
         name = target[1].replace("`", "")
-        copied = self.origin(self._session.catalog.own(tuple(name.split(".")))) is not None
-        return f"`{name}` is a copy of what Spark has" if copied else None
+        table = self.origin(self._session.catalog.own(tuple(name.split("."))))
+        return f"`{name}` is a copy of what Spark has" if table is not None and table.named else None
 
     def _reason_after(self, error: Error) -> str | None:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
@@ -302,13 +308,17 @@ class SparkLane:
 
     def _views_of(self, text: str) -> "dict[str, DataFrame]":
         """The tables and views that only sqlfront knows and that the text may name."""
-        entries = {entry.name.lower(): entry for entry in self._session.catalog.entries()}
+        entries = {
+            entry.name.lower(): entry
+            for entry in self._session.catalog.entries()
+            if (table := self.origin(entry)) is None or not table.named
+        }
         found: dict[str, DataFrame] = {}
 
         def find(words: str) -> None:
             for in_quotes, word in _WORDS.findall(words):
                 entry = entries.pop((in_quotes or word).lower(), None)
-                if entry is None or self.has_view(entry.name) or self.origin(entry) is not None:
+                if entry is None or self.has_view(entry.name):
                     continue
                 if isinstance(entry, ViewEntry):
                     find(entry.sql)
@@ -341,6 +351,12 @@ def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])
+
+
+def _origin(table: "Table") -> SparkTable | None:
+    """What a table is a copy of, if that is Spark's."""
+    origin = table.origin if isinstance(table, CachedTable) else None
+    return origin.table if isinstance(origin, TableEntry) and isinstance(origin.table, SparkTable) else None
 
 
 def _is_current(table: SparkTable) -> bool:

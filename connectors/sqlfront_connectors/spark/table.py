@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 
 class SparkTable:
     """``frame`` gives the rows as a DataFrame of now; its errors are ours. ``reference`` is what stands for
-    them in a FROM clause of Spark's. Read-only."""
+    them in a FROM clause of Spark's; ``named``: whether that is a name. Read-only."""
 
     def __init__(
-        self, name: str, link: SparkLink, frame: "Callable[[], DataFrame]", *, reference: str
+        self,
+        name: str,
+        link: SparkLink,
+        frame: "Callable[[], DataFrame]",
+        *,
+        reference: str,
+        named: bool = True,
     ) -> None:
         self.name = name
         self.reference = reference
+        self.named = named
         #: The version that a copy was made of, None = there is none.
         self.copied: int | None = None
         self._link = link

@@ -103,3 +103,62 @@ def test_a_copy_of_nothing(alone: AttachedSession) -> None:
     with pytest.raises(ProgrammingError, match="no_such"):
         alone.execute("CACHE TABLE events CLUSTERED BY (no_such)")
     assert alone.execute("SELECT count(*) FROM events").stats.lane == "spark"
+
+
+def test_a_copys_name_is_taken(alone: AttachedSession, beside: SparkSession) -> None:
+    beside.range(3).write.saveAsTable("taken")
+    try:
+        for text in ("CREATE TABLE taken (x INT) USING parquet", "CREATE VIEW taken AS SELECT 1"):
+            alone.execute("CACHE TABLE taken")
+            with pytest.raises(ProgrammingError) as found:
+                alone.execute(text)
+            assert found.value.condition == "TABLE_OR_VIEW_ALREADY_EXISTS"
+        alone.execute("CREATE TABLE IF NOT EXISTS taken (x INT)")
+        assert alone.execute("SELECT count(*) FROM taken").collect() == [(3,)]
+        alone.execute("CREATE TEMPORARY VIEW taken AS SELECT 1 AS one")  # hides it, in both
+        assert alone.execute("SELECT * FROM taken").collect() == [(1,)]
+        assert beside.table("taken").columns == ["one"]
+    finally:
+        beside.sql("DROP TABLE default.taken")
+
+
+def test_a_copy_of_another_database_goes_by_its_whole_name(
+    alone: AttachedSession, beside: SparkSession
+) -> None:
+    beside.sql("CREATE DATABASE far")
+    try:
+        beside.sql("CREATE TABLE far.events USING parquet AS SELECT 1L AS id")
+        alone.execute("CACHE TABLE far.events CLUSTERED BY (id)")
+        found = alone.execute("SELECT far.events.id, events.id FROM far.events WHERE id = 1")
+        assert (found.collect(), found.stats.lane) == ([(1, 1)], "direct")
+        found = alone.execute("SELECT count(*) FROM events")
+        assert (found.collect(), found.stats.lane) == ([(1000,)], "spark")
+        assert alone.execute("SHOW TABLES").collect() == [("far", "events", True)]
+
+        alone.execute("INSERT INTO far.events VALUES (2)")
+        found = alone.execute("SELECT count(*) FROM far.events")
+        assert (found.collect(), found.stats.lane) == ([(2,)], "spark")
+        alone.execute("CACHE TABLE far.events")
+        alone.execute("UNCACHE TABLE far.events")
+        assert alone.execute("SELECT max(id) FROM far.events").stats.lane == "spark"
+    finally:
+        beside.sql("DROP DATABASE far CASCADE")
+
+
+def test_a_view_over_a_copy_is_sparks(alone: AttachedSession, beside: SparkSession) -> None:
+    beside.range(3).write.saveAsTable("viewed")
+    try:
+        alone.execute("CACHE TABLE viewed")
+        alone.execute("CREATE VIEW lasting AS SELECT max(id) AS most FROM viewed")
+        assert [tuple(row) for row in beside.sql("SELECT * FROM lasting").collect()] == [(2,)]
+        assert alone.execute("SELECT most FROM lasting").collect() == [(2,)]
+    finally:
+        beside.sql("DROP VIEW IF EXISTS lasting")
+        beside.sql("DROP TABLE viewed")
+
+
+def test_spark_reads_the_copy_of_a_query(alone: AttachedSession) -> None:
+    alone.execute("CACHE TABLE few AS SELECT id FROM events WHERE id < 3")
+    assert alone.execute("SELECT count(*) FROM few").stats.lane == "light"
+    found = alone.execute("SELECT id, x FROM few LATERAL VIEW explode(array(1, 2)) AS x WHERE id = 2")
+    assert (found.collect(), found.stats.lane) == ([(2, 1), (2, 2)], "spark")
