@@ -13,6 +13,7 @@ from sqlfront_engine.casts.decimals import fitted
 from sqlfront_engine.casts.numbers import Convert, int64_view, number_text
 from sqlfront_engine.casts.parsing import BLANKS, malformed, row_by_row
 from sqlfront_engine.civil import checked_days
+from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.failures import cast_overflow, invalid_input
 from sqlfront_engine.forms import INT64, from_unscaled, unscaled
 from sqlfront_engine.types import (
@@ -172,6 +173,7 @@ _DATE: Final = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(
 _DAY: Final = r"([+-]?)([0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?"
 _CLOCK: Final = r"([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(.*))?)?"
 _TIMESTAMP: Final = re.compile(rf"{_DAY}(?:[ T]{_CLOCK})?", re.DOTALL)
+_TIME: Final = re.compile(rf"(T)?{_CLOCK}", re.DOTALL)
 
 
 def string_to_date(*, safe: bool) -> Convert:
@@ -222,11 +224,19 @@ def parse_date(text: str) -> int:
 
 
 def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
-    """A date, optionally a time of day with a fraction, optionally a zone (else the session's)."""
+    """A date, optionally a time of day with a fraction, optionally a zone (else the session's).
+    NotSupportedError for a time of day alone, which to Spark is one of the day on which it reads it."""
     session = zone_of(zone)
 
     def instant(text: str) -> int:
-        clock, name = parse_timestamp(text)
+        try:
+            clock, name = parse_timestamp(text)
+        except ValueError:
+            if _is_time(text):
+                raise NotSupportedError(
+                    f"A time without a date as a TIMESTAMP ('{text}') is not supported."
+                ) from None
+            raise
         return clock - offset_micros(clock, session if name is None else zone_of(name))
 
     by_row = row_by_row(instant, TIMESTAMP, safe=safe, storage=INT64)
@@ -265,11 +275,29 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
     if hour is not None and day is None:
         raise ValueError
     days = checked_days(-int(year) if sign == "-" else int(year), int(month or 1), int(day or 1))
-    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
-    if hours > 23 or minutes > 59 or seconds > 59:
-        raise ValueError
     micros = int((fraction or "")[:6].ljust(6, "0"))
-    clock = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * MICROS_PER_SECOND + micros
+    clock = days * MICROS_PER_DAY + _seconds(hour, minute, second) * MICROS_PER_SECOND + micros
     if not -(2**63) <= clock < 2**63:
         raise ValueError
     return clock, (zone or "").strip() or None
+
+
+def _seconds(hour: str | None, minute: str | None, second: str | None) -> int:
+    """Of the day; ValueError if it has none such."""
+    hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        raise ValueError
+    return (hours * 60 + minutes) * 60 + seconds
+
+
+def _is_time(text: str) -> bool:
+    """Whether Spark's cast reads the text as a time of day: ``[T]h[h]:m[m][:s[s][.f]][zone]``, or ``Thh``."""
+    match = _TIME.fullmatch(text.strip(BLANKS))
+    if match is None or not (match[1] or match[3]):
+        return False
+    try:
+        _seconds(*match.group(2, 3, 4))
+        zone_of((match[6] or "").strip() or "UTC")
+    except ValueError:
+        return False
+    return True

@@ -9,7 +9,7 @@ import pytest
 
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.casts import can_cast, cast_can_fail, compile_cast
-from sqlfront_engine.errors import DataError
+from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.forms import Datum, full_array, plain
 from sqlfront_engine.functions.registry import Settings
 from sqlfront_engine.types import DATE, INT, STRING, TIMESTAMP, decimal, physical
@@ -192,6 +192,21 @@ def test_a_clock_time_that_a_zone_skips_moves_on_by_the_gap() -> None:
     show = compile_cast(TIMESTAMP, STRING, safe=False, settings=paris)
 
     assert show(read(from_values(["2020-03-29 02:30:00"], STRING))).to_pylist() == ["2020-03-29 03:30:00"]
+
+
+@pytest.mark.parametrize("text", ["12:30", " 1:2:3.5 ", "T12", "T12:30", "23:59:59 Europe/Paris"])
+def test_a_time_alone_is_refused_as_a_timestamp(text: str) -> None:
+    for safe in (False, True):
+        read = compile_cast(STRING, TIMESTAMP, safe=safe, settings=Settings())
+        with pytest.raises(NotSupportedError, match="time without a date"):
+            read(from_values([text], STRING))
+
+
+@pytest.mark.parametrize("text", ["12", "12:", "24:00", "12:30:45 Nowhere/City", "T"])
+def test_what_is_no_time_either_is_malformed(text: str) -> None:
+    read = compile_cast(STRING, TIMESTAMP, safe=True, settings=Settings())
+
+    assert read(from_values([text], STRING)).to_pylist() == [None]
 
 
 def test_void_casts_to_nulls_of_any_type() -> None:
