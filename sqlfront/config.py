@@ -42,6 +42,8 @@ class Config(msgspec.Struct, frozen=True):
     the members of a running cluster instead, and the tables that its sessions have in common; see
     :func:`~sqlfront.cluster.addresses.find`, for ``secret``, too. ``collect_rows``: with several members,
     inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
+    ``silence_limit``: seconds after which one of the session's own members that says nothing is given up;
+    more than the default where processes are held up, as on a machine with too much to do.
 
     ``plan_cache``: how many plans the session keeps for texts that come again, with the same literals or
     others; 0 = none.
@@ -58,6 +60,7 @@ class Config(msgspec.Struct, frozen=True):
     cluster: str | None = None
     secret: str | None = None
     collect_rows: float = 20_000
+    silence_limit: float = 5.0
     plan_cache: int = 1000
 
     def __post_init__(self) -> None:
@@ -79,6 +82,8 @@ class Config(msgspec.Struct, frozen=True):
                 raise ProgrammingError(f"{name} must be at least {MEBIBYTE} bytes (1 MiB), not {value}")
         if self.timeout is not None and self.timeout <= 0:
             raise ProgrammingError(f"timeout must be positive, not {self.timeout}")
+        if self.silence_limit <= 0:
+            raise ProgrammingError(f"silence_limit must be positive, not {self.silence_limit}")
         check_time_zone(self.time_zone)
 
 

@@ -184,12 +184,20 @@ class Client(ProcessMembers):
             if spark is None:
                 raise ProgrammingError("members on executors need a Spark session: pass spark=...")
             self._launcher = executors.ExecutorCluster(
-                spark, config.members, workers=config.workers, memory_limit=config.memory_limit
+                spark,
+                config.members,
+                workers=config.workers,
+                memory_limit=config.memory_limit,
+                silence_limit=config.silence_limit,
             )
             return self._launcher.client(name)
         if config.cluster is None:
             self._launcher = LocalCluster(
-                config.members or 1, workers=config.workers, memory_limit=config.memory_limit, service=SERVICE
+                config.members or 1,
+                workers=config.workers,
+                memory_limit=config.memory_limit,
+                silence_limit=config.silence_limit,
+                service=SERVICE,
             )
             return self._launcher.client(name)
         keeper, secret = find(config.cluster, config.secret)

@@ -331,5 +331,7 @@ def test_a_session_can_bring_its_own_processes() -> None:
         connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(1000)")
         connection.execute("CREATE TABLE f USING parquet AS SELECT id FROM t")
         assert ask(connection, "SELECT count(*) FROM t JOIN f USING (id)") == [(1000,)]
+    with pytest.raises(sqlfront.ProgrammingError, match="silence_limit must be positive"):
+        sqlfront.Config(silence_limit=0)
     with pytest.raises(sqlfront.ProgrammingError, match="no launcher 'moon'"):
         sqlfront.connect(launcher="moon")
