@@ -16,7 +16,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports oracle soak cluster bench clean
+.PHONY: help demo test check lint format types imports oracle soak cluster beside bench clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -92,6 +92,10 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 		tests/connectors/spark/test_remote.py tests/connectors/spark/test_lost.py \
 		tests/connectors/spark/test_loading_faults.py tests/connectors/spark/test_speculation.py $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/sqlfront/spark $(ARGS)
+	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py -k "tables or tpch" $(ARGS)
+
+beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (half an hour)
+	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

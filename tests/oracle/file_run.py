@@ -9,7 +9,7 @@ from typing import Self
 
 import sqlfront
 from tests.oracle import processes
-from tests.oracle.answers import Answer, Failure
+from tests.oracle.answers import Answer, Column, Failure
 from tests.oracle.complete import differs_from
 from tests.oracle.slt import Record
 from tests.oracle.subject import Subject
@@ -80,11 +80,12 @@ class FileRun:
 
     def _cache(self, view: str) -> str | None:
         rows = self._subject.answer(f"SELECT * FROM {view}")
-        keys = (
-            [c.name for c in rows.columns if not c.type.startswith(_NO_KEY)]
-            if isinstance(rows, Answer)
-            else []
-        )
-        clustered = f" CLUSTERED BY (`{keys[0]}`)" if keys else ""
-        outcome = self._subject.answer(f"CACHE TABLE {view}{clustered}")
+        columns = rows.columns if isinstance(rows, Answer) else ()
+        outcome = self._subject.answer(f"CACHE TABLE {view}{clustered(columns)}")
         return f"{view} can't be cached: {outcome.message}" if isinstance(outcome, Failure) else None
+
+
+def clustered(columns: tuple[Column, ...]) -> str:
+    """CACHE TABLE's clause for the first column that can be a key; empty if none can."""
+    keys = [column.name for column in columns if not column.type.startswith(_NO_KEY)]
+    return f" CLUSTERED BY (`{keys[0]}`)" if keys else ""

@@ -31,15 +31,50 @@ from tests.oracle import answers
 from tests.oracle.answers import Answer, Failure, Outcome
 from tests.oracle.values import rows_of
 
+#: What spares a JVM half of its work when it lives for minutes only.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
     "spark.sql.catalogImplementation": "in-memory",
 }
 _DATABASE = "slt"
+
+
+class SparkSubject:
+    """A session of a Spark as a subject, with a database of its own that is empty at first."""
+
+    def __init__(self, root: SparkSession) -> None:
+        self.session = root.newSession()
+        self.session.sql(f"DROP DATABASE IF EXISTS {_DATABASE} CASCADE")
+        self.session.sql(f"CREATE DATABASE {_DATABASE}")
+        self.session.sql(f"USE {_DATABASE}")
+
+    def answer(self, sql: str) -> Outcome:
+        """Spark's answer: rows or error. A statement without a result has no columns and no rows."""
+        try:
+            frame = self.session.sql(sql)
+            columns = tuple(
+                answers.Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields
+            )
+            return Answer(columns, tuple(rows_of(_arrow(frame))) if columns else ())
+        except PySparkException as error:
+            return Failure(error.getCondition(), error.getSqlState(), str(error))
+        except Py4JJavaError as error:
+            return self._cause(error)
+
+    def _cause(self, error: Py4JJavaError) -> Failure:
+        """The failure behind an error of the thread that sends Arrow batches; pyspark leaves it as it is."""
+        gateway, cause = self.session.sparkContext._gateway, error.java_exception
+        while cause is not None:
+            if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getCondition():
+                return Failure(cause.getCondition(), cause.getSqlState(), cause.getMessage())
+            cause = cause.getCause()
+        raise error
 
 
 class SparkOracle:
@@ -57,10 +92,10 @@ class SparkOracle:
         builder = SparkSession.builder.master("local[2]").config("spark.sql.warehouse.dir", self._warehouse)
         for name, value in SETTINGS.items():
             builder = builder.config(name, value)
-        self._root = self._session = builder.getOrCreate()
+        self._root = builder.getOrCreate()
         self._root.sparkContext.setLogLevel("OFF")
-        for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        quiet()
+        self._subject = SparkSubject(self._root)
         return self
 
     def __exit__(
@@ -73,34 +108,20 @@ class SparkOracle:
         """Another session of the same Spark, without views and with its own settings."""
         return self._root.newSession()
 
-    def begin_file(self) -> None:
-        """Forget every table, view and setting of before."""
-        self._session = self._root.newSession()
-        self._session.sql(f"DROP DATABASE IF EXISTS {_DATABASE} CASCADE")
-        self._session.sql(f"CREATE DATABASE {_DATABASE}")
-        self._session.sql(f"USE {_DATABASE}")
+    def begin_file(self) -> SparkSubject:
+        """Forget every table, view and setting of before; who answers from now on."""
+        self._subject = SparkSubject(self._root)
+        return self._subject
 
     def answer(self, sql: str) -> Outcome:
-        """Spark's answer: rows or error. A statement without a result has no columns and no rows."""
-        try:
-            frame = self._session.sql(sql)
-            columns = tuple(
-                answers.Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields
-            )
-            return Answer(columns, tuple(rows_of(_arrow(frame))) if columns else ())
-        except PySparkException as error:
-            return Failure(error.getCondition(), error.getSqlState(), str(error))
-        except Py4JJavaError as error:
-            return self._cause(error)
+        """See :meth:`SparkSubject.answer`."""
+        return self._subject.answer(sql)
 
-    def _cause(self, error: Py4JJavaError) -> Failure:
-        """The failure behind an error of the thread that sends Arrow batches; pyspark leaves it as it is."""
-        gateway, cause = self._root.sparkContext._gateway, error.java_exception
-        while cause is not None:
-            if is_instance_of(gateway, cause, "org.apache.spark.SparkThrowable") and cause.getCondition():
-                return Failure(cause.getCondition(), cause.getSqlState(), cause.getMessage())
-            cause = cause.getCause()
-        raise error
+
+def quiet() -> None:
+    """Have PySpark log no errors of statements."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def _arrow(frame: DataFrame) -> pa.Table:

@@ -41,14 +41,21 @@ class Subject:
 
 def answer(connection: sqlfront.Connection, sql: str) -> Outcome:
     """What a connection answers, see :meth:`Subject.answer`."""
+    return answer_and_lane(connection, sql)[0]
+
+
+def answer_and_lane(connection: sqlfront.Connection, sql: str) -> tuple[Outcome, str]:
+    """The same, and the lane that the answer came by; an error has none."""
     try:
         with connection.cursor() as cursor:
             cursor.execute(sql)
-            return _answer(cursor)
+            outcome = _answer(cursor)
+            assert cursor.stats is not None
+            return outcome, cursor.stats.lane
     except sqlfront.InternalError:
         raise
     except sqlfront.Error as error:
-        return Failure(error.condition, error.sqlstate, f"{type(error).__name__}: {error}")
+        return Failure(error.condition, error.sqlstate, f"{type(error).__name__}: {error}"), ""
 
 
 def _answer(cursor: sqlfront.Cursor) -> Answer:

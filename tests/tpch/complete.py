@@ -7,7 +7,7 @@ python -m tests.tpch.complete --check    change nothing; exit 1 where Spark answ
 import sys
 
 from tests.oracle.answers import Answer, Failure, difference
-from tests.oracle.spark import SparkOracle
+from tests.oracle.spark import SparkOracle, SparkSubject
 from tests.tpch.answers import NAMES, expected, is_ordered, is_stored, query, store
 from tests.tpch.data import TABLES, tpch_folder
 
@@ -16,7 +16,7 @@ def main(arguments: list[str]) -> int:
     """Exit status 0, or 1 if an answer differs."""
     check, problems = arguments == ["--check"], 0
     with SparkOracle() as spark:
-        create_views(spark)
+        create_views(spark.begin_file())
         for name in NAMES:
             if check or not is_stored(name):
                 answer = spark.answer(query(name))
@@ -26,9 +26,8 @@ def main(arguments: list[str]) -> int:
     return 1 if problems else 0
 
 
-def create_views(spark: SparkOracle) -> None:
-    """Make the tables views over their files, in a new session."""
-    spark.begin_file()
+def create_views(spark: SparkSubject) -> None:
+    """Make the tables views over their files."""
     for table in TABLES:
         path = tpch_folder() / f"{table}.parquet"
         made = spark.answer(f"CREATE TEMPORARY VIEW {table} USING parquet OPTIONS (path '{path}')")

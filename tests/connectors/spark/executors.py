@@ -21,6 +21,8 @@ import pyspark
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from tests.oracle.spark import SHORT_LIVED
+
 PACKAGES = (pyarrow, numpy, msgspec, cloudpickle)
 PATIENCE = 120.0
 SPARK = pyspark.__path__[0]
@@ -84,6 +86,8 @@ def session(folder: Path, master: str = MASTER, **settings: str) -> Iterator[Spa
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
+        "spark.executor.extraJavaOptions": SHORT_LIVED,
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.connect.grpc.binding.port": "0",
