@@ -4,6 +4,7 @@ A column shows as ``name#ordinal``, since several columns of a row may have one 
 their operands, everything else looks like a call. The text is for readers, nothing parses it.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from sqlfront_engine.errors import InternalError
@@ -122,8 +123,17 @@ def _call(call: Call) -> str:
     function, arguments = call.function, call.arguments
     if not _is_infix(call):
         return f"{function}({', '.join(describe(argument) for argument in arguments)})"
+    return operator_text(function, [_describe(argument) for argument in arguments])
+
+
+def operator_text(function: str, operands: Sequence[str]) -> str:
+    """An operator (by its function's name) with the texts of its operands, in parentheses.
+
+    >>> operator_text("is_null", ["a"]), operator_text("in", ["a", "1", "2"]), operator_text("not", ["b"])
+    ('(a IS NULL)', '(a IN (1, 2))', '(NOT b)')
+    """
     symbol = OPERATORS[function]
-    first, *rest = (_describe(argument) for argument in arguments)
+    first, *rest = operands
     if function in _POSTFIX:
         return f"({first} {symbol})"
     if function in _PREFIX:

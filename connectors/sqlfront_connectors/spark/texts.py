@@ -9,6 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.display import operator_text
 from sqlfront_engine.expressions import AggregateCall, Call, Case, Cast, Column, Expr, Literal
 from sqlfront_engine.functions.registry import OPERATORS
 from sqlfront_engine.types import (
@@ -37,8 +38,6 @@ _OWN: Final = frozenset(
         *("interval_second", "get_item", "get_value", "get_field", "too many rows"),
     }
 )
-_POSTFIX: Final = frozenset({"is_null", "is_not_null"})
-_PREFIX: Final = frozenset({"not", "negative", "bit_not"})
 #: What may mean something inside of quotes.
 _MARKS: Final = frozenset("'\\$")
 _SUFFIXES: Final = {TINYINT: "Y", SMALLINT: "S", INT: "", BIGINT: "L"}
@@ -95,17 +94,10 @@ def aggregate_text(call: AggregateCall, columns: Sequence[str]) -> str:
 
 
 def _call(function: str, arguments: list[str]) -> str:
-    symbol = OPERATORS.get(function)
-    if symbol is None or (function in ("like", "ilike") and len(arguments) > 2):
-        return f"{function}({', '.join(arguments)})"
-    first, *rest = arguments
-    if function in _POSTFIX:
-        return f"({first} {symbol})"
-    if function in _PREFIX:
-        return f"({symbol} {first})"
-    if function == "in":
-        return f"({first} IN ({', '.join(rest)}))"
-    return f"({f' {symbol} '.join(arguments)})"
+    escapes = function in ("like", "ilike") and len(arguments) > 2
+    if function in OPERATORS and not escapes:
+        return operator_text(function, arguments)
+    return f"{function}({', '.join(arguments)})"
 
 
 def _literal(literal: Literal) -> str:
