@@ -226,7 +226,7 @@ class SparkLane:
         try:
             return self.run(text, arguments, reason, timeout, query)
         except ProgrammingError as theirs:
-            if theirs.condition == SYNTAX != ours.condition:
+            if theirs.condition == SYNTAX != ours.condition and not is_query(text):
                 raise ours from None  # a statement of sqlfront's own
             raise
 

@@ -9,6 +9,7 @@ verdict. Read in this order:
 - `spark`: Spark as a subject that answers SQL; `subject`: sqlfront as one;
 - `complete`: `python -m tests.oracle.complete` fills in or checks the stored answers with Spark;
 - `test_slt`: every stored answer against sqlfront; `test_live`: a sample of them against a live Spark;
-- `beside`: both answer the same statements, Spark from its tables, sqlfront from copies of them; `test_beside` does
-  that in a process, `test_executors` (`make beside`) with members on Spark's executors, with all queries there are.
+- `beside`: both answer the same statements, Spark from its tables, sqlfront from copies of them;
+  `test_beside` does that in one process, `test_executors` (`make beside`) with members on Spark's executors
+  and with all queries there are.
 """

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1800)]
 
 PATHS = {path.name: path for path in files([SLT_FOLDER])}
 #: Those whose queries read several tables at a time.
-PATHS_OF_SEVERAL = ("joins.slt", "subqueries.slt", "set_operations.slt")
+PATHS_OF_SEVERAL = ("aggregates.slt", "errors.slt", "joins.slt", "set_operations.slt", "subqueries.slt")
 #: Members exchange rows wherever they can, however few these are, and a machine that is busy with Spark may
 #: keep them waiting.
 CONFIG = sqlfront.Config(

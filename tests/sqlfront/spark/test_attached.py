@@ -116,6 +116,9 @@ def test_a_wrong_text_is_sparks_error(session: AttachedSession) -> None:
     with pytest.raises(ProgrammingError) as found:
         session.sql("SELECT FROM WHERE x y")
     assert found.value.condition == "PARSE_SYNTAX_ERROR"
+    with pytest.raises(ProgrammingError) as found:
+        session.sql("SELECT count(*) FROM events GROUP BY ()")  # sqlfront reads that, and not `events`
+    assert found.value.condition == "PARSE_SYNTAX_ERROR"
 
 
 def test_a_mistake_that_sqlfront_understands_needs_no_spark(session: AttachedSession) -> None:
