@@ -16,7 +16,6 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from benchmarks import exchange_ways
-from benchmarks.exchange_ways import TABLE, WAYS, WAYS_IN
+from benchmarks.exchange_ways import TABLE, WAYS_IN, WAYS_OUT
 from benchmarks.processes import cpu_seconds, family, status
 from tests.tpch.data import tpch_folder
 
@@ -51,11 +50,14 @@ def main() -> None:
     parser.add_argument("--master", default="local-cluster[2,1,2048]")
     options = parser.parse_args()
     file = tpch_folder(options.scale) / f"{TABLE}.parquet"
-    chosen = [name for name in WAYS if not options.only or any(text in name for text in options.only)]
     print(f"TPC-H scale {options.scale}, {options.master}, load {os.getloadavg()[0]:.1f} at the beginning.")
-    taken = {name: _run(name, file, options.master, options.runs) for name in chosen}
-    _report("into members", [(name, taken[name]) for name in taken if name in WAYS_IN], file)
-    _report("from members", [(name, taken[name]) for name in taken if name not in WAYS_IN], file)
+    for title, ways in ("into members", WAYS_IN), ("from members", WAYS_OUT):
+        chosen = [name for name in ways if not options.only or any(text in name for text in options.only)]
+        if chosen:
+            _begin(title, file)
+        for name in chosen:
+            taken = _run(name, file, options.master, options.runs)
+            print(_row(name, taken, exchange_ways.megabytes(file)), flush=True)
     print(f"\nLoad {os.getloadavg()[0]:.1f} at the end.")
 
 
@@ -69,7 +71,8 @@ class Taken:
     memory: dict[str, float]
 
 
-def _run(name: str, file: Path, master: str, runs: int) -> Taken:
+def _run(name: str, file: Path, master: str, runs: int) -> Taken | None:
+    """None if it has failed, of which its process has told."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=exchange_ways.serve, args=(name, str(file), master, theirs))
@@ -78,6 +81,8 @@ def _run(name: str, file: Path, master: str, runs: int) -> Taken:
     try:
         ours.recv()
         return _measured(name, ours, process.pid, runs)
+    except EOFError:
+        return None
     finally:
         ours.close()
         process.join(60)
@@ -117,20 +122,21 @@ def _cpu(pid: int) -> dict[str, float]:
     return seconds
 
 
-def _report(title: str, taken: Sequence[tuple[str, Taken]], file: Path) -> None:
-    if not taken:
-        return
-    rows, megabytes = pq.ParquetFile(file).metadata.num_rows, exchange_ways.megabytes(file)
-    print(f"\n{title}: {rows:,} rows, {megabytes:,.0f} MB\n")
-    kinds = [*KINDS, DRIVER]
-    heads = ["way", "s", "MB/s", "CPU s", "MB per CPU s", *kinds, "Python's MB", "JVM's MB"]
-    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}")
-    for name, each in taken:
-        wall, cpu = median(each.wall), median([sum(run.values()) for run in each.cpu])
-        figures = [f"{wall:.1f}", f"{megabytes / wall:,.0f}", f"{cpu:.1f}", f"{megabytes / cpu:,.0f}"]
-        figures += [f"{median([run.get(kind, 0.0) for run in each.cpu]):.1f}" for kind in kinds]
-        figures += [f"{each.memory[kind]:,.0f}" for kind in (DRIVER, JVM)]
-        print(f"| {name} | {' | '.join(figures)} |", flush=True)
+def _begin(title: str, file: Path) -> None:
+    rows = pq.ParquetFile(file).metadata.num_rows
+    heads = ["way", "s", "MB/s", "CPU s", "MB per CPU s", *KINDS, DRIVER, "Python's MB", "JVM's MB"]
+    print(f"\n{title}: {rows:,} rows, {exchange_ways.megabytes(file):,.0f} MB\n")
+    print(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}", flush=True)
+
+
+def _row(name: str, taken: Taken | None, megabytes: float) -> str:
+    if taken is None:
+        return f"| {name} | failed |"
+    wall, cpu = median(taken.wall), median([sum(run.values()) for run in taken.cpu])
+    figures = [f"{wall:.1f}", f"{megabytes / wall:,.0f}", f"{cpu:.1f}", f"{megabytes / cpu:,.0f}"]
+    figures += [f"{median([run.get(kind, 0.0) for run in taken.cpu]):.1f}" for kind in (*KINDS, DRIVER)]
+    figures += [f"{taken.memory[kind]:,.0f}" for kind in (DRIVER, JVM)]
+    return f"| {name} | {' | '.join(figures)} |"
 
 
 if __name__ == "__main__":
