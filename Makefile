@@ -78,6 +78,7 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs J
 	@$(BIN)/python demo/prepare.py
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
+	$(BIN)/pytest -q -m "spark and cluster" tests/engine/functions
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
 	$(BIN)/pytest -q -m soak tests

@@ -181,12 +181,14 @@ def shortened(steps: Iterable[str], *kept: str) -> list[ParameterSet]:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_member_killed_during_an_update(town: Town, step: str) -> None:
     """The old rows are on the two members that stay, new ones come to the third, too."""
+    town.cache()
     [before] = town.values()
     assert isinstance(before, int)
     begun = Stop(WRITER, "turn")
     town.writer.begin(UPDATE)
     begun.reached()
     third = town.add()
+    until(lambda: in_place(town.connection, "f"))  # so that nothing but the update comes to the third
     where = {WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]]
 
     with Stop(where, step) as stop:

@@ -153,7 +153,7 @@ def test_values_don_t_depend_on_settings_of_the_exchange(link: SparkLink, settin
         "DATE'0001-01-01' AS d, array('s') AS s"
     )
     rows = (("2020-01-01 12:00:00", "[0001-01-01 00:00:00]", "0001-01-01", "['s']"),)
-    before = {key: link.setting(key) for key in settings}
+    before = {key: value for key, value in link.spark.conf.getAll.items() if key in settings}
     for key, value in settings.items():
         link.set(key, value)
     try:
@@ -162,8 +162,11 @@ def test_values_don_t_depend_on_settings_of_the_exchange(link: SparkLink, settin
         for again in (link.run(text), link.run("SELECT * FROM ours", views={"ours": held.data})):
             assert answer(again).rows == rows
     finally:
-        for key, value in before.items():
-            link.set(key, value)
+        for key in settings:
+            if key in before:
+                link.set(key, before[key])
+            else:
+                link.spark.conf.unset(key)
 
 
 def test_rows_may_have_no_columns(link: SparkLink) -> None:

@@ -69,6 +69,10 @@ TABLES: dict[str, Table] = {
 }
 
 
+#: The tables of which Spark takes longest to say something; `make oracle` asks about these.
+LONG = ("like", "matching", "formatting", "reading", "building", "moving", "formats")
+
+
 def portions(items: Sequence[Case], size: int) -> Iterator[list[Case]]:
     iterator = iter(items)
     while portion := list(islice(iterator, size)):
@@ -76,7 +80,9 @@ def portions(items: Sequence[Case], size: int) -> Iterator[list[Case]]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("name", TABLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.cluster) if name in LONG else name for name in TABLES]
+)
 def test_the_table_is_sparks(spark: SparkOracle, name: str) -> None:
     everything = cases(TABLES[name])
     failing = [(case, case.answer) for case in everything if isinstance(case.answer, Fails)]

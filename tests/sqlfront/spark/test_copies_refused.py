@@ -18,7 +18,7 @@ from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
 from tests.oracle.spark import SparkOracle
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.cluster]
 
 Batches = Iterator[pa.RecordBatch]
 
