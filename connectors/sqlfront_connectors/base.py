@@ -182,6 +182,12 @@ class RowAccess(KeyAccess, Protocol):
         """All rows, if there are at most ``limit`` and they are here; else None."""
 
 
+def is_repeatable(snapshot: Snapshot) -> bool:
+    """Whether each scan gives the same rows; a snapshot whose rows come from elsewhere may say otherwise, by
+    an attribute ``repeatable``."""
+    return bool(getattr(snapshot, "repeatable", True))
+
+
 def row_access(snapshot: Snapshot) -> RowAccess | None:
     """The snapshot as one that offers rows, None if it doesn't."""
     return cast(RowAccess, snapshot) if hasattr(snapshot, "row_path") else None

@@ -129,6 +129,8 @@ def _is_repeatable_node(node: LogicalPlan) -> bool:
     match node:
         case Window():
             return False
+        case Scan() if not base.is_repeatable(node.snapshot):
+            return False
         case Limit(count=count, offset=offset) | Sort(limit=count, offset=offset) if (
             count is not None or offset
         ):

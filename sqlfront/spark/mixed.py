@@ -83,7 +83,11 @@ class MixedQuery(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Why the query goes this way, in words."""
-        return f"Spark filters, projects and groups {self._tables}"
+        return (
+            f"Spark filters, projects and groups {self._tables}"
+            if self.parts
+            else "it needs no row of Spark's"
+        )
 
     @property
     def _tables(self) -> str:

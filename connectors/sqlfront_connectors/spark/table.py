@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -67,7 +67,10 @@ class SparkTable:
 
 
 class SparkSnapshot:
-    """The rows of a DataFrame, ``frame``: as long as Spark's plan and its files are the same."""
+    """The rows of a DataFrame, ``frame``: as long as Spark's plan and its files are the same. Spark computes
+    them for each scan, of a view with ``rand()``, say, other ones."""
+
+    repeatable: Final = False
 
     def __init__(self, name: str, schema: pa.Schema, link: SparkLink, frame: "DataFrame") -> None:
         self.frame = frame

@@ -27,7 +27,8 @@ from sqlfront_planner.logical import (
     map_inputs,
     walk_plan,
 )
-from sqlfront_planner.rewriting import is_deterministic, selected, shift
+from sqlfront_planner.rewriting import selected, shift
+from sqlfront_planner.shared_rows import is_repeatable
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
 
 #: The reducing rows must be at most that share of the values that they select from ...
@@ -138,7 +139,7 @@ def _with_semi_join(
 
 def _pays(plan: Aggregate, place: int, partner: LogicalPlan, cardinality: Cardinality) -> bool:
     key = plan.keys[place]
-    if not columns_used(key) or not _is_repeatable(partner):
+    if not columns_used(key) or not _is_cheap_again(partner):
         return False
     if _rows_read(partner) > MOST_EXTRA * _rows_read(plan.input):
         return False
@@ -149,9 +150,8 @@ def _rows_read(plan: LogicalPlan) -> float:
     return sum(table_rows(node) for node in walk_plan(plan) if isinstance(node, Scan))
 
 
-def _is_repeatable(plan: LogicalPlan) -> bool:
+def _is_cheap_again(plan: LogicalPlan) -> bool:
     """True if computing the plan twice gives the same rows and costs no more than reading its tables."""
-    return all(
-        isinstance(node, Scan | Filter | Project | Join) and all(map(is_deterministic, node.operands()))
-        for node in walk_plan(plan)
+    return is_repeatable(plan) and all(
+        isinstance(node, Scan | Filter | Project | Join) for node in walk_plan(plan)
     )
