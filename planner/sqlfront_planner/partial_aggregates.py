@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
+import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, columns_used
@@ -34,7 +35,8 @@ def push_partial_aggregates(plan: LogicalPlan, wanted: Callable[[LogicalPlan], b
 
     Rows of the relation that agree in all columns that keys and join conditions read find the same partners,
     so that sums, counts, minima and maxima over them can stand for them. Means are sums and counts, unless
-    of decimals. What a plan gives stays the same; the joins have lost their order.
+    of decimals. What a plan gives stays the same; the joins have lost their order. But an aggregate may fail
+    for rows that find no partner, which nobody would have computed.
     """
     return transform_plan(plan, lambda node: _rewrite(node, wanted))
 
@@ -106,12 +108,14 @@ def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> Logical
     parts = [part for call in above.calls if (part := _parts(call)) is not None]
     if not kept or not read <= set(own) or len(parts) < len(above.calls):
         return None
+    columns = relation.plan.row()
+    if any(_holds_floats(columns[place - relation.start].type) for place in kept):
+        return None  # -0.0 and 0.0 are one group, and not the same
     first = [call for part in parts for call in part.calls]
 
     def local(item: Expr) -> Expr:
         return remap(item, {place: place - relation.start for place in own})
 
-    columns = relation.plan.row()
     grouped = Aggregate(
         relation.plan,
         tuple(columns[place - relation.start] for place in kept),
@@ -132,6 +136,12 @@ def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> Logical
     rest = iter(given[len(keys) :])
     merged = [part.merge(tuple(next(rest) for _ in part.calls)) for part in parts]
     return Project(outer, (*given[: len(keys)], *merged), plan.names)
+
+
+def _holds_floats(data_type: pa.DataType) -> bool:
+    if pa.types.is_nested(data_type):
+        return any(_holds_floats(data_type.field(index).type) for index in range(data_type.num_fields))
+    return pa.types.is_floating(data_type)
 
 
 def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> set[int]:

@@ -73,6 +73,10 @@ def test_the_answer_is_the_same(sql: str) -> None:
         ("select c, collect_list(b) from t join u on t.a = u.a group by c", "a list is no sum of lists"),
         ("select c, avg(cast(b as decimal(9,2))) from t join u on t.a = u.a group by c", "decimal means"),
         ("select c, count(*) from u left join t on t.a = u.a group by c", "rows without partner"),
+        (
+            "select string(k), count(*) from (select double(a) as k from t) join u on k = u.a group by 1",
+            "-0.0 and 0.0 are one group with two texts",
+        ),
         ("select c, sum(rand()) from t join u on t.a = u.a group by c", "each row has its number"),
         ("select a, count(*) from t group by a", "there is no join"),
     ],
