@@ -26,7 +26,7 @@ from sqlfront.spark.start import SparkStart
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_engine.arrays import to_python
-from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
@@ -218,6 +218,8 @@ class SparkLane:
         if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
             try:
                 return self._run_mixed(text, arguments, timeout, query)
+            except DataError:  # perhaps of rows that find no partner, which the whole query doesn't ask for
+                pass
             except (NotSupportedError, ProgrammingError, OperationalError) as error:
                 later = self._reason_after(error)
                 if later is None and isinstance(error, OperationalError):

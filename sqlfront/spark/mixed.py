@@ -18,7 +18,7 @@ from sqlfront.spark.fragments import Select, replace_fragments, select_of
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.expressions import transform
 from sqlfront_engine.memory import in_units
 from sqlfront_engine.types import INT
@@ -157,19 +157,26 @@ def plan_mixed(run: Run, query: Query, link: SparkLink, *, fetch: bool = True) -
 def fetched(run: Run, query: Query, link: SparkLink) -> LogicalPlan:
     """The logical plan of a query over tables of either side, for who can't leave it to Spark: of Spark's
     tables it reads what Spark gave, which must not be more than the members' memory holds."""
-    return _mixed_query(run.session, query, run.arguments).fetched(run, link, run.session.memory)
+    session = run.session
+    try:
+        return _mixed_query(session, query, run.arguments).fetched(run, link, session.memory)
+    except DataError:  # perhaps of rows that were grouped although they find no partner
+        mixed = _mixed_query(session, query, run.arguments, group=False)
+        return mixed.fetched(run, link, session.memory)
 
 
-def _mixed_query(session: "Session", query: Query, arguments: Arguments) -> MixedQuery:
-    """The query, in which names of Spark's may stand. NotSupportedError if a part of it that is Spark's has
-    no text; the binder's errors."""
+def _mixed_query(session: "Session", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
+    """The query, in which names of Spark's may stand. ``group``: whether to have Spark group rows before they
+    are joined. NotSupportedError if a part of it that is Spark's has no text; the binder's errors."""
     bound = bind(query, session.catalog.with_elsewhere(), session.bind_settings, arguments)
     literals = Template.literals(arguments.values, RunValues(session.settings))
     optimized = _everywhere(
         optimize_all(bound, session.settings),
         lambda plan: rewrite_operands(plan, lambda item: transform(item, literals)),
     )
-    plan = _everywhere(optimized, lambda plan: push_partial_aggregates(plan, _is_groupable))
+    plan = optimized
+    if group:
+        plan = _everywhere(optimized, lambda plan: push_partial_aggregates(plan, _is_groupable))
     named = Project(plan, plan.row(), tuple(bound.schema.names))
     parts: dict[str, Part] = {}
 

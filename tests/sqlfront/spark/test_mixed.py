@@ -162,6 +162,19 @@ def test_errors_in_a_part_are_the_querys(session: AttachedSession) -> None:
     assert missing.value.condition == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
 
 
+def test_rows_that_find_no_partner_do_no_harm(session: AttachedSession) -> None:
+    text = (
+        "SELECT label, sum(1 DIV (events.kind - 6)) AS s FROM events JOIN kinds ON events.kind = kinds.kind "
+        "WHERE label < 'k2' GROUP BY label"
+    )
+    rows = [("k0", 0), ("k1", 0)]
+    (plan,) = session.execute(f"EXPLAIN {text}").collect()
+    assert "sum((1L div (`kind` - 6L)))" in str(plan)  # of all rows
+    assert sorted(session.execute(text).collect()) == rows
+    session.execute(f"CREATE TABLE sums USING memory AS {text}")
+    assert sorted(session.execute("SELECT * FROM sums").collect()) == rows
+
+
 def test_a_timeout_ends_the_part(
     session: AttachedSession, beside: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
