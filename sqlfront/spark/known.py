@@ -5,7 +5,7 @@ All of it is forgotten when views, tables or settings may have changed through t
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from sqlfront.options import TIME_ZONE
@@ -23,49 +23,78 @@ class Known:
     def __init__(self, link: SparkLink) -> None:
         """Raises OperationalError if the session is gone."""
         self.link = link
-        # Set when something may have changed. The link refers to this alone, since it outlives the session
-        # that frees it.
-        self._outdated = threading.Event()
-        self._outdated.set()
-        self._views: frozenset[str] | None = None
-        self._tables: dict[tuple[str, ...], bool] = {}
+        # The link refers to this alone, since it outlives the session that frees it.
+        self._changes = _Changes()
+        #: The last of the changes that was looked after; all of them are one before the first.
+        self._settled: object = None
+        self._settling = threading.Lock()
+        self._names = _Names()
         #: The time zone of its session.
         self.time_zone = link.setting(TIME_ZONE)
         #: The first setting under which its answers are others than sqlfront's; None if there is none.
         self.other_answers: str | None = None
-        link.watch(self._outdated.set)
+        link.watch(self._changes.note)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether something may have changed since :meth:`learn`."""
-        return self._outdated.is_set()
+        """Whether something may have changed that nobody has looked after yet."""
+        return self._changes.last is not self._settled
 
-    def learn(self) -> None:
-        """Ask for the settings, and forget the names. A session that is gone has none, and changes no
-        more."""
-        self._outdated.clear()
+    def settle(self, follow: Callable[[], None]) -> None:
+        """Ask for the settings, forget the names, and have ``follow`` do what follows from that, unless
+        somebody else does: then wait until it is done. What changes meanwhile is looked after next time."""
+        with self._settling:
+            change = self._changes.last
+            if change is not self._settled:
+                self._learn()
+                follow()
+                self._settled = change
+
+    def _learn(self) -> None:
+        """A session that is gone has no settings and names, and changes no more."""
         try:
             found = {key: self.link.setting(key) for key in (TIME_ZONE, *_SAME_ANSWERS)}
         except OperationalError:
-            self._views, self._tables, self.other_answers = frozenset(), {}, None
+            self._names, self.other_answers = _Names(frozenset()), None
             return
-        self._views, self._tables, self.time_zone = None, {}, found[TIME_ZONE]
+        self._names, self.time_zone = _Names(), found[TIME_ZONE]
         self.other_answers = first_other(found)
 
     def has_view(self, name: str) -> bool:
         """Whether it has a temporary view of that name."""
-        views = self._views
-        if views is None:
-            views = self._views = frozenset(view.lower() for view in self.link.views)
-        return name.lower() in views
+        names = self._names
+        if names.views is None:
+            names.views = frozenset(view.lower() for view in self.link.views)
+        return name.lower() in names.views
 
     def has_table(self, parts: tuple[str, ...]) -> bool:
         """Whether it has any relation of that dotted name."""
-        tables = self._tables
+        tables = self._names.tables
         known = tables.get(parts)
         if known is None:
             known = tables[parts] = self.link.relation(parts) is not None
         return known
+
+
+class _Changes:
+    """What a session's watcher is told: ``last`` is another object after each change."""
+
+    def __init__(self) -> None:
+        self.last = object()
+
+    def note(self) -> None:
+        """Something may have changed."""
+        self.last = object()
+
+
+class _Names:
+    """What was asked about names between two changes: who asks before the second and hears after it tells the
+    first one's names, which nobody looks at any more."""
+
+    def __init__(self, views: frozenset[str] | None = None) -> None:
+        """``views``: the temporary ones; None: not asked yet."""
+        self.views = views
+        self.tables: dict[tuple[str, ...], bool] = {}
 
 
 def reads_here(parts: tuple[str, ...]) -> bool:

@@ -9,6 +9,7 @@ runs.
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -118,11 +119,10 @@ class SparkLane:
         known = self._start.known
         return (known is None or not known.is_outdated) and self._reason_for_queries() is None
 
-    def settle(self, known: Known) -> None:
-        """Take over what has changed in Spark: its settings and names, and drop copies of what was other rows
-        then."""
+    def _follow(self, known: Known) -> None:
+        """Take over what has changed in Spark: its settings, and that names may stand for something else; and
+        drop copies of what was other rows then."""
         session = self._session
-        known.learn()
         self._other_answers = known.other_answers
         if session.options.settings.time_zone != known.time_zone:
             self._take_time_zone(known.time_zone)
@@ -202,7 +202,7 @@ class SparkLane:
         """The same, as soon as Spark is there if need be; raises NotStarted."""
         known = self._start.known
         if known is not None and known.is_outdated:
-            self.settle(known)
+            known.settle(partial(self._follow, known))
         reason = self._reason_for_queries() if is_query(text) else self._reason_for_command(text)
         if reason is not None:
             return self.run(text, arguments, reason, timeout, query)
