@@ -110,7 +110,8 @@ class ClassicSession:
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without the global ones."""
         found = self._state.catalog().listLocalTempViews("*")
-        return tuple(found.apply(index).table() for index in range(found.length()))
+        names = (found.apply(index).table() for index in range(found.length()))
+        return tuple(name for name in names if not self._temporary.has(name))
 
     @property
     def _global_views(self) -> str:

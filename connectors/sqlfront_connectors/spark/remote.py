@@ -139,7 +139,7 @@ class RemoteSession:
         return tuple(
             name
             for name, temporary, namespace in rows
-            if temporary and not namespace and not name.startswith(_KEPT)
+            if temporary and not namespace and not name.startswith(_KEPT) and not self._temporary.has(name)
         )
 
     def close(self) -> None:

@@ -18,6 +18,12 @@ class TemporaryViews:
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
         self._lock = threading.Lock()
+        #: The names of those that are there, in lower case.
+        self._names: set[str] = set()
+
+    def has(self, name: str) -> bool:
+        """Whether a view of that name is one of these, and so nothing that the session itself knows."""
+        return name.lower() in self._names
 
     @contextmanager
     def named(self, views: "Mapping[str, DataFrame]") -> Iterator[None]:
@@ -25,6 +31,9 @@ class TemporaryViews:
         Spark's error if the session has a view of that name."""
         with self._lock, ExitStack() as undo:
             for name, frame in views.items():
+                # Invariant: others don't take one for the session's, as long as it is there.
+                self._names.add(name.lower())
+                undo.callback(self._names.discard, name.lower())
                 self.make(name, frame)
                 undo.callback(self.drop, name)
             yield

@@ -204,6 +204,16 @@ def test_a_view_for_one_statement_is_gone_after_it(link: SparkLink) -> None:
     assert link.views == ()
 
 
+def test_a_view_for_one_statement_is_none_of_the_session_s(link: SparkLink) -> None:
+    link.spark.range(3).createTempView("theirs")
+    try:
+        with link._session._temporary.named({"Ours": link.spark.range(2)}):
+            assert link.spark.table("ours").count() == 2
+            assert link.views == ("theirs",)
+    finally:
+        link.spark.catalog.dropTempView("theirs")
+
+
 def test_a_statement_doesn_t_hide_a_view_of_the_session(link: SparkLink) -> None:
     held = link.frame(pa.schema([("a", pa.int64())]), [])
     link.spark.range(3).createTempView("theirs")
