@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from sqlfront.config import Config, check_time_zone
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
@@ -76,7 +77,8 @@ class Options:
         self.key: tuple[str, ...] | None = self._make_key()
 
     def _make_key(self) -> tuple[str, ...]:
-        return tuple(value for _, value in sorted(self._values.items()))
+        values = tuple(value for _, value in sorted(self._values.items()))
+        return (*values, self._settings.catalog, self._settings.database)
 
     @property
     def settings(self) -> Settings:
@@ -122,9 +124,16 @@ class Options:
         with self._lock:
             self.key = None
             self._values[known] = normal
-            self._settings = Settings(time_zone=self._values[TIME_ZONE])
+            self._settings = replace(self._settings, time_zone=self._values[TIME_ZONE])
             self.key = self._make_key()
         return normal
+
+    def use(self, catalog: str, database: str) -> None:
+        """Make another database the current one."""
+        with self._lock:
+            self.key = None
+            self._settings = replace(self._settings, catalog=catalog, database=database)
+            self.key = self._make_key()
 
     def _known(self, key: str) -> str:
         for known in _OPTIONS:

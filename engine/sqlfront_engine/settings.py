@@ -12,9 +12,11 @@ EMBEDDED: Final = "embedded"
 
 class Settings(msgspec.Struct, frozen=True):
     """The session's part in the meaning of expressions; part of a plan's key. ``time_zone`` is an IANA
-    name."""
+    name, ``catalog`` and ``database`` are what is current."""
 
     time_zone: str = "UTC"
+    catalog: str = "spark_catalog"
+    database: str = "default"
 
 
 DEFAULT_SETTINGS: Final = Settings()

@@ -22,8 +22,7 @@ DEFAULT_CATALOG: Final = "spark_catalog"
 
 class TableEntry(msgspec.Struct, frozen=True, eq=False):
     """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database, unless
-    they stand for what another session has there; ``database`` is its name then, without which they aren't
-    found."""
+    they stand for what another session has there; ``database`` is that one's whole name then."""
 
     name: str
     table: "Table"
@@ -78,8 +77,8 @@ class Elsewhere(Protocol):
     def has_view(self, name: str) -> bool:
         """Whether there is a temporary view of that name."""
 
-    def has_table(self, parts: tuple[str, ...]) -> bool:
-        """Whether the dotted name stands for any relation."""
+    def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The parts of the whole name of the relation that a dotted name stands for, None = there is none."""
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
         """The relation of a dotted name, to be read from here."""
@@ -140,8 +139,9 @@ class Catalog:
         if elsewhere is not None and temporary and len(parts) == 1 and elsewhere.has_view(parts[0]):
             return self._found_elsewhere(parts, "temporary view")
         found = self.own(parts, temporary=temporary)
-        if found is None and elsewhere is not None and elsewhere.has_table(parts):
-            return self._found_elsewhere(parts, "table")
+        if found is None and elsewhere is not None and (whole := elsewhere.whole_name(parts)) is not None:
+            copy = self._state.temporary.get(_key(whole)) if temporary else None
+            return copy or self._found_elsewhere(parts, "table")
         return found
 
     def _found_elsewhere(self, parts: tuple[str, ...], kind: str) -> Entry:

@@ -19,8 +19,6 @@ else:
 #: What gives the time of a run.
 Now = Callable[[], datetime]
 
-CATALOG: Final = "spark_catalog"
-DATABASE: Final = "default"
 #: What ``version()`` gives: the Spark whose answers these are.
 SPARK_VERSION: Final = "4.3.0 sqlfront"
 
@@ -63,10 +61,10 @@ class RunValues:
             case "current_user" | "user" | "session_user":
                 return getpass.getuser()
             case "current_schema" | "current_database":
-                return DATABASE
+                return self.settings.database
             case "version":
                 return SPARK_VERSION
             case "current_catalog":
-                return CATALOG
+                return self.settings.catalog
             case _:
                 raise InternalError(f"{name} is no value of a run")

@@ -177,12 +177,12 @@ class _Elsewhere:
             raise NotKnownYet(f"the columns of `{name}`, which Python code registers, aren't known here")
         return False
 
-    def has_table(self, parts: tuple[str, ...]) -> bool:
+    def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         name = parts[-1].lower()
         if name in self._copies:
             raise NotKnownYet(f"the columns of `{name}`, a copy of what Spark has, aren't known here")
-        return name in self._relations
+        return parts if name in self._relations else None
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""

@@ -41,7 +41,8 @@ def show_tables(run: Run, statement: ShowTables) -> Made:
 
 
 def _database(entry: Entry) -> str:
-    return ".".join(entry.parts[:-1]) if entry.temporary else DEFAULT_DATABASE
+    """As Spark shows it: of a whole name not the catalog."""
+    return ".".join(entry.parts[-2:-1]) if entry.temporary else DEFAULT_DATABASE
 
 
 def _matches(name: str, pattern: str) -> bool:

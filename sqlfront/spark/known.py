@@ -12,6 +12,7 @@ from sqlfront.options import TIME_ZONE
 from sqlfront_connectors import registry
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_engine.errors import OperationalError
+from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
 
 #: The settings under which sqlfront's answers are Spark's.
 _SAME_ANSWERS: Final = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
@@ -31,6 +32,8 @@ class Known:
         self._names = _Names()
         #: The time zone of its session.
         self.time_zone = link.setting(TIME_ZONE)
+        #: Its current catalog and database.
+        self.database = (DEFAULT_CATALOG, DEFAULT_DATABASE)
         #: The first setting under which its answers are others than sqlfront's; None if there is none.
         self.other_answers: str | None = None
         link.watch(self._changes.note)
@@ -54,6 +57,7 @@ class Known:
         """A session that is gone has no settings and names, and changes no more."""
         try:
             found = {key: self.link.setting(key) for key in (TIME_ZONE, *_SAME_ANSWERS)}
+            self.database = self.link.database
         except OperationalError:
             self._names, self.other_answers = _Names(frozenset()), None
             return
@@ -67,13 +71,12 @@ class Known:
             names.views = frozenset(view.lower() for view in self.link.views)
         return name.lower() in names.views
 
-    def has_table(self, parts: tuple[str, ...]) -> bool:
-        """Whether it has any relation of that dotted name."""
-        tables = self._names.tables
-        known = tables.get(parts)
-        if known is None:
-            known = tables[parts] = self.link.relation(parts) is not None
-        return known
+    def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """See :meth:`~sqlfront_connectors.spark.link.SparkLink.whole_name`."""
+        whole = self._names.whole
+        if parts not in whole:
+            whole[parts] = self.link.whole_name(parts)
+        return whole[parts]
 
 
 class _Changes:
@@ -94,7 +97,8 @@ class _Names:
     def __init__(self, views: frozenset[str] | None = None) -> None:
         """``views``: the temporary ones; None: not asked yet."""
         self.views = views
-        self.tables: dict[tuple[str, ...], bool] = {}
+        #: The whole names of relations.
+        self.whole: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
 
 def reads_here(parts: tuple[str, ...]) -> bool:

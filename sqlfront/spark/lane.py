@@ -52,6 +52,8 @@ _TARGET: Final = re.compile(
     r")\s+([\w.`]+)",
     re.IGNORECASE,
 )
+#: What makes another database the current one.
+_USE: Final = re.compile(r"\s*USE\b", re.IGNORECASE)
 #: What shows a query's plan.
 _EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
 
@@ -103,11 +105,11 @@ class SparkLane:
             return False
         return known.has_view(name) and self.origin(self._session.catalog.own((name,))) is None
 
-    def has_table(self, parts: tuple[str, ...]) -> bool:
+    def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         if reads_here(parts):
-            return False
-        return self._present(f"`{'.'.join(parts)}` is none of this session's tables").has_table(parts)
+            return None
+        return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
 
     def drop_view(self, name: str) -> bool:
         """Drop a temporary view of Spark's; False if there is none."""
@@ -126,6 +128,8 @@ class SparkLane:
         self._other_answers = known.other_answers
         if session.options.settings.time_zone != known.time_zone:
             self._take_time_zone(known.time_zone)
+        if (session.settings.catalog, session.settings.database) != known.database:
+            session.options.use(*known.database)
         session.catalog.touch()
         for entry in session.catalog.entries():
             table = self.origin(entry)
@@ -146,9 +150,10 @@ class SparkLane:
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`. TABLE_OR_VIEW_NOT_FOUND if there is nothing."""
-        reference = ".".join(map(quoted, parts))
-        table = SparkTable(parts[-1], self.link, lambda: self.link.table(parts), reference=reference)
-        return TableEntry(parts[-1], table, temporary=True, database=parts[:-1])
+        whole = self.whole_name(parts) or parts
+        reference = ".".join(map(quoted, whole))
+        table = SparkTable(whole[-1], self.link, lambda: self.link.table(whole), reference=reference)
+        return TableEntry(whole[-1], table, temporary=True, database=whole[:-1])
 
     def query(self, name: str, text: str) -> TableEntry:
         """The rows of a query that Spark runs, to be copied."""
@@ -256,11 +261,16 @@ class SparkLane:
 
     def _reason_for_command(self, text: str) -> str | None:
         """Why another statement is Spark's, whatever it says; None if it isn't."""
+        if _USE.match(text) and self._start.known is not None:
+            return "the current database is Spark's, too"
         target = _TARGET.match(text)
         if target is None:
             return None
         name = target[1].replace("`", "")
-        table = self.origin(self._session.catalog.own(tuple(name.split("."))))
+        try:
+            table = self.origin(self._session.catalog.lookup(tuple(name.split("."))))
+        except FoundElsewhere:
+            return None
         return f"`{name}` is a copy of what Spark has" if table is not None and table.named else None
 
     def _reason_after(self, error: Error) -> str | None:

@@ -134,6 +134,26 @@ class SparkLink:
         except NotSupportedError as refusal:
             return Relation(kind, None, size, version, refusal.message)
 
+    def whole_name(self, parts: Sequence[str]) -> tuple[str, ...] | None:
+        """The parts of the name of what Spark has under a name (its parts, without quotes), with catalog and
+        database; those of a temporary view are its name, with ``global_temp`` if it is a global one. None if
+        there is nothing."""
+        try:
+            with self._asking():
+                found = self.spark.catalog.getTable(".".join(map(quoted, parts)))
+        except DatabaseError as error:
+            if error.condition in _NOTHING:
+                return None
+            raise
+        catalog = () if found.catalog is None else (found.catalog,)
+        return (*catalog, *(found.namespace or ()), found.name)
+
+    @property
+    def database(self) -> tuple[str, str]:
+        """The current catalog and database."""
+        with self._asking():
+            return self.spark.catalog.currentCatalog(), self.spark.catalog.currentDatabase()
+
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without those of ``global_temp``."""

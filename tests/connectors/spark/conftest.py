@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark import SparkContext
@@ -20,10 +21,10 @@ CONNECT = os.environ.get("SQLFRONT_TEST_SPARK") == "connect"
 
 
 @pytest.fixture(scope="session")
-def link(request: pytest.FixtureRequest) -> Iterator[SparkLink]:
+def link(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkLink]:
     """A link to a session without views."""
     if CONNECT:
-        spark = connect_session()
+        spark = connect_session(tmp_path_factory.mktemp("warehouse"))
     else:
         oracle = request.getfixturevalue("spark")
         assert isinstance(oracle, SparkOracle)
@@ -33,11 +34,11 @@ def link(request: pytest.FixtureRequest) -> Iterator[SparkLink]:
     link.close()
 
 
-def connect_session() -> SparkSession:
-    """A session over Spark Connect, to a server in a JVM of this process."""
+def connect_session(warehouse: Path) -> SparkSession:
+    """A session over Spark Connect, to a server in a JVM of this process, whose tables are in that folder."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.remote("local[2]")
-    for name, value in SETTINGS.items():
+    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(warehouse)}.items():
         builder = builder.config(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # settings of the server that a session can't change again

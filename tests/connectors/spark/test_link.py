@@ -237,6 +237,8 @@ def test_names_are_looked_up_with_schema_size_and_version(link: SparkLink) -> No
         assert table.kind is RelationKind.TABLE
         assert table.schema == pa.schema([("a", pa.int32()), ("b", pa.decimal128(5, 2))])
         assert link.relation(["default", "odd_name"]) == table
+        assert link.whole_name(["odd_name"]) == ("spark_catalog", "default", "odd_name")
+        assert link.whole_name(["v"]) == ("v",)
 
         _ = link.run("INSERT INTO odd_name VALUES (1, 2)").schema
         link.spark.range(4).createOrReplaceTempView("v")
@@ -253,6 +255,7 @@ def test_names_are_looked_up_with_schema_size_and_version(link: SparkLink) -> No
 
 def test_a_name_of_nothing_is_none(link: SparkLink) -> None:
     assert link.relation(["nothing"]) is None
+    assert link.whole_name(["nothing"]) is None
     assert link.relation(["nowhere", "nothing"]) is None
     assert link.relation(["no", "such", "catalog"]) is None
 

@@ -26,6 +26,10 @@ class FakeLink:
         return self.settings.get(key, "UTC")
 
     @property
+    def database(self) -> tuple[str, str]:
+        return "spark_catalog", "default"
+
+    @property
     def views(self) -> tuple[str, ...]:
         found = self.views_now
         if self.asked:
