@@ -124,7 +124,10 @@ def uncache(run: Run, statement: UncacheTable) -> Made:
 def refresh(run: Run, statement: RefreshTable) -> Made:
     """REFRESH TABLE: list a file table anew, read a cached one anew."""
     entry = run.entry(statement.name)
-    origin = origin_of(entry)
+    origin, spark = origin_of(entry), run.session.spark
+    theirs = None if spark is None else spark.origin(entry)
+    if theirs is not None:
+        theirs.refresh()
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
         with run.writing(origin.table):
             origin.table.refresh()

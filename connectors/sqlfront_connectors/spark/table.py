@@ -62,6 +62,12 @@ class SparkTable:
         with ours():
             return SparkSnapshot(self.name, self._schema, self._link, self._frame())
 
+    def refresh(self) -> None:
+        """Have Spark look again at what it reads, for what others have written."""
+        if self.named:
+            with ours():
+                self._link.spark.catalog.refreshTable(self.reference)
+
     def drop(self) -> None:
         """Nothing: the rows are Spark's."""
 

@@ -1,7 +1,10 @@
 """Copies in members of what a live Spark has."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -94,6 +97,22 @@ def test_a_table_that_spark_writes_to_is_read_anew(alone: AttachedSession, besid
     with pytest.raises(ProgrammingError) as found_error:
         alone.execute("SELECT * FROM copied_numbers")
     assert found_error.value.condition == "TABLE_OR_VIEW_NOT_FOUND"
+
+
+def test_what_others_have_written_is_read_after_refresh(
+    alone: AttachedSession, beside: SparkSession, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
+    beside.sql(f"CREATE TABLE files (id BIGINT) USING parquet LOCATION '{tmp_path}'")
+    try:
+        alone.execute("CACHE TABLE files CLUSTERED BY (id)")
+        pq.write_table(pa.table({"id": [3]}), tmp_path / "b.parquet")
+        assert alone.execute("SELECT count(*) FROM files").collect() == [(2,)]
+        alone.execute("REFRESH TABLE files")
+        found = alone.execute("SELECT id FROM files WHERE id = 3")
+        assert (found.collect(), found.stats.lane) == ([(3,)], "direct")
+    finally:
+        beside.sql("DROP TABLE files")
 
 
 def test_a_copy_of_nothing(alone: AttachedSession) -> None:

@@ -1,4 +1,4 @@
-"""What may stand before a column's name where tables of Spark's or copies of them are read: as Spark has it."""
+"""What may stand before a column where tables of Spark's or copies of them are read: as Spark has it."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
