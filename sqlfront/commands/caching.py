@@ -7,6 +7,7 @@ sessions are looked at by these, before each of their statements.
 """
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -28,10 +29,9 @@ from sqlfront_planner.statement import CacheTable, RefreshTable, UncacheTable, p
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
-    from sqlfront_connectors.spark import failures, loading
+    from sqlfront_connectors.spark import loading
     from sqlfront_connectors.spark.table import SparkTable
 else:
-    failures = lazy_module("sqlfront_connectors.spark.failures")
     loading = lazy_module("sqlfront_connectors.spark.loading")
 
 logger = logging.getLogger(__name__)
@@ -149,11 +149,13 @@ def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
     cached, session = entry.table, run.session
     assert isinstance(cached, CachedTable)
     assert isinstance(cached.copy, MemoryTable | SpreadTable)
-    table = None if session.spark is None else session.spark.origin(entry)
+    spark = session.spark
+    table = None if spark is None else spark.origin(entry)
+    if spark is not None and table is not None:
+        work = partial(_fill_from_spark, run, cached.copy, table)
+        return spark.link.perform(work, timeout=run.limit, query=run.query)
     with cached.copy.turn():
         version = session.catalog.version
-        if table is not None:
-            return _fill_from_spark(run, cached.copy, table)
         plan = run.all_rows(entry.name, cached.origin)
         basis = Basis(cached.copy, version, _sources(plan))
         rows = run.store(cached.copy, plan, overwrite=True)
@@ -164,17 +166,17 @@ def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
 
 def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTable") -> tuple[int, Basis]:
     """The same for rows that are Spark's: its tasks take them to the members that other processes reach."""
-    cluster, snapshot = run.session.cluster, table.snapshot()
-    version = snapshot.version
-    if isinstance(copy, SpreadTable) and cluster is not None and cluster.door is not None:
-        with failures.ours():
+    cluster = run.session.cluster
+    with copy.turn():
+        catalog, snapshot = run.session.catalog.version, table.snapshot()
+        version = snapshot.version
+        if isinstance(copy, SpreadTable) and cluster is not None and cluster.door is not None:
             rows = loading.load(snapshot.frame, copy, cluster.door)
-    else:
-        rows = run.store(
-            copy, Scan(table.name, table, snapshot, tuple(range(len(table.schema)))), overwrite=True
-        )
-    table.copied = version
-    return rows, Basis(copy, run.session.catalog.version, ((table, version),))
+        else:
+            plan = Scan(table.name, table, snapshot, tuple(range(len(table.schema))))
+            rows = run.store(copy, plan, overwrite=True)
+        table.copied = version
+    return rows, Basis(copy, catalog, ((table, version),))
 
 
 def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:

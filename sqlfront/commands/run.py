@@ -72,6 +72,11 @@ class Run(msgspec.Struct, frozen=True):
     timeout: float | None
     query: QueryRun | None = None
 
+    @property
+    def limit(self) -> float | None:
+        """How many seconds it may take, None = as many as it likes."""
+        return self.session.options.timeout if self.timeout is None else self.timeout
+
     def bind(self, query: Query) -> LogicalPlan:
         """The query's logical plan."""
         return bind(query, self.session.catalog, self.session.bind_settings, self.arguments)

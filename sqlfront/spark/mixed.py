@@ -112,8 +112,7 @@ class MixedQuery(msgspec.Struct, frozen=True):
     def fetched(self, run: Run, link: SparkLink, most: float) -> LogicalPlan:
         """The plan over what Spark gives for the parts, which it runs side by side. NotSupportedError if that
         is more than ``most`` bytes, or of other types."""
-        timeout = run.session.options.timeout if run.timeout is None else run.timeout
-        runs = {text: link.run(text, timeout=timeout, query=run.query) for text in self.parts}
+        runs = {text: link.run(text, timeout=run.limit, query=run.query) for text in self.parts}
         left = _Allowance(most)
         try:
             return self.with_rows({text: left.taken(self.parts[text], part) for text, part in runs.items()})

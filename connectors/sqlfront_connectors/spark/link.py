@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -28,6 +28,10 @@ Parameters = Sequence[object] | Mapping[str, object]
 _NOTHING: Final = frozenset(
     {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "CATALOG_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}
 )
+
+#: How long jobs that were stopped may take to end (s).
+_ENDING: Final = 10.0
+_T = TypeVar("_T")
 
 
 class RelationKind(Enum):
@@ -86,6 +90,20 @@ class SparkLink:
         with ours():
             statement = _Statement(self, text, arguments, views or {})
             return SparkRun(self._session, statement, timeout=timeout, query=query)
+
+    def perform(
+        self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
+    ) -> _T:
+        """What ``work`` gives, which has Spark run jobs. They end as those of :meth:`run` do, and when this
+        thread is interrupted; so it runs in another thread, and has ended when this one goes on."""
+        task = _Task(work)
+        with ours():
+            run = SparkRun(self._session, task, timeout=timeout, query=query)
+        try:
+            _ = run.schema
+        finally:
+            run.join(_ENDING)
+        return task.outcome
 
     def describe(self, text: str, arguments: Parameters | None = None) -> pa.Schema | None:
         """The logical schema of a query's answer, which isn't run; None for a command (over Spark Connect for
@@ -199,6 +217,23 @@ class SparkLink:
             watcher.close()
         self._rows.exchange.close()
         self._session.close()
+
+
+class _Task(Generic[_T]):
+    """What a run does for :meth:`SparkLink.perform` in its thread."""
+
+    def __init__(self, work: Callable[[], _T]) -> None:
+        self._work = work
+        self.outcome: _T
+
+    def analyse(self) -> pa.Schema:
+        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        self.outcome = self._work()
+        return pa.schema([])
+
+    def collect(self) -> Iterator[pa.RecordBatch]:
+        """See :class:`~sqlfront_connectors.spark.run.Work`."""
+        return iter(())
 
 
 class _Statement:

@@ -103,6 +103,23 @@ def test_a_type_that_is_spark_s_alone(
     assert session.execute("SELECT id FROM stranger").collect() == [(1,)]
 
 
+def test_what_is_cancelled(session: AttachedSession, beside: SparkSession) -> None:
+    beside.range(1 << 40).where("sin(id) > 2").createOrReplaceTempView("endless")
+    tracker, text = beside.sparkContext.statusTracker(), "CACHE TABLE endless CLUSTERED BY (id)"
+    query = session.begin(text)
+
+    def cancel() -> None:
+        until(tracker.getActiveJobsIds)
+        query.cancel("KILL")
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    with pytest.raises(OperationalError, match="cancelled by KILL"):
+        session.execute(text, query=query)
+    canceller.join()
+    assert not tracker.getActiveJobsIds()
+
+
 def test_an_executor_without_pyarrow(session: AttachedSession, beside: SparkSession, tmp_path: Path) -> None:
     beside.range(9).createOrReplaceTempView("numbers")
     context = beside.sparkContext
