@@ -1,8 +1,8 @@
 """What the house asks of a classic session beside its public methods: by its JVM."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from sqlfront_connectors.spark.failures import gone
 from sqlfront_connectors.spark.temporary import TemporaryViews
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 else:
     spark_errors = lazy_module("pyspark.errors")
     spark_threads = lazy_module("pyspark.util")
+
+
+#: Parts of a plan that have the same rows for ever.
+_UNCHANGING: Final = frozenset(
+    {"CommandResult", "CTERelationRef", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range"}
+)
 
 
 class ClassicSession:
@@ -87,6 +93,20 @@ class ClassicSession:
         """How many bytes Spark's optimizer takes the rows for."""
         return int(frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes())
 
+    def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
+        """What the rows of the frame come from: the paths of files, and None for what may have other rows
+        without anybody being able to tell. What can't change is left out."""
+        plan = frame._jdf.queryExecution().analyzed()
+        for part in (plan, *_each(plan.subqueriesAll())):
+            for leaf in _each(part.collectLeaves()):
+                if leaf.nodeName() in _UNCHANGING:
+                    continue
+                is_relation = leaf.nodeName() == "LogicalRelation"
+                if is_relation and leaf.relation().getClass().getSimpleName() == "HadoopFsRelation":
+                    yield from sorted(leaf.relation().location().inputFiles())
+                else:
+                    yield None
+
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, so that analysing it runs nothing. Spark's error if it is nothing at
         all."""
@@ -109,8 +129,7 @@ class ClassicSession:
 
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without the global ones."""
-        found = self._state.catalog().listLocalTempViews("*")
-        names = (found.apply(index).table() for index in range(found.length()))
+        names = (view.table() for view in _each(self._state.catalog().listLocalTempViews("*")))
         return tuple(name for name in names if not self._temporary.has(name))
 
     @property
@@ -123,3 +142,8 @@ class ClassicSession:
     @property
     def _state(self) -> "JavaObject":
         return self.spark._jsparkSession.sessionState()
+
+
+def _each(found: "JavaObject") -> "Iterator[JavaObject]":
+    """The items of a sequence of Scala's."""
+    return (found.apply(place) for place in range(found.length()))

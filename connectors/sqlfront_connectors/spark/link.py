@@ -15,7 +15,7 @@ from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
-from sqlfront_connectors.spark.watch import Watcher, is_query
+from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
 from sqlfront_engine.query_run import QueryRun
 
@@ -135,6 +135,13 @@ class SparkLink:
         own."""
         return self._session.size(frame)
 
+    def version(self, frame: "DataFrame") -> str:
+        """A text for the frame's plan and the files that it reads; equal ones have the same rows, as far as
+        the session knows. Where it doesn't, another one after each change that watchers are told of. Errors
+        are Spark's own."""
+        files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
+        return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
+
     def relation(self, parts: Sequence[str]) -> Relation | None:
         """What Spark has under a name (its parts, without quotes); None if nothing."""
         try:
@@ -142,7 +149,7 @@ class SparkLink:
                 frame = self.table(parts)
                 temporary = self._session.is_view(parts)
                 kind = RelationKind.TEMPORARY_VIEW if temporary else RelationKind.TABLE
-                size, version, schema = self.size(frame), version_of(frame), frame.schema
+                size, version, schema = self.size(frame), self.version(frame), frame.schema
         except DatabaseError as error:
             if error.condition in _NOTHING:
                 return None
@@ -265,10 +272,3 @@ class _Statement:
 def is_remote(spark: "SparkSession") -> bool:
     """Whether the session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
-
-
-def version_of(frame: "DataFrame") -> str:
-    """A text for the frame's plan and the files that it reads; equal ones have the same rows, as far as the
-    session knows."""
-    files = "\n".join(sorted(frame.inputFiles()))
-    return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"

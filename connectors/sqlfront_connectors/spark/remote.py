@@ -3,7 +3,7 @@
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import uuid4
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 #: The first statistic in a plan with its cost is that of the whole: ``sizeInBytes=24.0 B``.
 _SIZE: Final = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?)i?B")
+#: What a plan may read of which a frame tells no files.
+_UNTOLD: Final = re.compile(
+    r"scalar-subquery#|\b(?:JDBCRelation|HiveTableRelation|RelationV2|InMemoryRelation)\b"
+)
 #: How the names of views begin that are nobody's.
 _KEPT: Final = "sqlfront_kept_"
 #: Of what ``SHOW VIEWS`` tells.
@@ -121,6 +125,13 @@ class RemoteSession:
         plan = str(frame._explain_string(mode="cost"))  # type: ignore[operator]
         found = _SIZE.search(plan)
         return None if found is None else int(float(found[1]) * _UNITS[found[2]])
+
+    def sources(self, frame: "DataFrame") -> "Iterator[str | None]":
+        """What the rows of the frame come from: the paths of files, and None for what may have other rows
+        without anybody being able to tell."""
+        yield from sorted(frame.inputFiles())
+        if _UNTOLD.search(str(frame._explain_string(mode="extended"))):  # type: ignore[operator]
+            yield None
 
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, by its words."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 from sqlfront_connectors.arrow import ArrowSnapshot
 from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableStatistics
 from sqlfront_connectors.spark.failures import ours
-from sqlfront_connectors.spark.link import SparkLink, version_of
+from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.types import logical_schema
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class SparkSnapshot:
     def version(self) -> int:
         """A number of the plan and the files that it reads; a different one means other rows."""
         with ours():
-            return zlib.crc32(version_of(self.frame).encode())
+            return zlib.crc32(self._link.version(self.frame).encode())
 
     @cached_property
     def statistics(self) -> TableStatistics:

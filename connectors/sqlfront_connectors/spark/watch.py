@@ -6,6 +6,7 @@ so a change through any session of the process is noticed; one from elsewhere is
 doesn't.
 """
 
+import itertools
 import re
 import threading
 import weakref
@@ -144,8 +145,19 @@ def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., o
     return call
 
 
+def last_change() -> int:
+    """The number of the change that watchers were told of last."""
+    return _last[0]
+
+
+_numbers: Final = itertools.count(1)
+#: Invariant: no number stands here twice, whoever tells of changes at the same time.
+_last: Final = [0]
+
+
 def tell(text: str | None = None) -> None:
     """Call all watchers back; for a ``text`` that just reads, none."""
     if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
+        _last[0] = next(_numbers)
         for watcher in tuple(_watchers):
             watcher.callback()

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import sqlfront
 from sqlfront.config import Launcher
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.errors import OperationalError, ProgrammingError
 from tests.oracle.spark import SparkOracle
 
 pytestmark = pytest.mark.spark
@@ -113,6 +113,31 @@ def test_what_others_have_written_is_read_after_refresh(
         assert (found.collect(), found.stats.lane) == ([(3,)], "direct")
     finally:
         beside.sql("DROP TABLE files")
+
+
+def test_a_copy_of_what_tells_no_files_goes_with_any_change(
+    alone: AttachedSession, beside: SparkSession
+) -> None:
+    beside.range(3).write.saveAsTable("looked_up")
+    beside.sql("CREATE TEMP VIEW most AS SELECT (SELECT max(id) FROM looked_up) AS most")
+    beside.sql("CACHE TABLE looked_up")  # Spark's own
+    try:
+        for name in ("most", "looked_up"):
+            alone.execute(f"CACHE TABLE {name}")
+            assert alone.execute(f"SELECT * FROM {name}").stats.lane == "light"
+        beside.range(7, 8).write.insertInto("looked_up")
+        assert alone.execute("SELECT most FROM most").collect() == [(7,)]
+        assert alone.execute("SELECT count(*) FROM looked_up").collect() == [(4,)]
+    finally:
+        beside.sql("DROP TABLE looked_up")
+
+
+def test_what_stops_a_copy_stops_sparks_jobs(alone: AttachedSession, beside: SparkSession) -> None:
+    beside.range(1 << 40).where("sin(id) > 2").createOrReplaceTempView("endless")
+    with pytest.raises(OperationalError, match="timeout of 1 s"):
+        alone.execute("CACHE TABLE endless", timeout=1)
+    assert not beside.sparkContext.statusTracker().getActiveJobsIds()
+    assert alone.execute("SHOW TABLES").collect() == []
 
 
 def test_a_copy_of_nothing(alone: AttachedSession) -> None:
