@@ -1,9 +1,9 @@
 """A Spark session beside sqlfront's: what one of them can't answer, the other does.
 
 ``start`` has the Spark session, or starts it when it is needed; ``known`` is what is known of its names and
-settings. ``lane`` decides which statements Spark runs (``reasons`` says why), and runs them; ``mixed`` is for
-queries over tables of both sides, whose parts that Spark runs ``fragments`` finds and writes as texts;
-``frame`` is the result that an attached session's ``sql`` gives: the methods of Spark's DataFrame that need
-no Spark, and all others on a real one; ``attached`` opens the door. What talks to Spark is
-:mod:`sqlfront_connectors.spark`; nothing here imports pyspark.
+settings (``same_answers``: those that decide what it answers). ``lane`` decides which statements Spark runs
+(``reasons`` says why), and runs them; ``mixed`` is for queries over tables of both sides, whose parts that
+Spark runs ``fragments`` finds and writes as texts; ``frame`` is the result that an attached session's ``sql``
+gives: the methods of Spark's DataFrame that need no Spark, and all others on a real one; ``attached`` opens
+the door. What talks to Spark is :mod:`sqlfront_connectors.spark`; nothing here imports pyspark.
 """

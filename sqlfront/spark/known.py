@@ -5,17 +5,14 @@ All of it is forgotten when views, tables or settings may have changed through t
 """
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable
 
 from sqlfront.options import TIME_ZONE
+from sqlfront.spark.same_answers import FIRST, OTHERS, first_other
 from sqlfront_connectors import registry
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_engine.errors import OperationalError
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
-
-#: The settings under which sqlfront's answers are Spark's.
-_SAME_ANSWERS: Final = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
 
 
 class Known:
@@ -56,7 +53,7 @@ class Known:
     def _learn(self) -> None:
         """A session that is gone has no settings and names, and changes no more."""
         try:
-            found = {key: self.link.setting(key) for key in (TIME_ZONE, *_SAME_ANSWERS)}
+            found = {key: self.link.setting(key) for key in (TIME_ZONE, *FIRST)} | self.link.settings(OTHERS)
             self.database = self.link.database
         except OperationalError:
             self._names, self.other_answers = _Names(frozenset()), None
@@ -109,16 +106,3 @@ def reads_here(parts: tuple[str, ...]) -> bool:
     (True, False)
     """
     return len(parts) == 2 and parts[0].lower() in ("sys", *registry.formats())
-
-
-def first_other(settings: Mapping[str, str]) -> str | None:
-    """The first of these settings under which the answers are others than sqlfront's, in words; None if there
-    is none.
-
-    >>> first_other({"spark.sql.ansi.enabled": "false"})
-    'spark.sql.ansi.enabled is false'
-    """
-    for key, same in _SAME_ANSWERS.items():
-        if settings.get(key, same) != same:
-            return f"{key} is {settings[key]}"
-    return None

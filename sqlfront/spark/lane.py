@@ -20,9 +20,10 @@ from sqlfront.commands.run import Run, scans_of
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
-from sqlfront.spark.known import Known, first_other, reads_here
+from sqlfront.spark.known import Known, reads_here
 from sqlfront.spark.mixed import plan_mixed
 from sqlfront.spark.reasons import SYNTAX, reason_after, too_large
+from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted

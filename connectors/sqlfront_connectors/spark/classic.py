@@ -107,6 +107,10 @@ class ClassicSession:
                 else:
                     yield None
 
+    def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """The values of settings; of one that nobody has set, the default."""
+        return {key: str(self.spark.conf.get(key, default)) for key, default in defaults.items()}
+
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, so that analysing it runs nothing. Spark's error if it is nothing at
         all."""

@@ -213,6 +213,11 @@ class SparkLink:
         with ours():
             return str(self.spark.conf.get(key))
 
+    def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """The values of some of Spark's settings; of one that nobody has set, the default."""
+        with ours():
+            return self._session.settings(defaults)
+
     def set(self, key: str, value: str) -> None:
         """Give one of Spark's settings a value."""
         with ours():

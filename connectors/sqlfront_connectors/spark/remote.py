@@ -133,6 +133,11 @@ class RemoteSession:
         if _UNTOLD.search(str(frame._explain_string(mode="extended"))):  # type: ignore[operator]
             yield None
 
+    def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        """The values of settings; of one that nobody has set, the default."""
+        found = self.spark.client.get_config_with_defaults(*defaults.items())
+        return {key: value or "" for key, value in zip(defaults, found, strict=True)}
+
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, by its words."""
         return is_query(text)

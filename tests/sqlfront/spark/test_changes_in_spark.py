@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlfront.spark.attached import AttachedSession
+from sqlfront.spark.same_answers import OTHERS
 from tests.oracle.spark import SparkOracle
 
 pytestmark = pytest.mark.spark
@@ -80,6 +81,31 @@ def test_a_time_zone_that_only_spark_has(beside: SparkSession) -> None:
         beside.conf.set("spark.sql.session.timeZone", "Europe/Rome")
         found = session.execute(text)
         assert (found.collect(), found.stats.lane) == ([(1,)], "direct")
+
+
+def test_our_answers_are_those_of_the_default_settings(beside: SparkSession) -> None:
+    assert {key: beside.conf.get(key) or default for key, default in OTHERS.items()} == OTHERS
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text"),
+    [
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ", "SELECT typeof(TIMESTAMP'2020-01-01') AS t"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "true", 'SELECT "a" FROM VALUES (1) AS t(a)'),
+        ("spark.sql.legacy.timeParserPolicy", "legacy", "SELECT date_format(DATE'2020-01-01', 'YYYY') AS y"),
+    ],
+)
+def test_under_other_settings_spark_answers(beside: SparkSession, key: str, value: str, text: str) -> None:
+    with AttachedSession(beside) as session:
+        assert session.execute("SELECT 1").stats.lane == "direct"
+        beside.conf.set(key, value)
+        found = session.execute(text)
+        assert (found.collect(), found.stats.reason) == (
+            [tuple(row) for row in beside.sql(text).collect()],
+            f"{key} is {value}",
+        )
+        beside.conf.unset(key)
+        assert session.execute("SELECT 1").stats.lane == "direct"
 
 
 def test_what_was_handed_to_spark_goes_with_the_table(beside: SparkSession, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """What is known of a Spark session while it changes: a stand-in for the link tells of changes at chosen
 moments."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import pytest
@@ -15,7 +15,7 @@ class FakeLink:
 
     def __init__(self) -> None:
         self.views_now: tuple[str, ...] = ()
-        self.settings = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+        self.given = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
         self.asked: list[Callable[[], None]] = []
         self.tell: Callable[[], None]
 
@@ -23,11 +23,14 @@ class FakeLink:
         self.tell = callback
 
     def setting(self, key: str) -> str:
-        return self.settings.get(key, "UTC")
+        return self.given.get(key, "UTC")
 
     @property
     def database(self) -> tuple[str, str]:
         return "spark_catalog", "default"
+
+    def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
+        return {key: self.given.get(key, default) for key, default in defaults.items()}
 
     @property
     def views(self) -> tuple[str, ...]:
@@ -92,3 +95,15 @@ def test_names_that_were_asked_for_before_a_change_aren_t_kept_after_it(link: Fa
     link.asked.append(change)
     assert not known.has_view("late")  # that is what the session said
     assert known.has_view("LATE")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("spark.sql.caseSensitive", "true"), ("spark.sql.timestampType", "TIMESTAMP_NTZ")]
+)
+def test_settings_that_decide_about_answers(link: FakeLink, known: Known, key: str, value: str) -> None:
+    link.given[key] = value
+    known.settle(lambda: None)
+    assert known.other_answers is None  # nobody was told
+    link.tell()
+    known.settle(lambda: None)
+    assert [known.other_answers] == [f"{key} is {value}"]

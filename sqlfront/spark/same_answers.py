@@ -1,0 +1,71 @@
+"""Spark's settings that decide what it answers: sqlfront's answers are those of their default values."""
+
+from collections.abc import Mapping
+from typing import Final
+
+#: The settings whose default may be another one on the session's machine.
+FIRST: Final[Mapping[str, str]] = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
+#: All others, with their defaults.
+OTHERS: Final[Mapping[str, str]] = {
+    # how a text is read
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.ansi.relationPrecedence": "false",
+    "spark.sql.groupByAliases": "true",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.lateralColumnAlias.enableImplicitResolution": "true",
+    "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
+    "spark.sql.legacy.ctePrecedencePolicy": "CORRECTED",
+    "spark.sql.legacy.duplicateBetweenInput": "false",
+    "spark.sql.legacy.exponentLiteralAsDecimal.enabled": "false",
+    "spark.sql.legacy.interval.enabled": "false",
+    "spark.sql.legacy.parser.havingWithoutGroupByAsWhere": "false",
+    "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.orderByOrdinal": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.parser.quotedRegexColumnNames": "false",
+    "spark.sql.stableDerivedColumnAlias.enabled": "false",
+    # types
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.function.concatBinaryAsString": "false",
+    "spark.sql.function.eltOutputAsString": "false",
+    "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
+    "spark.sql.legacy.createEmptyCollectionUsingStringType": "false",
+    "spark.sql.legacy.decimal.retainFractionDigitsOnTruncate": "false",
+    "spark.sql.legacy.integerGroupingId": "false",
+    "spark.sql.legacy.literal.pickMinimumPrecision": "true",
+    "spark.sql.legacy.lpadRpadAlwaysReturnString": "false",
+    "spark.sql.preserveCharVarcharTypeInfo": "false",
+    "spark.sql.storeAssignmentPolicy": "ANSI",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    # values
+    "spark.sql.crossJoin.enabled": "true",
+    "spark.sql.legacy.allowParameterlessCount": "false",
+    "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount": "false",
+    "spark.sql.legacy.allowZeroIndexInFormatString": "false",
+    "spark.sql.legacy.castComplexTypesToString.enabled": "false",
+    "spark.sql.legacy.codingErrorAction": "false",
+    "spark.sql.legacy.disableMapKeyNormalization": "false",
+    "spark.sql.legacy.followThreeValuedLogicInArrayExists": "true",
+    "spark.sql.legacy.javaCharsets": "false",
+    "spark.sql.legacy.negativeIndexInArrayInsert": "false",
+    "spark.sql.legacy.nullInEmptyListBehavior": "false",
+    "spark.sql.legacy.percentileDiscCalculation": "false",
+    "spark.sql.legacy.scalarSubqueryCountBugBehavior": "false",
+    "spark.sql.legacy.statisticalAggregate": "false",
+    "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+}
+
+
+def first_other(settings: Mapping[str, str]) -> str | None:
+    """The first of these settings under which the answers are others than sqlfront's, in words; None if there
+    is none. A setting that isn't given has its default.
+
+    >>> first_other({"spark.sql.ansi.enabled": "false", "spark.sql.mapKeyDedupPolicy": "exception"})
+    'spark.sql.ansi.enabled is false'
+    """
+    for defaults in (FIRST, OTHERS):
+        for key, default in defaults.items():
+            if settings.get(key, default).lower() != default.lower():
+                return f"{key} is {settings[key]}"
+    return None
