@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 from sqlfront.spark.known import Known
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import THREADS
-from sqlfront_connectors.spark.starting import StartedSession, is_there, options_of, start_session
+from sqlfront_connectors.spark.starting import (
+    Connecting,
+    StartedSession,
+    is_there,
+    options_of,
+    start_session,
+)
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
@@ -37,6 +43,7 @@ class SparkStart(Closing):
         self._closed = False
         self._future: Future[Known] | None = None
         self._started: StartedSession | None = None
+        self._connecting = Connecting()
         #: What there is to know; None: it isn't started yet.
         self.known: Known | None = None
         self._source: SparkSession.Builder | str | None = None
@@ -58,14 +65,14 @@ class SparkStart(Closing):
         waiting."""
         if self.known is not None:
             return self.known
-        waiting = _Waiting(why, query)
+        waiting = _Waiting(why, self._source if isinstance(self._source, str) else None, query)
         if query is not None:
             query.add(waiting)
         try:
             self._begin().add_done_callback(waiting.note)
             return waiting.ended.result(timeout)
         except TimeoutError:
-            raise stopped_error(JobStatus.TIMED_OUT, timeout) from None
+            raise waiting.stopped(JobStatus.TIMED_OUT, timeout) from None
         finally:
             if query is not None:
                 query.remove(waiting)
@@ -92,7 +99,7 @@ class SparkStart(Closing):
     def _make(self) -> Known:
         assert self._source is not None
         given = self._settings()
-        started = start_session(self._source, given)
+        started = start_session(self._source, given, self._connecting)
         try:
             known = Known(SparkLink(started.spark))
             with self._lock:
@@ -111,6 +118,7 @@ class SparkStart(Closing):
         with self._lock:
             self._closed = True
             started, self._started = self._started, None
+        self._connecting.close()
         if self.known is not None:
             self.known.link.close()
         if started is not None:
@@ -121,11 +129,13 @@ class SparkStart(Closing):
 class _Waiting:
     """A statement that waits for the session; a job that can be stopped."""
 
-    def __init__(self, why: str, query: QueryRun | None) -> None:
+    def __init__(self, why: str, address: str | None, query: QueryRun | None) -> None:
+        """``why`` and for which address it waits, None = nobody gave one."""
         self.query = query
         #: How the waiting has ended; the first word counts.
         self.ended: Future[Known] = Future()
         self._why = why
+        self._address = address
         self._lock = threading.Lock()
 
     def note(self, start: "Future[Known]") -> None:
@@ -145,7 +155,14 @@ class _Waiting:
 
     def stop(self, status: JobStatus) -> None:
         """See :class:`~sqlfront_engine.query_run.Job`."""
-        self._end(stopped_error(status, by="" if self.query is None else self.query.cancelled_by))
+        self._end(self.stopped(status))
+
+    def stopped(self, status: JobStatus, timeout: float | None = None) -> OperationalError:
+        """What the waiting ends with if it is stopped."""
+        error = stopped_error(status, timeout, "" if self.query is None else self.query.cancelled_by)
+        address = "" if self._address is None else f" ({self._address})"
+        text = f"{error.message}; it was waiting for Spark{address}"
+        return OperationalError(text, condition=error.condition, sqlstate=error.sqlstate)
 
     def _end(self, outcome: "Known | BaseException") -> None:
         with self._lock:
