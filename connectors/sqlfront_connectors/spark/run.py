@@ -148,7 +148,8 @@ class _Attempt:
         try:
             with quiet():
                 self.jobs.tag(self.tag)
-                self._settle(self.analysed, self._work.analyse())
+                if not self.analysed.done():  # it was stopped before it began
+                    self._settle(self.analysed, self._work.analyse())
                 if not self.collected.done():
                     self._settle(self.collected, self._work.collect())
         except Exception as error:  # noqa: BLE001 - whoever waits gets it

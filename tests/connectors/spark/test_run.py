@@ -121,6 +121,18 @@ def test_what_cancels_the_query_cancels_the_run(link: SparkLink) -> None:
         assert late.join(LONG)
 
 
+def test_what_is_cancelled_before_it_begins_changes_nothing(link: SparkLink) -> None:
+    with Engine(1) as engine:
+        query = engine.begin_query(text="DROP VIEW kept")
+        query.cancel()
+        link.spark.range(3).createTempView("kept")
+        run = link.run("DROP VIEW kept", query=query)
+        with pytest.raises(errors.OperationalError, match="cancelled"):
+            _ = run.schema
+        assert run.join(LONG)
+        assert link.drop_view("kept")
+
+
 def test_a_run_that_is_forgotten_is_cancelled(link: SparkLink) -> None:
     runs = [started(link.run(ENDLESS))]
     ended = runs[0]._attempt.ended
