@@ -22,7 +22,7 @@ from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
 from sqlfront.spark.known import Known, reads_here
 from sqlfront.spark.mixed import plan_mixed
-from sqlfront.spark.reasons import SYNTAX, reason_after, too_large
+from sqlfront.spark.reasons import SYNTAX, is_unknown_column, reason_after, too_large
 from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
 from sqlfront_connectors.spark.table import SparkTable
@@ -278,6 +278,9 @@ class SparkLane:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
         if self._session.options.lane == Lane.LIGHT:
             return None
+        known = self._start.known
+        if is_unknown_column(error) and known is not None and known.link.has_variables:
+            return error.message
         return reason_after(error)
 
     def check_size(self, size: float) -> None:

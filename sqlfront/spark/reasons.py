@@ -28,6 +28,11 @@ def reason_after(error: Error) -> str | None:
     return error.message if error.condition in _SPARK_MAY_KNOW else None
 
 
+def is_unknown_column(error: Error) -> bool:
+    """Whether a name stands for no column here, which may be a variable of Spark's session."""
+    return (error.condition or "").startswith("UNRESOLVED_COLUMN.")
+
+
 def too_large(size: float, memory: int) -> str | None:
     """Why a query is Spark's that reads about so many bytes, where the members have so much memory; None if
     it isn't."""

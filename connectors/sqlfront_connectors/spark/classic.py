@@ -131,6 +131,11 @@ class ClassicSession:
             return bool(catalog.getGlobalTempView(parts[1]).isDefined())
         return False
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether the session has variables."""
+        return not self._state.catalogManager().tempVariableManager().isEmpty()
+
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without the global ones."""
         names = (view.table() for view in _each(self._state.catalog().listLocalTempViews("*")))

@@ -180,6 +180,12 @@ class SparkLink:
             return self.spark.catalog.currentCatalog(), self.spark.catalog.currentDatabase()
 
     @property
+    def has_variables(self) -> bool:
+        """Whether the session may have variables (``DECLARE``)."""
+        with self._asking():
+            return self._session.has_variables
+
+    @property
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without those of ``global_temp``."""
         with self._asking():

@@ -148,6 +148,11 @@ class RemoteSession:
             return parts[0].lower() == "global_temp"
         return len(parts) == 1 and parts[0].lower() in {name.lower() for name in self.views()}
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether the session may have variables: the server doesn't tell."""
+        return True
+
     def views(self) -> tuple[str, ...]:
         """The names of the session's temporary views, without the global ones."""
         table = self.spark.sql("SHOW VIEWS").toArrow()
