@@ -1,5 +1,6 @@
 """Statements that change what tables there are and what they hold."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
@@ -12,7 +13,7 @@ from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, ProgrammingError, spark_error
+from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
@@ -115,20 +116,17 @@ def create_view(run: Run, statement: CreateView) -> Made:
     """CREATE VIEW: its query is bound once, so that a wrong one is refused here."""
     catalog = run.session.catalog
     view = ViewEntry(last_part(statement.name), statement.query.text, statement.columns, statement.temporary)
-    session = run.session
-    bound = bind_query(statement.query, catalog, session.bind_settings, run.arguments)
-    plan = bound.plan
-    if not view.temporary and session.spark is not None:
-        session.spark.check_view(plan)
-    if bound.temporary and not view.temporary:
-        raise _refers_to_temporary(view, bound.temporary[0])
-    if statement.columns and len(statement.columns) != len(plan.schema):
+    names = _columns_of_view(run, statement, view)
+    if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
-            f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(plan.schema)}",
+            f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(names)}",
             condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
             sqlstate="21S01",
         )
-    check_unique(statement.columns or plan.schema.names)
+    check_unique(statement.columns or names)
+    spark = run.session.spark
+    if spark is not None and view.temporary and statement.replace:
+        spark.drop_view(view.name)
     present = catalog.lookup((view.name,))
     if present is not None and present.temporary == view.temporary and statement.if_not_exists:
         return NOTHING
@@ -136,6 +134,26 @@ def create_view(run: Run, statement: CreateView) -> Made:
     drop_copy(catalog.add(view, replace=statement.replace))
     let_go(run, stale)
     return NOTHING
+
+
+def _columns_of_view(run: Run, statement: CreateView, view: ViewEntry) -> Sequence[str]:
+    """The names of its query's columns. The query of a temporary view may be one for Spark."""
+    session = run.session
+    try:
+        bound = bind_query(statement.query, session.catalog, session.bind_settings, run.arguments)
+    except NotSupportedError:
+        spark = session.spark
+        if spark is None or not view.temporary or spark.has_view(view.name):
+            raise
+        theirs = spark.columns_of(view.sql)
+        if theirs is None:
+            raise
+        return theirs
+    if not view.temporary and session.spark is not None:
+        session.spark.check_view(bound.plan)
+    if bound.temporary and not view.temporary:
+        raise _refers_to_temporary(view, bound.temporary[0])
+    return bound.plan.schema.names
 
 
 def _refers_to_temporary(view: ViewEntry, name: str) -> Error:

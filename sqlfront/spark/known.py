@@ -68,6 +68,12 @@ class Known:
             names.views = frozenset(view.lower() for view in self.link.views)
         return name.lower() in names.views
 
+    def drop_view(self, name: str) -> bool:
+        """Drop a temporary view; False if there is none of that name."""
+        dropped = self.has_view(name) and self.link.drop_view(name)
+        self._names = _Names()
+        return dropped
+
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :meth:`~sqlfront_connectors.spark.link.SparkLink.whole_name`."""
         whole = self._names.whole

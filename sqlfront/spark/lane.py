@@ -114,7 +114,8 @@ class SparkLane:
 
     def drop_view(self, name: str) -> bool:
         """Drop a temporary view of Spark's; False if there is none."""
-        return self.has_view(name) and self.link.drop_view(name)
+        known = self._start.known
+        return known is not None and self.has_view(name) and known.drop_view(name)
 
     @property
     def is_settled(self) -> bool:
@@ -173,6 +174,14 @@ class SparkLane:
             table = _origin(scan.table)
             if table is not None and table.named:
                 raise FoundElsewhere(f"`{scan.name}` is a copy of what Spark has")
+
+    def columns_of(self, text: str) -> Sequence[str] | None:
+        """The names of the columns of a query that only Spark can run, for a view here, since it reads what
+        Spark doesn't have; None if it doesn't, or queries stay here."""
+        if self._session.options.lane == Lane.LIGHT or not self.may_read_here(text):
+            return None
+        schema = self.link.describe(text, views=self._views_of(text))
+        return None if schema is None else schema.names
 
     # ---- which way
 

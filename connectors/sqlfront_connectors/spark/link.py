@@ -105,13 +105,15 @@ class SparkLink:
             run.join(_ENDING)
         return task.outcome
 
-    def describe(self, text: str, arguments: Parameters | None = None) -> pa.Schema | None:
+    def describe(
+        self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None
+    ) -> pa.Schema | None:
         """The logical schema of a query's answer, which isn't run; None for a command (over Spark Connect for
-        all that doesn't begin as queries do)."""
+        all that doesn't begin as queries do). Arguments as for :meth:`run`."""
         with self._asking():
             if not self._session.is_query(text):
                 return None
-            return logical_schema(self.analysed(text, arguments).schema)
+            return logical_schema(self.analysed(text, arguments, views).schema)
 
     def analysed(
         self, text: str, arguments: Parameters | None = None, views: "Mapping[str, DataFrame] | None" = None

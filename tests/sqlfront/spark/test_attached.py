@@ -109,6 +109,34 @@ def test_a_function_that_was_registered_with_spark_is_found(
     assert session.sql("SELECT twice(21) AS n").collect() == [(42,)]
 
 
+@pytest.mark.parametrize("more", ["", pytest.param(" TABLESAMPLE (100 PERCENT)", marks=pytest.mark.cluster)])
+def test_a_view_over_tables_of_both_sides(session: AttachedSession, beside: SparkSession, more: str) -> None:
+    query = f"SELECT name, id FROM kinds JOIN events{more} USING (kind) WHERE id < 3"
+    session.execute(f"CREATE TEMP VIEW named (who, id) AS {query}")
+    assert session.execute("SELECT who FROM named WHERE id = 2").collect() == [("k2",)]
+    session.execute("UPDATE kinds SET name = 'z' WHERE kind = 2")
+    assert session.execute("SELECT who FROM named WHERE id = 2").collect() == [("z",)]
+    session.execute(f"CREATE OR REPLACE TEMP VIEW named AS {query}")
+    assert session.execute("SELECT max(name) FROM named").collect() == [("z",)]
+
+
+def test_a_view_takes_the_place_of_sparks(session: AttachedSession) -> None:
+    with pytest.raises(ProgrammingError) as found:
+        session.execute("CREATE TEMP VIEW events AS SELECT kind FROM kinds")
+    assert found.value.condition == "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS"
+    session.execute("CREATE OR REPLACE TEMP VIEW events AS SELECT kind FROM kinds WHERE kind < 2")
+    assert session.execute("SELECT count(*) FROM events").collect() == [(2,)]
+
+
+def test_variables_are_sparks(session: AttachedSession) -> None:
+    session.execute("DECLARE VARIABLE most INT DEFAULT 5")
+    assert session.execute("SELECT max(kind) FROM kinds WHERE kind < most").collect() == [(4,)]
+    assert session.execute("SELECT most + id FROM events WHERE id = 1").collect() == [(6,)]
+    with pytest.raises(ProgrammingError) as found:
+        session.execute("SELECT mst FROM kinds")
+    assert found.value.condition == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
 def test_a_wrong_text_is_sparks_error(session: AttachedSession) -> None:
     with pytest.raises(ProgrammingError) as found:
         session.sql("SELECT * FROM nowhere")
