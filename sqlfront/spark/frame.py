@@ -122,6 +122,7 @@ class Frame:
     def createOrReplaceTempView(self, name: str) -> None:
         """Make the rows a temporary view of this session's, in place of one of the same name, Spark's
         included."""
+        self._result.wait()  # it may read what has that name now
         self._session.unregister(name)
         self._session.register(name, self)
 

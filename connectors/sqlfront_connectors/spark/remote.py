@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from uuid import uuid4
 
 from sqlfront_connectors.spark.temporary import TemporaryViews
-from sqlfront_connectors.spark.watch import is_query
+from sqlfront_connectors.spark.watch import first_word, is_query
 from sqlfront_engine.query_run import Progress
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _UNTOLD: Final = re.compile(
     r"scalar-subquery#|\b(?:JDBCRelation|HiveTableRelation|RelationV2|InMemoryRelation)\b"
 )
 #: How the names of views begin that are nobody's.
-_KEPT: Final = "sqlfront_kept_"
+KEPT: Final = "sqlfront_kept_"
 #: Of what ``SHOW VIEWS`` tells.
 _VIEW: Final = ("viewName", "isTemporary", "namespace")
 _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
@@ -69,12 +69,13 @@ class RemoteSession:
             self._temporary.drop(self._forgotten.pop())
         with self._temporary.named(views):
             frame = self.spark.sql(text, arguments)
-            return self._analysed(frame) if is_query(text) else frame
+            may_query = is_query(text) or first_word(text) == "EXECUTE"
+            return self._analysed(frame) if may_query else frame
 
     def _analysed(self, frame: "DataFrame") -> "DataFrame":
         """The frame as a view, whose analysis the server keeps: a frame is analysed anew whenever its rows
         are asked for. The view goes some time after the frame."""
-        name = f"{_KEPT}{uuid4().hex}"
+        name = f"{KEPT}{uuid4().hex}"
         self._temporary.make(name, frame)
         kept = self.spark.table(name)
         weakref.finalize(kept, self._forgotten.append, name)
@@ -160,7 +161,7 @@ class RemoteSession:
         return tuple(
             name
             for name, temporary, namespace in rows
-            if temporary and not namespace and not name.startswith(_KEPT) and not self._temporary.has(name)
+            if temporary and not namespace and not name.startswith(KEPT) and not self._temporary.has(name)
         )
 
     def close(self) -> None:

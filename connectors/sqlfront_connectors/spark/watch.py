@@ -62,7 +62,7 @@ def may_change(text: str) -> bool:
     >>> may_change("/* daily */ (SELECT 1)"), may_change("WITH t AS (SELECT 1) INSERT INTO u SELECT * FROM t")
     (False, True)
     """
-    return not is_query(text) and _first_word(text) not in _TELLS
+    return not is_query(text) and first_word(text) not in _TELLS
 
 
 def is_query(text: str) -> bool:
@@ -71,11 +71,12 @@ def is_query(text: str) -> bool:
     >>> is_query("FROM t |> WHERE a > 1"), is_query("SHOW TABLES")
     (True, False)
     """
-    word = _first_word(text)
+    word = first_word(text)
     return word in _QUERIES or (word in _MAY_QUERY and _WRITES.search(text) is None)
 
 
-def _first_word(text: str) -> str:
+def first_word(text: str) -> str:
+    """The word that a statement begins with, in upper case, whatever stands before it."""
     start = _BEFORE.match(text)
     found = _WORD.match(text, start.end() if start else 0)
     return found.group().upper() if found else ""

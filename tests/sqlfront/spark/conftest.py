@@ -7,6 +7,7 @@ from typing import Protocol
 import pytest
 from pyspark.sql import SparkSession
 
+from sqlfront_connectors.spark.remote import KEPT
 from tests.connectors.spark.conftest import CONNECT, connect_session
 
 
@@ -35,3 +36,10 @@ def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield ConnectSessions(connect_session(tmp_path_factory.mktemp("warehouse")))
     else:
         yield request.getfixturevalue("spark")
+
+
+def views(session: SparkSession) -> list[str]:
+    """The names of a session's temporary views. Over Spark Connect a query over tables of sqlfront's is one,
+    too, as long as somebody has its rows: those don't count."""
+    tables = session.catalog.listTables()
+    return [view.name for view in tables if view.isTemporary and not view.name.startswith(KEPT)]

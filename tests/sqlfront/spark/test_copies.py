@@ -12,7 +12,8 @@ import sqlfront
 from sqlfront.config import Launcher
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_engine.errors import OperationalError, ProgrammingError
-from tests.oracle.spark import SparkOracle
+from tests.connectors.spark.conftest import jvm_context
+from tests.sqlfront.spark.conftest import Sessions
 
 pytestmark = pytest.mark.spark
 
@@ -20,7 +21,7 @@ LOOKUP = "SELECT id, kind, note FROM events WHERE id = 7"
 
 
 @pytest.fixture
-def beside(spark: SparkOracle) -> SparkSession:
+def beside(spark: Sessions) -> SparkSession:
     """A Spark session with a view, ``events``, of 1,000 rows."""
     session = spark.new_session()
     put(session, "n")
@@ -136,7 +137,7 @@ def test_what_stops_a_copy_stops_sparks_jobs(alone: AttachedSession, beside: Spa
     beside.range(1 << 40).where("sin(id) > 2").createOrReplaceTempView("endless")
     with pytest.raises(OperationalError, match="timeout of 1 s"):
         alone.execute("CACHE TABLE endless", timeout=1)
-    assert not beside.sparkContext.statusTracker().getActiveJobsIds()
+    assert not jvm_context().statusTracker().getActiveJobsIds()
     assert alone.execute("SHOW TABLES").collect() == []
 
 

@@ -13,9 +13,10 @@ from sqlfront.session import Session
 from sqlfront.spark import mixed
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_engine.errors import DataError, OperationalError
+from tests.connectors.spark.conftest import jvm_context
 from tests.oracle.answers import difference
-from tests.oracle.spark import SparkOracle
 from tests.oracle.subject import answer
+from tests.sqlfront.spark.conftest import Sessions
 from tests.tpch.answers import NAMES, expected, is_ordered, query
 from tests.tpch.data import TABLES, tpch_folder
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def beside(spark: SparkOracle) -> SparkSession:
+def beside(spark: Sessions) -> SparkSession:
     """A Spark session with one view, ``events``."""
     session = spark.new_session()
     session.sql(
@@ -183,7 +184,7 @@ def test_a_timeout_ends_the_part(
     text = "SELECT label FROM kinds JOIN many USING (kind) WHERE sin(id) > 2"
     with pytest.raises(OperationalError, match="timeout of 1 s"):
         session.execute(text, timeout=1).collect()
-    tracker = beside.sparkContext.statusTracker()
+    tracker = jvm_context().statusTracker()
     until = time.monotonic() + 0.5
     while tracker.getActiveJobsIds() and time.monotonic() < until:
         time.sleep(0.01)
@@ -201,7 +202,7 @@ def test_own_tables_take_rows_of_sparks(session: AttachedSession) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.parametrize("theirs", ["lineitem", "orders", "nation"])
-def test_tpch_with_one_table_in_spark(spark: SparkOracle, theirs: str) -> None:
+def test_tpch_with_one_table_in_spark(spark: Sessions, theirs: str) -> None:
     beside = spark.new_session()
     with sqlfront.connect(spark=beside) as connection:
         for table in TABLES:
