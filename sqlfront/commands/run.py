@@ -14,11 +14,10 @@ from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
 from sqlfront_engine.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
-from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, FoundElsewhere, TableEntry
+from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.logical import LogicalPlan, Project, Scan
 from sqlfront_planner.lowering import Store
 from sqlfront_planner.plan import QueryPlan
@@ -28,9 +27,6 @@ from sqlfront_planner.statement import Query, parse_query
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
-    from sqlfront.spark import mixed
-else:
-    mixed = lazy_module("sqlfront.spark.mixed")
 
 #: The columns and rows that a command gives, and how many rows it wrote (None: it writes none).
 Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
@@ -82,14 +78,10 @@ class Run(msgspec.Struct, frozen=True):
         return bind(query, self.session.catalog, self.session.bind_settings, self.arguments)
 
     def read(self, query: Query) -> LogicalPlan:
-        """The query's logical plan, for a statement that only sqlfront can run: of what the Spark session
-        beside it has, the rows have been fetched."""
-        try:
-            return self.bind(query)
-        except FoundElsewhere:
-            if self.session.spark is None:
-                raise
-            return mixed.fetched(self, query, self.session.spark.link)
+        """The query's logical plan, for a statement that only sqlfront can run: the rows of what the Spark
+        session beside it has, or of a query that only that can run, have been fetched."""
+        spark = self.session.spark
+        return self.bind(query) if spark is None else spark.read(self, query)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
         """The rows of a logical plan, in physical form."""

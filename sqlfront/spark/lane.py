@@ -21,7 +21,7 @@ from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
 from sqlfront.spark.known import Known, reads_here
-from sqlfront.spark.mixed import plan_mixed
+from sqlfront.spark.mixed import fetched, given, plan_mixed
 from sqlfront.spark.reasons import SYNTAX, is_unknown_column, reason_after, too_large
 from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
@@ -33,7 +33,7 @@ from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.statement import is_query, parse_query
+from sqlfront_planner.statement import Query, is_query, parse_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sqlfront.session import Session
     from sqlfront_connectors.base import Snapshot, Table
     from sqlfront_connectors.spark.link import SparkLink
+    from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
 
 #: The words of a text, quoted ones included.
@@ -227,7 +228,7 @@ class SparkLane:
             raise
         except (NotSupportedError, ProgrammingError, OperationalError) as error:
             reason = self._reason_after(error)
-            if reason is None:
+            if reason is None or self._changes_own(text):
                 raise
             ours = error
         if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
@@ -283,6 +284,14 @@ class SparkLane:
             return None
         return f"`{name}` is a copy of what Spark has" if table is not None and table.named else None
 
+    def _changes_own(self, text: str) -> bool:
+        """Whether a statement changes what only sqlfront has: Spark can't."""
+        target = _TARGET.match(text)
+        if target is None:
+            return False
+        own = self._session.catalog.own(tuple(target[1].replace("`", "").split(".")))
+        return own is not None and self.origin(own) is None
+
     def _reason_after(self, error: Error) -> str | None:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
         if self._session.options.lane == Lane.LIGHT:
@@ -316,20 +325,53 @@ class SparkLane:
         query: QueryRun | None,
     ) -> Result:
         """Run a statement by Spark, which is started if need be."""
-        session, began = self._session, time.perf_counter()
-        timeout = self._limit(timeout)
-        self._start.wait(reason, timeout, query)
-        given: Mapping[str, object] | Sequence[object] = arguments.values
-        if arguments.names is not None:
-            given = dict(zip(arguments.names, arguments.values, strict=True))
-        if timeout is not None:
-            timeout = max(_AT_ONCE, timeout - (time.perf_counter() - began))
-        run = self.link.run(text, given, views=self._views_of(text), timeout=timeout, query=query)
+        began = time.perf_counter()
+        run = self._begin(text, arguments, reason, timeout, query)
         schema, rows = run.schema, run.batches()
         if _EXPLAIN.match(text):
             rows = _explained(schema, rows, reason)
         statistics = Statistics(Lane.SPARK, reason, time.perf_counter() - began)
-        return Result(schema, rows, statistics, settings=session.settings, job=run)
+        return Result(schema, rows, statistics, settings=self._session.settings, job=run)
+
+    def read(self, run: Run, query: Query) -> "LogicalPlan":
+        """See :meth:`~sqlfront.commands.run.Run.read`. NotSupportedError if Spark would give more than the
+        members' memory holds."""
+        reason = self._reason_for_queries()
+        if reason is None:
+            try:
+                return self._read_here(run, query)
+            except NotStarted:
+                raise
+            except (NotSupportedError, ProgrammingError) as error:
+                reason = self._reason_after(error)
+                if reason is None:
+                    raise
+        begun = self._begin(query.text, run.arguments, reason, run.timeout, run.query)
+        return given(begun, self._session.memory)
+
+    def _read_here(self, run: Run, query: Query) -> "LogicalPlan":
+        try:
+            return run.bind(query)
+        except FoundElsewhere:
+            return fetched(run, query, self.link)
+
+    def _begin(
+        self,
+        text: str,
+        arguments: Arguments,
+        reason: str,
+        timeout: float | None,
+        query: QueryRun | None,
+    ) -> "SparkRun":
+        """Have Spark begin a statement."""
+        began, timeout = time.perf_counter(), self._limit(timeout)
+        self._start.wait(reason, timeout, query)
+        values: Mapping[str, object] | Sequence[object] = arguments.values
+        if arguments.names is not None:
+            values = dict(zip(arguments.names, arguments.values, strict=True))
+        if timeout is not None:
+            timeout = max(_AT_ONCE, timeout - (time.perf_counter() - began))
+        return self.link.run(text, values, views=self._views_of(text), timeout=timeout, query=query)
 
     def _views_of(self, text: str) -> "dict[str, DataFrame]":
         """The tables and views that only sqlfront knows and that the text may name."""

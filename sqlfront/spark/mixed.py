@@ -122,7 +122,7 @@ class MixedQuery(msgspec.Struct, frozen=True):
 
 
 class _Allowance:
-    """How many bytes may still come out of Spark."""
+    """How many bytes may still come out of Spark. NotSupportedError if it gives more."""
 
     def __init__(self, most: float) -> None:
         self._most = most
@@ -132,14 +132,22 @@ class _Allowance:
         """The rows of a part."""
         if run.schema.types != part.schema.types:
             raise NotSupportedError(f"Spark gives other types for {part.select.text}")
-        return tuple(self._take(run.batches()))
+        return tuple(self.take(run.batches()))
 
-    def _take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows, as they come."""
         for batch in batches:
             self._left -= batch.nbytes
             if self._left < 0:
                 raise NotSupportedError(f"Spark would give more than {in_units(int(self._most))}")
             yield batch
+
+
+def given(run: "SparkRun", most: float) -> LogicalPlan:
+    """The plan over what Spark gives for a whole query. NotSupportedError if that is more than ``most``
+    bytes."""
+    table = ArrowTable.of("query", run.schema, _Allowance(most).take(run.batches()))
+    return Scan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
 
 def plan_mixed(run: Run, query: Query, link: SparkLink, *, fetch: bool = True) -> QueryPlan:

@@ -121,6 +121,24 @@ def test_a_view_over_tables_of_both_sides(session: AttachedSession, beside: Spar
     assert session.execute("SELECT max(name) FROM named").collect() == [("z",)]
 
 
+def test_own_tables_take_what_only_spark_computes(session: AttachedSession, beside: SparkSession) -> None:
+    beside.udf.register("twice", lambda text: 2 * text)
+    session.execute("CREATE TABLE types USING memory AS SELECT schema_of_json('[1]') AS type")
+    session.execute("INSERT INTO types SELECT twice(name) FROM kinds WHERE kind = 3")
+    beside.conf.set("spark.sql.ansi.enabled", "false")
+    session.execute("INSERT INTO types SELECT 1 / (kind - 4) FROM kinds WHERE kind = 4")
+    beside.conf.set("spark.sql.ansi.enabled", "true")
+    rows = session.execute("SELECT type FROM types").collect()
+    assert sorted(rows, key=str) == [("ARRAY<BIGINT>",), ("k3k3",), (None,)]
+
+
+def test_what_can_t_be_done_to_an_own_table_is_said_here(session: AttachedSession) -> None:
+    with pytest.raises(NotSupportedError, match="MERGE is not supported"):
+        session.execute("MERGE INTO kinds USING events ON kinds.kind = id WHEN MATCHED THEN DELETE")
+    with pytest.raises(NotSupportedError, match="schema_of_json"):
+        session.execute("DELETE FROM kinds WHERE schema_of_json('[1]') = name")
+
+
 def test_a_view_takes_the_place_of_sparks(session: AttachedSession) -> None:
     with pytest.raises(ProgrammingError) as found:
         session.execute("CREATE TEMP VIEW events AS SELECT kind FROM kinds")
