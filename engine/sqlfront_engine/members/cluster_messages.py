@@ -73,9 +73,11 @@ class Members(Message, frozen=True):
 
 
 class HeartbeatAnswer(Message, frozen=True):
-    """Your heartbeat has arrived."""
+    """Your heartbeat has arrived: you won't be removed as silent within ``lease`` seconds after it was
+    ``sent``."""
 
     sent: float
+    lease: float
 
 
 class LeaveAllowed(Message, frozen=True):

@@ -167,7 +167,7 @@ class Keeper:
         match message:
             case Heartbeat():
                 known.missing = message.missing
-                peer.send(HeartbeatAnswer(message.sent))
+                peer.send(HeartbeatAnswer(message.sent, self.settings.silence_limit))
             case ListAdopted():
                 known.adopted = max(known.adopted, message.version)
                 self._admit_or_release(known)

@@ -62,7 +62,8 @@ logger = logging.getLogger(__name__)
 
 class MembershipSettings(msgspec.Struct, frozen=True):
     """``keeper``: its address. ``address``: where others connect to this member, empty for nowhere. ``lite``:
-    own no partitions. ``silence_limit``: the keeper's."""
+    own no partitions. ``silence_limit``: how many seconds to wait for a keeper's first answer; how long one
+    counts it says itself."""
 
     keeper: str
     address: str = ""
@@ -113,6 +114,7 @@ class Membership:
         self._why = "this member has not joined its cluster yet"
         self._last_failure = ""
         self._lease_from = self._clock.now()
+        self._lease = settings.silence_limit
         self.member = Member(engine, self, self._latest, resources)
         self.member.check_usable = self.check_usable
 
@@ -165,7 +167,7 @@ class Membership:
         holds."""
         if not self.joined or self._leaving or self._ended:
             raise OperationalError(self._why, sqlstate="08003")
-        if self._clock.now() - self._lease_from >= self.settings.silence_limit:
+        if self._clock.now() - self._lease_from >= self._lease:
             raise OperationalError(self._cut_off(), sqlstate="08006")
 
     # ---- documents
@@ -314,7 +316,7 @@ class Membership:
             case Members():
                 self._hear_list(message.list)
             case HeartbeatAnswer():
-                self._lease_from = max(self._lease_from, message.sent)
+                self._lease_from, self._lease = max(self._lease_from, message.sent), message.lease
             case DocumentChanged():
                 self._change(message)
             case DocumentKeys():
@@ -440,7 +442,7 @@ class Membership:
 
     @property
     def _period(self) -> float:
-        return self.settings.silence_limit / BEATS
+        return self._lease / BEATS
 
     def _later(self, seconds: float, function: Callable[[], None]) -> None:
         if not self._ended:
@@ -451,7 +453,7 @@ class Membership:
         now = self._clock.now()
         if self._ended:
             return
-        if now - self._lease_from >= self.settings.silence_limit:
+        if now - self._lease_from >= self._lease:
             self._stop(self._cut_off())
             return
         self._tell_keeper(Heartbeat(now, self._missing_too_long()))
@@ -462,8 +464,7 @@ class Membership:
             return ()
         with self._lock:
             now = self._clock.now()
-            limit = self.settings.silence_limit
-            return tuple(sorted(name for name, since in self._missing.items() if now - since >= limit))
+            return tuple(sorted(name for name, since in self._missing.items() if now - since >= self._lease))
 
     def _cut_off(self) -> str:
         silent = self._clock.now() - self._lease_from

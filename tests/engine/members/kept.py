@@ -12,22 +12,23 @@ from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.members.keeper import KEEPER, Keeper
+from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.members.membership import Membership, MembershipSettings
 from sqlfront_engine.queues import NOTHING
 from sqlfront_engine.testing.simulation import Simulation
 
 
 class Kept:
-    """A keeper and, once all have joined, the members of the names given; lite ones begin with "client"."""
+    """A keeper and, once all have joined, the members of the names given; lite ones begin with "client".
+    Members are told ``silence_limit`` by the keeper alone."""
 
-    def __init__(self, *names: str, seed: int = 1) -> None:
+    def __init__(self, *names: str, seed: int = 1, silence_limit: float = 5.0) -> None:
         self.simulation = Simulation(seed)
         self.simulation.drop = self._note
         #: Every message that was sent: sender, receiver, message.
         self.said: list[tuple[str, str, msgspec.Struct]] = []
         machine = self.simulation.machine(KEEPER)
-        self.keeper = Keeper(machine.transport, machine.clock)
+        self.keeper = Keeper(machine.transport, machine.clock, KeeperSettings(silence_limit))
         self.memberships: dict[str, Membership] = {}
         self.ends: dict[str, OperationalError | None] = {}
         for name in names:

@@ -258,6 +258,22 @@ def test_a_keeper_that_is_closed_says_so() -> None:
     assert str(kept.ends["m0"]) == "the cluster has ended: the launcher was stopped SQLSTATE: 08006"
 
 
+def test_members_wait_for_as_long_as_their_keeper_says() -> None:
+    kept = Kept("m1", "client", silence_limit=20.0)
+    kept.simulation.pass_time(2)
+    kept.pause(KEEPER, 15)
+    kept.simulation.pass_time(40)
+
+    assert kept.ends == {}
+    assert kept.agreed()
+
+    kept.kill(KEEPER)
+    kept.simulation.pass_time(15)
+    assert kept.ends == {}
+    kept.simulation.pass_time(10)
+    assert sorted(kept.ends) == ["client", "m1"]
+
+
 def test_a_keeper_that_was_paused_removes_nobody_who_is_alive() -> None:
     kept = Kept("m0", "m1")
     kept.pause(KEEPER, 3.5)
