@@ -77,6 +77,7 @@ def _run(name: str, file: Path, master: str, runs: int) -> Taken | None:
     ours, theirs = context.Pipe()
     process = context.Process(target=exchange_ways.serve, args=(name, str(file), master, theirs))
     process.start()
+    theirs.close()  # so that the process's end is that of the pipe
     assert process.pid is not None
     try:
         ours.recv()

@@ -42,8 +42,9 @@ class Config(msgspec.Struct, frozen=True):
     the members of a running cluster instead, and the tables that its sessions have in common; see
     :func:`~sqlfront.cluster.addresses.find`, for ``secret``, too. ``collect_rows``: with several members,
     inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
-    ``silence_limit``: seconds after which one of the session's own members that says nothing is given up;
-    more than the default where processes are held up, as on a machine with too much to do.
+    ``silence_limit``: seconds after which one of the session's own members that says nothing is given up (one
+    whose process ends, at once). It has to be longer than anything holds up this process, which keeps their
+    list: ``to_pandas`` of six million rows does so for more than seven seconds.
 
     ``plan_cache``: how many plans the session keeps for texts that come again, with the same literals or
     others; 0 = none.
@@ -60,7 +61,7 @@ class Config(msgspec.Struct, frozen=True):
     cluster: str | None = None
     secret: str | None = None
     collect_rows: float = 20_000
-    silence_limit: float = 5.0
+    silence_limit: float = 30.0
     plan_cache: int = 1000
 
     def __post_init__(self) -> None:
