@@ -89,9 +89,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
-	$(BIN)/pytest -q -m cluster tests/connectors/spark/test_executors.py \
-		tests/connectors/spark/test_remote.py tests/connectors/spark/test_lost.py \
-		tests/connectors/spark/test_loading_faults.py tests/connectors/spark/test_speculation.py $(ARGS)
+	$(BIN)/pytest -q -m cluster tests/connectors/spark $(ARGS)
 	$(BIN)/pytest -q -m cluster tests/sqlfront/spark $(ARGS)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py -k "tables or tpch" $(ARGS)
 

@@ -20,6 +20,7 @@ ALLOWED = {
 }
 #: Who may load PySpark or its bridge to the JVM, and only when it is first used.
 LOADS_PYSPARK = {
+    "connectors/sqlfront_connectors/spark/arriving.py",
     "connectors/sqlfront_connectors/spark/classic.py",
     "connectors/sqlfront_connectors/spark/executors/packages.py",
     "connectors/sqlfront_connectors/spark/failures.py",

@@ -4,6 +4,9 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
+from sqlfront_connectors.spark.arriving import arriving
 from sqlfront_connectors.spark.failures import gone
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_engine.lazy_modules import lazy_module
@@ -110,6 +113,10 @@ class ClassicSession:
     def settings(self, defaults: Mapping[str, str]) -> dict[str, str]:
         """The values of settings; of one that nobody has set, the default."""
         return {key: str(self.spark.conf.get(key, default)) for key, default in defaults.items()}
+
+    def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
+        """Run a query; its batches as they come, in the order of the partitions."""
+        return arriving(frame)
 
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, so that analysing it runs nothing. Spark's error if it is nothing at

@@ -13,7 +13,7 @@ from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
-from sqlfront_connectors.spark.run import SparkRun
+from sqlfront_connectors.spark.run import Arrive, SparkRun
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
 from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
@@ -123,10 +123,10 @@ class SparkLink:
         given = dict(arguments) if isinstance(arguments, Mapping) else list(arguments or ())
         return self._session.sql(text, given, views or {})
 
-    def collect(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Run a query, in this thread; its rows in physical form, by the frame's logical schema. Errors are
-        Spark's own."""
-        return self._rows.collect(frame, schema)
+    def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
+        """Run a query, in this thread, by the frame's logical schema: ``arrive`` gets its rows as they come,
+        what is returned comes behind them. Errors are Spark's own."""
+        return self._rows.collect(frame, schema, arrive)
 
     def table(self, parts: Sequence[str]) -> "DataFrame":
         """What Spark has under a name, as ``spark.table`` gives it. Errors are Spark's own."""
@@ -251,7 +251,7 @@ class _Task(Generic[_T]):
         self.outcome = self._work()
         return pa.schema([])
 
-    def collect(self) -> Iterator[pa.RecordBatch]:
+    def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.spark.run.Work`."""
         return iter(())
 
@@ -275,10 +275,10 @@ class _Statement:
         self._schema = logical_schema(self._frame.schema)
         return self._schema
 
-    def collect(self) -> Iterator[pa.RecordBatch]:
+    def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.spark.run.Work`."""
         if self._schema:
-            return self._link.collect(self._frame, self._schema)
+            return self._link.collect(self._frame, self._schema, arrive)
         return iter([without_columns(self._frame.count())] if is_query(self._text) else ())
 
 

@@ -5,8 +5,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 from uuid import uuid4
+
+import pyarrow as pa
 
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_connectors.spark.watch import first_word, is_query
@@ -14,6 +16,7 @@ from sqlfront_engine.query_run import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.connect.dataframe import DataFrame as RemoteFrame
 
 #: The first statistic in a plan with its cost is that of the whole: ``sizeInBytes=24.0 B``.
 _SIZE: Final = re.compile(r"sizeInBytes=([0-9.E+]+) ([KMGTPE]?)i?B")
@@ -138,6 +141,13 @@ class RemoteSession:
         """The values of settings; of one that nobody has set, the default."""
         found = self.spark.client.get_config_with_defaults(*defaults.items())
         return {key: value or "" for key, value in zip(defaults, found, strict=True)}
+
+    def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
+        """Run a query; its batches as they come, in the order of the partitions."""
+        plan, client = cast("RemoteFrame", frame)._plan, self.spark.client
+        for part in client.to_table_as_iterator(plan.to_proto(client), plan.observations):
+            if isinstance(part, pa.Table):
+                yield from part.to_batches()
 
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, by its words."""

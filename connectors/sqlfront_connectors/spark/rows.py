@@ -2,13 +2,14 @@
 
 import os
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 
 from sqlfront_connectors.spark import exchange
+from sqlfront_connectors.spark.run import Arrive
 from sqlfront_connectors.spark.types import (
     carrier,
     in_months,
@@ -21,12 +22,15 @@ from sqlfront_connectors.spark.types import (
 )
 from sqlfront_connectors.spark.watch import unwatched
 from sqlfront_engine.arrow_intervals import exported_schema
+from sqlfront_engine.errors import OperationalError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 #: Answers that Spark takes for larger come as files (bytes).
 LARGE: Final = 256 << 20
+#: The setting by which Spark ends a job that brings too much into the driver's memory; its error names it.
+MAX_RESULT_SIZE: Final = "spark.driver.maxResultSize"
 _REBASE_MODES: Final = (
     "spark.sql.parquet.int96RebaseModeInWrite",
     "spark.sql.parquet.datetimeRebaseModeInWrite",
@@ -43,6 +47,9 @@ class Place(Protocol):
     def size(self, frame: "DataFrame") -> int | None:
         """How many bytes Spark's optimizer takes the rows for."""
 
+    def batches(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
+        """Run a query; its batches as they come, in the order of the partitions."""
+
 
 class Rows:
     """The rows of one session's frames."""
@@ -55,9 +62,11 @@ class Rows:
         self._place = place
         self._shared = directory is not None or place.shares_files
 
-    def collect(self, frame: "DataFrame", schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Run a query, now; its rows in physical form. What Spark takes for large comes as files, and so does
-        what turns out to be more than it lets into the driver's memory."""
+    def collect(self, frame: "DataFrame", schema: pa.Schema, arrive: Arrive) -> Iterator[pa.RecordBatch]:
+        """Run a query, now. ``arrive`` gets its rows in physical form and in the order of Spark's partitions,
+        as soon as those before them have come. What Spark takes for large comes as files instead, whose rows
+        are returned, and so does the rest of what turns out to be more than it lets into the driver's memory.
+        """
         carriers = [carrier(kind) for kind in schema.types]
         if carriers != schema.types:
             frame = as_carriers(frame, schema)
@@ -65,13 +74,16 @@ class Rows:
         size = self._place.size(frame) if fits else None
         if size is not None and size > self.large:
             return self._as_files(frame, schema)
+        arrived: list[pa.RecordBatch] = []
         try:
-            table = frame.toArrow()
+            for batch in self._place.batches(frame):
+                arrived.append(physical_batch(batch, schema))
+                arrive(arrived[-1])
         except Exception as error:
-            if not fits or "spark.driver.maxResultSize" not in str(error):
+            if not fits or MAX_RESULT_SIZE not in str(error):
                 raise
-            return self._as_files(frame, schema)
-        return (physical_batch(batch, schema) for batch in table.to_batches())
+            return behind(arrived, self._as_files(frame, schema))
+        return iter(())
 
     def _writes_dates_as_they_are(self) -> bool:
         """Whether files have the dates of Spark's calendar; a session may have those of an older one."""
@@ -109,6 +121,26 @@ class Rows:
         rows = [to_send(batch, form) for batch in batches]
         table = pa.Table.from_batches(rows, exported_schema(form))
         return from_sent(self._spark.createDataFrame(table, spark_schema(form)), schema)
+
+
+def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What comes behind the first rows of a query that has run a second time. OperationalError if those are
+    other ones now, as they may be where Spark doesn't say in which order, and where a value is NaN."""
+    again = pa.RecordBatch.from_arrays([], [])
+    for batch in first:
+        done = 0
+        while done < batch.num_rows:
+            again = again if again.num_rows else next(rows, again)
+            count = min(batch.num_rows - done, again.num_rows)
+            if not count or not batch.slice(done, count).equals(again.slice(0, count)):
+                raise OperationalError(
+                    f"the answer is larger than {MAX_RESULT_SIZE}, and Spark has computed other rows, or in "
+                    "another order, when it was to write them to files: order the rows, or raise that setting"
+                )
+            done, again = done + count, again.slice(count)
+    if again.num_rows:
+        yield again
+    yield from rows
 
 
 class HeldFrame:

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from queue import SimpleQueue
 from typing import Final, Protocol, TypeVar
 from uuid import uuid4
 
@@ -25,6 +26,8 @@ _AGAIN: Final = 0.05
 #: How the names of all threads begin that talk to Spark for us.
 THREADS: Final = "sqlfront-spark-"
 _T = TypeVar("_T")
+#: Takes a batch that has come.
+Arrive = Callable[[pa.RecordBatch], None]
 
 
 class Jobs(Protocol):
@@ -52,14 +55,15 @@ class Work(Protocol):
     def analyse(self) -> pa.Schema:
         """Analyse the statement, and run it if it is a command; the logical schema of its answer."""
 
-    def collect(self) -> Iterator[pa.RecordBatch]:
-        """Run the query that was analysed; its rows in physical form, which any thread may read."""
+    def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
+        """Run the query that was analysed, to its end. ``arrive`` gets its rows, in physical form, as they
+        come; those that it returns come behind them, and any thread may read them."""
 
 
 class SparkRun:
     """A statement that Spark runs; :attr:`schema` and :meth:`batches` wait for it.
 
-    A run that is forgotten before its rows are there is cancelled.
+    A run that is forgotten before all of its rows are there is cancelled.
     """
 
     def __init__(
@@ -80,12 +84,15 @@ class SparkRun:
     def schema(self) -> pa.Schema:
         """The logical schema of the answer, without columns if there is none. Waits until Spark has analysed
         the statement, for a command until it has run. Raises its error."""
-        return self._wait(self._attempt.analysed)
+        return self._wait(self._attempt.analysed.result)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows, in physical form, once. Waits for the first of them; raises the statement's error, after
-        which no job of it is left."""
-        yield from self._wait(self._attempt.collected)
+        """The rows, in physical form, once and as they come. Waits for them; raises the statement's error as
+        soon as there is one, after which no job of it is left."""
+        attempt = self._attempt
+        while (batch := self._wait(attempt.arrived.get)) is not None and not attempt.failed:
+            yield batch
+        yield from self._wait(attempt.collected.result)
 
     def cancel(self) -> None:
         """Stop it; no error if it has ended. Returns at once, its jobs end soon after."""
@@ -99,9 +106,9 @@ class SparkRun:
         """Wait, at most ``timeout`` seconds, until nothing of it runs; whether that is so."""
         return self._attempt.ended.wait(timeout)
 
-    def _wait(self, future: "Future[_T]") -> _T:
+    def _wait(self, wait: Callable[[], _T]) -> _T:
         try:
-            return future.result()
+            return wait()
         except KeyboardInterrupt:
             self.cancel()
             raise
@@ -114,6 +121,9 @@ class _Attempt:
         self.jobs = jobs
         self.tag = f"sqlfront-{uuid4()}"
         self.analysed: Future[pa.Schema] = Future()
+        #: The batches that have come, and None behind the last of them.
+        self.arrived: SimpleQueue[pa.RecordBatch | None] = SimpleQueue()
+        #: What comes behind them, once the query has run.
         self.collected: Future[Iterator[pa.RecordBatch]] = Future()
         #: Set when nothing of it runs.
         self.ended = threading.Event()
@@ -134,6 +144,11 @@ class _Attempt:
         with ours():
             return self.jobs.progress(self.tag)
 
+    @property
+    def failed(self) -> bool:
+        """Whether it has ended with an error."""
+        return self.collected.done() and self.collected.exception() is not None
+
     def begin(self) -> None:
         """Start the thread, and the clock."""
         thread = self.jobs.thread(self._run, f"{THREADS}{self.tag}")
@@ -151,7 +166,8 @@ class _Attempt:
                 if not self.analysed.done():  # it was stopped before it began
                     self._settle(self.analysed, self._work.analyse())
                 if not self.collected.done():
-                    self._settle(self.collected, self._work.collect())
+                    self._settle(self.collected, self._work.collect(self.arrived.put))
+                    self.arrived.put(None)
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
             self._fail(translated(error) or error)
         finally:
@@ -193,4 +209,5 @@ class _Attempt:
             waiting = [future for future in (self.analysed, self.collected) if not future.done()]
             for future in waiting:
                 future.set_exception(error)
+            self.arrived.put(None)
             return bool(waiting)

@@ -102,6 +102,7 @@ class SparkSnapshot:
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """All rows, which come through this process."""
+        batches: list[pa.RecordBatch] = []
         with ours():
-            batches = tuple(self._link.collect(self.frame, self._schema))
-        return ArrowSnapshot(self._name, self._schema, batches).scan(request)
+            batches += self._link.collect(self.frame, self._schema, batches.append)
+        return ArrowSnapshot(self._name, self._schema, tuple(batches)).scan(request)

@@ -5,8 +5,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import pyarrow as pa
 import pytest
 
 from sqlfront_connectors.spark.link import SparkLink
@@ -250,3 +251,66 @@ def test_a_job_that_somebody_else_cancels_is_the_world_s_fault(link: SparkLink) 
 
     with pytest.raises(errors.OperationalError, match="cancelled"):
         list(run.batches())
+
+
+@pytest.fixture
+def through_memory(link: SparkLink) -> Iterator[None]:
+    """Answers of any size come through the driver's memory, and not as files."""
+    rows = link._rows
+    rows.large, large = 1 << 60, rows.large
+    yield
+    rows.large = large
+
+
+@pytest.mark.usefixtures("through_memory")
+def test_rows_come_before_the_query_ends(link: SparkLink) -> None:
+    run = link.run(
+        "SELECT id FROM range(0, 100000, 1, 1) UNION ALL "
+        "SELECT id FROM range(0, 1000000000000, 1, 2) WHERE sin(id) > 2"
+    )
+    batches = run.batches()
+    assert next(batches).column(0).to_pylist()[:3] == [0, 1, 2]
+    assert not run.join(0.0)
+
+    run.cancel()
+
+    with pytest.raises(errors.OperationalError, match="cancelled"):
+        list(batches)
+    ended(run)
+
+
+@pytest.mark.usefixtures("through_memory")
+def test_an_error_after_the_first_rows_is_raised(link: SparkLink) -> None:
+    run = link.run(
+        "SELECT id FROM range(0, 100000, 1, 1) UNION ALL "
+        "SELECT 1 DIV (max(id) - 39999999) FROM range(0, 40000000, 1, 1)"
+    )
+    found: list[pa.RecordBatch] = []
+    with pytest.raises(errors.DataError) as failure:
+        found.extend(run.batches())
+
+    assert failure.value.condition == "DIVIDE_BY_ZERO"
+    assert run.join(LONG)
+
+
+def test_rows_keep_the_order_of_partitions_some_of_which_have_none(link: SparkLink) -> None:
+    run = link.run(
+        "SELECT id FROM range(0, 100000, 1, 9) WHERE id > 30000 AND id NOT BETWEEN 50000 AND 70000"
+    )
+
+    found = [number for batch in run.batches() for number in batch.column(0).to_pylist()]
+
+    assert found == [*range(30001, 50000), *range(70001, 100000)]
+
+
+@pytest.mark.parametrize(
+    "text", ["VALUES (1), (2), (3), (4)", "SELECT * FROM VALUES (1), (2), (3), (4) AS v(n) LIMIT 4"]
+)
+def test_rows_that_spark_has_without_a_job_keep_their_order(link: SparkLink, text: str) -> None:
+    for _ in range(10):
+        assert [number for batch in link.run(text).batches() for number in batch.column(0).to_pylist()] == [
+            1,
+            2,
+            3,
+            4,
+        ]

@@ -1,0 +1,69 @@
+"""Rows of a query of a classic session, as its tasks end."""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import InternalError
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    import pyspark.util as spark_util
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as spark_functions
+else:
+    spark_functions = lazy_module("pyspark.sql.functions")
+    spark_util = lazy_module("pyspark.util")
+
+
+def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
+    """Run a query; its batches as they come, in the order of the partitions."""
+    numbered = frame.select("*", spark_functions.spark_partition_id())
+    if numbered._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation":
+        return iter(frame.toArrow().to_batches())  # which its optimizer has taken for one partition
+    return in_order(_numbered_batches(numbered))
+
+
+def _numbered_batches(frame: "DataFrame") -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The batches as Spark sends them, with the number of their partition, which is in the last column: those
+    of a partition together, when that is done. They have to be taken at once, since the thread that sends
+    them is that in which Spark plans all jobs."""
+    port, secret, server = frame._jdf.collectAsArrowToPython()
+    numbers: list[int] = []
+    try:
+        file, connection = spark_util.local_connect_and_auth(port, secret)
+        with connection, file:
+            connection.settimeout(None)  # a job may take its time
+            for batch in pa.ipc.open_stream(file):
+                last = batch.num_columns - 1
+                numbers.append(batch.column(last)[0].as_py())
+                yield numbers[-1], batch.select(range(last))
+            rest = file.read()
+            told = [number for (number,) in struct.iter_unpack("!i", rest[: len(rest) // 4 * 4])]
+            if told != [len(numbers), *sorted(range(len(numbers)), key=numbers.__getitem__)]:
+                raise InternalError("Spark gives its partitions other numbers than its batches")
+    finally:
+        server.getResult()  # raises the job's error
+
+
+def in_order(arriving: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """Batches that come with the number of their partition in the order of these numbers: each as soon as all
+    partitions before it have come. The batches of a partition come one after the other; whether one has none
+    isn't known before the end."""
+    turn, coming = 0, -1
+    waiting: dict[int, list[pa.RecordBatch]] = {}
+    for number, batch in arriving:
+        if number != coming:
+            turn += coming == turn
+            while turn in waiting:
+                yield from waiting.pop(turn)
+                turn += 1
+            coming = number
+        if number == turn:
+            yield batch
+        else:
+            waiting.setdefault(number, []).append(batch)
+    for number in sorted(waiting):
+        yield from waiting[number]

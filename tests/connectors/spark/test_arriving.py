@@ -1,0 +1,110 @@
+"""Rows of Spark's as they come: in which order they are handed on, and what happens if they are too many."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sqlfront_connectors.spark.arriving import in_order
+from sqlfront_connectors.spark.rows import behind
+from sqlfront_engine.errors import OperationalError
+
+
+def numbers(*values: int) -> pa.RecordBatch:
+    """Rows in physical form."""
+    return pa.record_batch([pa.array(values, pa.int64())], ["n"])
+
+
+@given(st.permutations(range(6)), st.lists(st.integers(0, 3), min_size=6, max_size=6))
+def test_batches_come_in_the_order_of_their_partitions(order: list[int], counts: list[int]) -> None:
+    coming = [(each, numbers(each, k)) for each in order for k in range(counts[each])]
+
+    rows = [batch.column(0).to_pylist() for batch in in_order(coming)]
+
+    assert rows == [[each, k] for each in range(6) for k in range(counts[each])]
+
+
+def test_a_batch_waits_only_for_the_partitions_before_it() -> None:
+    taken = []
+
+    def coming() -> Iterator[tuple[int, pa.RecordBatch]]:
+        for partition in 1, 0, 3, 2:
+            taken.append(partition)
+            yield partition, numbers(partition)
+
+    seen = [(rows.column(0)[0].as_py(), list(taken)) for rows in in_order(coming())]
+
+    assert seen == [(0, [1, 0]), (1, [1, 0, 3]), (2, [1, 0, 3, 2]), (3, [1, 0, 3, 2])]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        [(1, 2, 3, 4, 5)],
+        [(1,), (2, 3), (4,), (5,)],
+        [(1, 2), (3,), (), (4, 5)],
+    ],
+)
+def test_what_came_before_is_left_out_of_the_rows_that_come_again(again: list[tuple[int, ...]]) -> None:
+    rest = behind([numbers(1, 2), numbers(3)], (numbers(*values) for values in again))
+
+    assert [number for rows in rest for number in rows.column(0).to_pylist()] == [4, 5]
+
+
+@pytest.mark.parametrize("again", [[(1, 3, 2, 4)], [(1,)], []])
+def test_other_rows_the_second_time_are_an_error(again: list[tuple[int, ...]]) -> None:
+    rest = behind([numbers(1, 2)], (numbers(*values) for values in again))
+
+    with pytest.raises(OperationalError, match=r"larger than spark\.driver\.maxResultSize"):
+        list(rest)
+
+
+PROGRAM = """
+import os, sys
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+from sqlfront_connectors.spark.link import SparkLink
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.maxResultSize", "2m")
+spark = builder.getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+link = SparkLink(spark)
+
+def numbers(text):
+    run = link.run(text)
+    batches = run.batches()
+    found = next(batches).column(0).to_pylist()
+    first = len(found)
+    for batch in batches:
+        found += batch.column(0).to_pylist()
+    return first, found
+
+def files():
+    return os.listdir(os.path.dirname(link._rows.exchange.place()))
+
+first, found = numbers("SELECT id FROM range(0, 1000000, 1, 10)")
+assert first < 100_001 and found == list(range(1_000_000)), (first, len(found))
+assert files() == []
+link.close()
+print("all came")
+"""
+
+
+@pytest.mark.cluster
+def test_the_rest_of_an_answer_that_is_too_large_for_the_driver_comes_as_files() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=Path(__file__).parents[3],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+    assert done.stdout.splitlines()[-1:] == ["all came"], done.stdout + done.stderr[-3000:]
