@@ -60,6 +60,8 @@ _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
 #: What Python says on an executor, at the end of a stack, that has no package of that name.
 _MISSING: Final = re.compile(r"^ModuleNotFoundError: (No module named '[^']+')$", re.MULTILINE)
+#: What py4j says in the JVM of a call that isn't one: nobody says that if there is no JVM.
+_REFUSED: Final = re.compile(r" Trace:\n(?:py4j\.Py4JException: )?(.+)")
 #: What is said of a session that is no more; SQLSTATE "connection does not exist".
 _GONE: Final = "the Spark session is stopped, or its JVM has died"
 GONE: Final = "08003"
@@ -75,6 +77,9 @@ def translated(error: Exception) -> DatabaseError | None:
         return _from_java(error.java_exception)
     if isinstance(error, spark_errors.PySparkException):
         return _from_pyspark(error)
+    refused = _REFUSED.search(str(error)) if isinstance(error, py4j_errors.Py4JError) else None
+    if refused is not None:
+        return InternalError(f"Spark: {refused[1]}")
     if isinstance(error, (py4j_errors.Py4JError, ConnectionError, EOFError)):
         return OperationalError(_GONE, sqlstate=GONE)
     return None
