@@ -23,7 +23,7 @@ def check_file(path: Path) -> Iterator[Finding]:
     """The statements of a file, in their order: those of a Python program if its name ends with ``.py``, else
     of a script. OSError if it can't be read, ProgrammingError if it is no text, or no program."""
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
         return _in_program(python_texts(source)) if path.suffix == ".py" else _in_script(source)
     except UnicodeDecodeError as error:
         raise ProgrammingError(f"{path}: no UTF-8 text: {error.reason} at byte {error.start}") from error

@@ -33,6 +33,15 @@ def main(connection, column):
 '''
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, text in (("a.sql", "SELECT 1"), ("b.py", "spark.sql('SELECT 1')")):
+        (tmp_path / name).write_text(text, encoding="utf-8-sig")
+        assert main(["check", str(tmp_path / name)]) == 0
+        assert capsys.readouterr().out == f"{tmp_path / name}:1: direct: no table\n"
+
+
 def test_a_script_and_a_program(tmp_path: Path) -> None:
     script, program = tmp_path / "a.sql", tmp_path / "b.py"
     script.write_text(SCRIPT)
