@@ -13,7 +13,7 @@ from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
 from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.errors import InterfaceError, spark_error
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import ddl, holds_interval, logical
@@ -186,6 +186,7 @@ class Result(Closing):
 
     def take(self, count: int) -> list[Row]:
         """The first ``count`` rows; no more batches are read than that takes."""
+        _check_count(count)
         rows: list[Row] = []
         for batch in self._read(count):
             rows += self._rows(batch.slice(0, count - len(rows)))
@@ -193,6 +194,7 @@ class Result(Closing):
 
     def limit(self, count: int) -> "Result":
         """The result of the first ``count`` rows, which are read now."""
+        _check_count(count)
         batches, left = [], count
         for batch in self._read(count):
             batches.append(batch.slice(0, left))
@@ -234,13 +236,14 @@ class Result(Closing):
         """What :meth:`show` prints."""
         from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
 
+        n = max(0, n)
         limit = int(truncate) * 20 if isinstance(truncate, bool) else truncate
         rows: list[tuple[str, ...]] = []
         for batch in self._read(n + 1):
             rows += boxes.cells(batch.slice(0, n + 1 - len(rows)), self._schema, self._settings)
         draw = boxes.vertical if vertical else boxes.box
         text = draw(self.columns, rows[:n], limit)
-        if vertical and not rows:
+        if vertical and not rows[:n]:
             return "(0 rows)"
         if len(rows) > n:
             text += f"only showing top {n} {'row' if n == 1 else 'rows'}"
@@ -374,6 +377,15 @@ def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
         return exported(column, data_type)
     assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
     return column.cast(data_type)
+
+
+def _check_count(count: int) -> None:
+    if count < 0:
+        raise spark_error(
+            "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE",
+            f'The limit like expression "{count}" is invalid. The limit expression must be equal to or '
+            f"greater than 0, but got {count}.",
+        )
 
 
 def _zone(name: str) -> datetime.tzinfo:

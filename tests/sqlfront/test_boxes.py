@@ -19,6 +19,21 @@ def test_show_is_sparks_to_the_letter(number: int) -> None:
     assert result.show_string(case["n"], case["truncate"], case["vertical"]) == case["text"]
 
 
+@pytest.mark.parametrize("n", [0, -1])
+def test_no_rows_are_shown_of_some(n: int) -> None:
+    result = sqlfront.sql("SELECT id FROM range(3)")
+    assert result.show_string(n).endswith("+---+\nonly showing top 0 rows")
+    assert result.show_string(n, vertical=True) == "(0 rows)"
+
+
+def test_a_negative_number_of_rows_is_refused() -> None:
+    result = sqlfront.sql("SELECT id FROM range(3)")
+    for ask in (result.take, result.head, result.limit):
+        with pytest.raises(sqlfront.ProgrammingError, match="but got -1") as error:
+            ask(-1)
+        assert error.value.condition == "INVALID_LIMIT_LIKE_EXPRESSION.IS_NEGATIVE"
+
+
 def test_wide_characters_take_two_cells() -> None:
     assert [width(text) for text in ("abc", "日本", "é", "🐎")] == [3, 4, 1, 1]
 
