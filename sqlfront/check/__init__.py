@@ -4,5 +4,5 @@ In: a path. Out: a :class:`~sqlfront.check.files.Finding` for each of its statem
 
 ``files`` finds the statements of a script, with ``python_texts`` those of a Python program, and ``checker``
 plans them one after another, without data: what a statement creates is known to those behind it as
-``outline`` has it, columns without rows.
+``outline`` has it, columns without rows; and beside a Spark session what that has.
 """

@@ -1,9 +1,12 @@
-"""Plans statements one after another, and tells which way each would go."""
+"""Plans statements one after another, and tells which way each would go.
+
+Beside a Spark session its names are known, too, with their columns and sizes; no row of them is read.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
@@ -12,6 +15,7 @@ from sqlglot import exp
 from sqlfront import commands
 from sqlfront.cache import CachedTable
 from sqlfront.check.outline import OutlineTable
+from sqlfront.commands.caching import let_go
 from sqlfront.commands.modification import modifiable
 from sqlfront.commands.run import Run, last_part, scans_of
 from sqlfront.config import Config
@@ -19,10 +23,12 @@ from sqlfront.session import Session
 from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryConnector
+from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import Error, NotSupportedError
-from sqlfront_planner.binder import Arguments, bind_query
-from sqlfront_planner.catalog import Entry
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, bind_query
+from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.modification import remaining, updated
@@ -30,6 +36,13 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Query, Statement, Update, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sqlfront.spark import mixed
+else:
+    mixed = lazy_module("sqlfront.spark.mixed")
 
 #: What unknown arguments are taken for, one after the other: most functions take strings for what they need.
 _GUESSES: Final[tuple[object, ...]] = ("1", 1)
@@ -52,6 +65,8 @@ class Way(StrEnum):
     """A light job."""
     COMMAND = "command"
     """No query, and done without Spark."""
+    MIXED = "mixed"
+    """A light job, over what Spark filters, projects and groups for it."""
     SPARK = "spark"
     """Only Spark can run it."""
     UNKNOWN = "unknown"
@@ -75,10 +90,16 @@ class Checker(Closing):
     """Plans statements in their order; runs none, and neither reads nor writes rows. Tables that are files
     are looked at for their columns and sizes."""
 
-    def __init__(self, registered: Iterable[str] = (), views: Iterable[str] = ()) -> None:
-        """Names that the statements may use: ``registered`` with the session, and ``views`` of Spark's."""
-        self._session = Session(Config(plan_cache=0))
-        self._elsewhere = _Elsewhere(registered, views)
+    def __init__(
+        self,
+        registered: Iterable[str] = (),
+        views: Iterable[str] = (),
+        spark: "SparkSession | None" = None,
+    ) -> None:
+        """Names that the statements may use: ``registered`` with the session, and ``views`` of Spark's.
+        ``spark``: the session that would stand beside theirs, None = it isn't known."""
+        self._session = Session(Config(plan_cache=0), spark=spark)
+        self._elsewhere = _Elsewhere(registered, views, self._session.spark)
         #: Tables that would have other rows by now than there are.
         self._changed: list[Table] = []
         self._session.catalog.elsewhere = self._elsewhere
@@ -87,8 +108,7 @@ class Checker(Closing):
         """The way of one statement, and if it is one that creates or changes something, what is so behind it.
         ``known``: the values of its parameters, by position or name, that are known."""
         try:
-            statement = parse(text)
-            return self._planned(statement, known or {})
+            return self._spark_s(text) or self._planned(parse(text), known or {})
         except NotKnownYet as error:
             return Verdict(Way.UNKNOWN, error.message)
         except Error as error:
@@ -99,6 +119,17 @@ class Checker(Closing):
         self._session.close()
 
     # ---- by statement
+
+    def _spark_s(self, text: str) -> Verdict | None:
+        """The way of a statement that is Spark's, whatever it reads; the copy of what it changes goes."""
+        spark = self._session.spark
+        reason = None if spark is None else spark.reason_before(text)
+        if spark is None or reason is None:
+            return None
+        changed = spark.copy_changed_by(text)
+        if changed is not None:
+            let_go(Run(self._session, NO_ARGUMENTS, None), (changed,))
+        return Verdict(Way.SPARK, reason)
 
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
         """The same with some values or others for what isn't known. What fails in another way with each of
@@ -121,7 +152,7 @@ class Checker(Closing):
         run = _Rehearsal(self._session, arguments, None, changed=self._changed)
         match statement:
             case Query():
-                return self._query(statement, arguments)
+                return self._query(run, statement)
             case Explain():
                 self._plan(statement.statement, arguments)
             case Delete() | Update():
@@ -132,11 +163,16 @@ class Checker(Closing):
                 commands.dispatch(run, statement)
         return Verdict(Way.COMMAND, "not a query, done without Spark")
 
-    def _query(self, query: Query, arguments: Arguments) -> Verdict:
-        session = self._session
+    def _query(self, run: Run, query: Query) -> Verdict:
+        session, spark = self._session, self._session.spark
         if session.options.lane == Lane.SPARK:
             return Verdict(Way.SPARK, "SET sqlfront.lane = spark")
-        binding = bind_query(query, session.catalog, session.bind_settings, arguments)
+        try:
+            binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
+        except FoundElsewhere:
+            if spark is None or session.options.lane == Lane.LIGHT or not spark.may_read_here(query.sql):
+                raise
+            return Verdict(Way.MIXED, spark.plan_mixed(run, query, fetch=False).reason)
         plan = plan_small(binding, session.settings, session.target)
         reason = plan.reason
         if isinstance(plan, QueryPlan):
@@ -157,16 +193,23 @@ class Checker(Closing):
         """The way of a statement that can't be planned."""
         reason = f"[{error.condition}] {error.message}" if error.condition else error.message
         reason = " ".join(reason.split())
-        if self._session.options.lane == Lane.LIGHT or reason_after(error) is None:
+        spark = self._session.spark
+        if spark is None:
+            why = reason_after(error)
+        else:
+            why = None if spark.changes_own(text) else spark.reason_after(error)
+        if self._session.options.lane == Lane.LIGHT or why is None:
             return Verdict(Way.ERROR, reason)
         self._elsewhere.note(text, error)
         return Verdict(Way.SPARK, reason)
 
 
 class _Elsewhere:
-    """What Spark has, and what the program itself has made: no more is known of them than their names."""
+    """What the program itself has made elsewhere, of which no more is known than the names, and what
+    ``spark`` has."""
 
-    def __init__(self, registered: Iterable[str], views: Iterable[str]) -> None:
+    def __init__(self, registered: Iterable[str], views: Iterable[str], spark: "Elsewhere | None") -> None:
+        self._spark = spark
         self._registered = {name.lower() for name in registered}
         self._copies: set[str] = set()
         self._relations = {name.lower() for name in views}
@@ -175,18 +218,22 @@ class _Elsewhere:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         if name.lower() in self._registered:
             raise NotKnownYet(f"the columns of `{name}`, which Python code registers, aren't known here")
-        return False
+        return self._spark is not None and self._spark.has_view(name)
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
         name = parts[-1].lower()
         if name in self._copies:
             raise NotKnownYet(f"the columns of `{name}`, a copy of what Spark has, aren't known here")
-        return parts if name in self._relations else None
+        if name in self._relations:
+            return parts
+        return None if self._spark is None else self._spark.whole_name(parts)
 
     def entry(self, parts: tuple[str, ...]) -> Entry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
-        raise NotKnownYet(f"the columns of `{parts[-1]}`, which Spark has, aren't known here")
+        if self._spark is None or parts[-1].lower() in self._relations:
+            raise NotKnownYet(f"the columns of `{parts[-1]}`, which Spark has, aren't known here")
+        return self._spark.entry(parts)
 
     def note(self, text: str, error: Error) -> None:
         """A statement was Spark's: so is what it creates, and of what it copies no more is known."""
@@ -205,9 +252,19 @@ class _Rehearsal(Run, frozen=True):
 
     changed: list[Table] = msgspec.field(default_factory=list)
 
+    def read(self, query: Query) -> LogicalPlan:
+        """The query's plan, without the rows that Spark would give."""
+        try:
+            return self.bind(query)
+        except FoundElsewhere:
+            if self.session.spark is None:
+                raise
+            return mixed.rehearsed(self, query)
+
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        """None, of a plan that could be made."""
-        plan_logical(plan, self.session.settings, self.session.target)
+        """None, of a plan that could be made; for Spark's rows none is, since making it would read them."""
+        if not any(isinstance(scan.table, SparkTable) for scan in scans_of(plan)):
+            plan_logical(plan, self.session.settings, self.session.target)
         return iter(())
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +12,9 @@ from sqlfront_engine.errors import ProgrammingError
 from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement import placed_statements
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 
 class Finding(msgspec.Struct, frozen=True):
     """What there is to say of the statement that begins in a file's ``line``."""
@@ -19,26 +23,27 @@ class Finding(msgspec.Struct, frozen=True):
     verdict: Verdict
 
 
-def check_file(path: Path) -> Iterator[Finding]:
+def check_file(path: Path, spark: "SparkSession | None" = None) -> Iterator[Finding]:
     """The statements of a file, in their order: those of a Python program if its name ends with ``.py``, else
-    of a script. OSError if it can't be read, ProgrammingError if it is no text, or no program."""
+    of a script; beside the session ``spark``, if there is one. OSError if it can't be read, ProgrammingError
+    if it is no text, or no program."""
     try:
         source = path.read_text(encoding="utf-8-sig")
-        return _in_program(python_texts(source)) if path.suffix == ".py" else _in_script(source)
+        return _in_program(python_texts(source), spark) if path.suffix == ".py" else _in_script(source, spark)
     except UnicodeDecodeError as error:
         raise ProgrammingError(f"{path}: no UTF-8 text: {error.reason} at byte {error.start}") from error
     except SyntaxError as error:
         raise ProgrammingError(f"{path}:{error.lineno}: no Python: {error.msg}") from error
 
 
-def _in_script(source: str) -> Iterator[Finding]:
-    with Checker() as checker:
+def _in_script(source: str, spark: "SparkSession | None") -> Iterator[Finding]:
+    with Checker(spark=spark) as checker:
         for start, statement in placed_statements(source):
             yield Finding(1 + source.count("\n", 0, start), checker.check(statement))
 
 
-def _in_program(found: PythonTexts) -> Iterator[Finding]:
-    with Checker(found.registered, found.views) as checker:
+def _in_program(found: PythonTexts, spark: "SparkSession | None") -> Iterator[Finding]:
+    with Checker(found.registered, found.views, spark) as checker:
         for text in found.texts:
             if text.text is None:
                 yield Finding(text.line, Verdict(Way.UNKNOWN, text.why))

@@ -3,13 +3,25 @@
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sqlfront.check.checker import Way
 from sqlfront.check.files import check_file
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront.config import Config
+from sqlfront.options import Options
+from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sqlfront.spark import start
+else:
+    start = lazy_module("sqlfront.spark.start")
 
 
 class ExitCode(IntEnum):
@@ -21,32 +33,48 @@ class ExitCode(IntEnum):
     """A statement would fail."""
     USAGE = 2
     """The arguments are wrong, or a file can't be read."""
+    CONNECT = 3
+    """The Spark session could not be started."""
     SPARK = 5
     """None would fail, but some need Spark."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``sqlfront check FILE ...``; returns the exit code. A line for each statement to stdout,
-    ``file:line: way: reason``, and one that counts them to stderr."""
+    """Run ``sqlfront check [--spark URL] FILE ...``; returns the exit code. A line for each statement to
+    stdout, ``file:line: way: reason``, and one that counts them to stderr."""
     options = _parser().parse_args(arguments)
     ways: Counter[Way] = Counter()
     try:
-        for name in options.files:
-            for found in check_file(Path(name)):
-                ways[found.verdict.way] += 1
-                print(f"{name}:{found.line}: {found.verdict.way}: {found.verdict.reason}", flush=True)
+        with _session(options.spark) as spark:
+            for name in options.files:
+                for found in check_file(Path(name), spark):
+                    ways[found.verdict.way] += 1
+                    print(f"{name}:{found.line}: {found.verdict.way}: {found.verdict.reason}", flush=True)
     except OSError as error:
         print(f"sqlfront: can't read {error.filename}: {error.strerror}", file=sys.stderr)
         return ExitCode.USAGE
     except ProgrammingError as error:
         print(f"sqlfront: {error}", file=sys.stderr)
         return ExitCode.USAGE
+    except OperationalError as error:
+        print(f"sqlfront: {error}", file=sys.stderr)
+        return ExitCode.CONNECT
     count = ways.total()
     parts = "".join(f", {ways[way]} {way}" for way in Way if ways[way])
     print(f"{count} statement{'' if count == 1 else 's'}{parts}", file=sys.stderr)
     if ways[Way.ERROR]:
         return ExitCode.STATEMENT
-    return ExitCode.SPARK if ways[Way.SPARK] else ExitCode.OK
+    return ExitCode.SPARK if ways[Way.SPARK] or ways[Way.MIXED] else ExitCode.OK
+
+
+@contextmanager
+def _session(url: str | None) -> "Iterator[SparkSession | None]":
+    """The Spark session of a master's or a server's URL. OperationalError if it can't be started."""
+    if url is None:
+        yield None
+        return
+    with start.SparkStart(url, Options(Config()).of_spark) as started:
+        yield started.wait("statements are checked beside it").link.spark
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,7 +83,14 @@ def _parser() -> argparse.ArgumentParser:
         description="Tell for each statement of scripts and Python programs (.py) which way it would go, and"
         " why. direct, light and command need no Spark, unknown can't be told before the program runs."
         " Nothing is run; what a statement creates is known to those behind it.",
-        epilog="Exit codes: 0 no statement needs Spark, 1 one would fail, 2 usage, 5 some need Spark.",
+        epilog="Exit codes: 0 no statement needs Spark, 1 one would fail, 2 usage, 3 no Spark session,"
+        " 5 some need Spark.",
+    )
+    parser.add_argument(
+        "--spark",
+        metavar="URL",
+        help="check them beside that Spark session, whose tables and views are known then: a master such as"
+        " local[4], or sc://host for a server of Spark Connect",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a script, or a Python program (.py)")
     return parser

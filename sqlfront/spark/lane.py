@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
+    from sqlfront_planner.plan import QueryPlan
 
 #: The words of a text, quoted ones included.
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
@@ -216,10 +217,7 @@ class SparkLane:
         here: Here,
     ) -> Result:
         """The same, as soon as Spark is there if need be; raises NotStarted."""
-        known = self._start.known
-        if known is not None and known.is_outdated:
-            known.settle(partial(self._follow, known))
-        reason = self._reason_for_queries() if is_query(text) else self._reason_for_command(text)
+        reason = self.reason_before(text)
         if reason is not None:
             return self.run(text, arguments, reason, timeout, query)
         try:
@@ -227,8 +225,8 @@ class SparkLane:
         except NotStarted:
             raise
         except (NotSupportedError, ProgrammingError, OperationalError) as error:
-            reason = self._reason_after(error)
-            if reason is None or self._changes_own(text):
+            reason = self.reason_after(error)
+            if reason is None or self.changes_own(text):
                 raise
             ours = error
         if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
@@ -237,7 +235,7 @@ class SparkLane:
             except DataError:  # perhaps of rows that find no partner, which the whole query doesn't ask for
                 pass
             except (NotSupportedError, ProgrammingError, OperationalError) as error:
-                later = self._reason_after(error)
+                later = self.reason_after(error)
                 if later is None and isinstance(error, OperationalError):
                     raise
                 reason = later or reason
@@ -259,9 +257,22 @@ class SparkLane:
         """Run a query over tables of both sides; errors of its planning and of its parts say why not."""
         session, began = self._session, time.perf_counter()
         run = Run(session, arguments, timeout, query or session.begin(text))
-        plan = plan_mixed(run, parse_query(text), self.link)
-        self.check_size(plan.input_size)
+        plan = self.plan_mixed(run, parse_query(text))
         return session.run(plan, timeout=timeout, query=run.query, began=began)
+
+    def plan_mixed(self, run: Run, query: Query, *, fetch: bool = True) -> "QueryPlan":
+        """See :func:`~sqlfront.spark.mixed.plan_mixed`; for a plan that is too large NotSupportedError."""
+        plan = plan_mixed(run, query, self.link, fetch=fetch)
+        self.check_size(plan.input_size)
+        return plan
+
+    def reason_before(self, text: str) -> str | None:
+        """Why a statement is Spark's, whatever there is that it reads; None if it isn't. What has changed in
+        Spark is taken over before."""
+        known = self._start.known
+        if known is not None and known.is_outdated:
+            known.settle(partial(self._follow, known))
+        return self._reason_for_queries() if is_query(text) else self._reason_for_command(text)
 
     def _reason_for_queries(self) -> str | None:
         """Why all queries are Spark's, None if they aren't."""
@@ -274,17 +285,22 @@ class SparkLane:
         """Why another statement is Spark's, whatever it says; None if it isn't."""
         if _USE.match(text) and self._start.known is not None:
             return "the current database is Spark's, too"
+        copy = self.copy_changed_by(text)
+        return None if copy is None else f"`{copy.name}` is a copy of what Spark has"
+
+    def copy_changed_by(self, text: str) -> TableEntry | None:
+        """The copy of what Spark has that a statement names as what it changes; None if it doesn't."""
         target = _TARGET.match(text)
         if target is None:
             return None
-        name = target[1].replace("`", "")
         try:
-            table = self.origin(self._session.catalog.lookup(tuple(name.split("."))))
+            entry = self._session.catalog.lookup(tuple(target[1].replace("`", "").split(".")))
         except FoundElsewhere:
             return None
-        return f"`{name}` is a copy of what Spark has" if table is not None and table.named else None
+        table = self.origin(entry)
+        return entry if isinstance(entry, TableEntry) and table is not None and table.named else None
 
-    def _changes_own(self, text: str) -> bool:
+    def changes_own(self, text: str) -> bool:
         """Whether a statement changes what only sqlfront has: Spark can't."""
         target = _TARGET.match(text)
         if target is None:
@@ -292,7 +308,7 @@ class SparkLane:
         own = self._session.catalog.own(tuple(target[1].replace("`", "").split(".")))
         return own is not None and self.origin(own) is None
 
-    def _reason_after(self, error: Error) -> str | None:
+    def reason_after(self, error: Error) -> str | None:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
         if self._session.options.lane == Lane.LIGHT:
             return None
@@ -343,7 +359,7 @@ class SparkLane:
             except NotStarted:
                 raise
             except (NotSupportedError, ProgrammingError) as error:
-                reason = self._reason_after(error)
+                reason = self.reason_after(error)
                 if reason is None:
                     raise
         begun = self._begin(query.text, run.arguments, reason, run.timeout, run.query)

@@ -172,6 +172,11 @@ def fetched(run: Run, query: Query, link: SparkLink) -> LogicalPlan:
         return mixed.fetched(run, link, session.memory)
 
 
+def rehearsed(run: Run, query: Query) -> LogicalPlan:
+    """The same without any row, for who looks what would be done."""
+    return _mixed_query(run.session, query, run.arguments).with_rows({})
+
+
 def _mixed_query(session: "Session", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
     """The query, in which names of Spark's may stand. ``group``: whether to have Spark group rows before they
     are joined. NotSupportedError if a part of it that is Spark's has no text; the binder's errors."""
