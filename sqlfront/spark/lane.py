@@ -405,8 +405,7 @@ class SparkLane:
                     continue
                 if isinstance(entry, ViewEntry):
                     find(entry.sql)
-                    frame = self.link.analysed(entry.sql, None, found)
-                    found[entry.name] = frame.toDF(*entry.columns) if entry.columns else frame
+                    found[entry.name] = self.link.analysed(_query_of(entry), None, found)
                 else:
                     found[entry.name] = self._frame(entry)
 
@@ -434,6 +433,14 @@ def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])
+
+
+def _query_of(view: ViewEntry) -> str:
+    """The text of a view's query with its names of columns. Invariant: these are no frame made of another,
+    which over Spark Connect is gone as soon as nobody here has it."""
+    if not view.columns:
+        return view.sql
+    return f"SELECT * FROM ({view.sql}\n) AS named({', '.join(map(quoted, view.columns))})"
 
 
 def _origin(table: "Table") -> SparkTable | None:
