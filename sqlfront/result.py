@@ -184,6 +184,14 @@ class Result(Closing):
         """All rows. As in PySpark a TIMESTAMP is a naive datetime in the session's time zone."""
         return [row for batch in self._read(None) for row in self._rows(batch)]
 
+    def toLocalIterator(self) -> Iterator[Row]:
+        """All rows one by one, as they come; unlike those of iteration they are kept."""
+        place = rows = 0
+        while len(kept := self._read(rows + 1)) > place:
+            batch = kept[place]
+            yield from self._rows(batch)
+            place, rows = place + 1, rows + batch.num_rows
+
     def take(self, count: int) -> list[Row]:
         """The first ``count`` rows; no more batches are read than that takes."""
         _check_count(count)

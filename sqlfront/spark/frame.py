@@ -135,8 +135,8 @@ class Frame:
         return self._result.first() is None
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
-        """The rows one by one."""
-        return iter(self._result.collect())
+        """The rows one by one, as they come."""
+        return self._result.toLocalIterator()
 
     def toArrow(self) -> pa.Table:
         """All rows as an Arrow table."""
