@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront.cache import CachedTable
 from sqlfront.commands import caching
 from sqlfront.commands.run import Run, scans_of
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
+from sqlfront.spark.copies import is_current, origin, origin_of
 from sqlfront.spark.known import Known, reads_here
+from sqlfront.spark.lent import Lent, words_of
 from sqlfront.spark.mixed import fetched, given, plan_mixed
 from sqlfront.spark.reasons import SYNTAX, is_unknown_column, reason_after, too_large
 from sqlfront.spark.same_answers import first_other
@@ -31,22 +32,17 @@ from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
-from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
+from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import Query, is_query, parse_query
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from sqlfront.session import Session
-    from sqlfront_connectors.base import Snapshot, Table
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_planner.plan import QueryPlan
 
-#: The words of a text, quoted ones included.
-_WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 #: What a statement changes.
 _TARGET: Final = re.compile(
     r"\s*(?:INSERT\s+(?:INTO|OVERWRITE)(?:\s+TABLE)?|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE\s+TABLE"
@@ -80,8 +76,7 @@ class SparkLane:
         self._other_answers = first_other(start.options)
         if TIME_ZONE in start.options:
             self._take_time_zone(start.options[TIME_ZONE])
-        # What was handed to Spark of each table: the version, and its frame.
-        self._frames: dict[str, tuple[Snapshot, DataFrame]] = {}
+        self._lent = Lent(session, self)
 
     @property
     def link(self) -> "SparkLink":
@@ -106,7 +101,7 @@ class SparkLane:
         known = self._start.known
         if known is None:  # a new session has none
             return False
-        return known.has_view(name) and self.origin(self._session.catalog.own((name,))) is None
+        return known.has_view(name) and origin_of(self._session.catalog.own((name,))) is None
 
     def whole_name(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`."""
@@ -136,8 +131,8 @@ class SparkLane:
             session.options.use(*known.database)
         session.catalog.touch()
         for entry in session.catalog.entries():
-            table = self.origin(entry)
-            if isinstance(entry, TableEntry) and table is not None and not _is_current(table):
+            table = origin_of(entry)
+            if isinstance(entry, TableEntry) and table is not None and not is_current(table):
                 caching.let_go(Run(session, NO_ARGUMENTS, None), (entry,))
 
     def _take_time_zone(self, name: str) -> None:
@@ -150,7 +145,7 @@ class SparkLane:
 
     def origin(self, entry: Entry | None) -> SparkTable | None:
         """What a cached table is a copy of, if that is Spark's."""
-        return _origin(entry.table) if isinstance(entry, TableEntry) else None
+        return origin_of(entry)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`. TABLE_OR_VIEW_NOT_FOUND if there is nothing."""
@@ -164,7 +159,7 @@ class SparkLane:
         table = SparkTable(
             name,
             self.link,
-            lambda: self.link.analysed(text, None, self._views_of(text)),
+            lambda: self.link.analysed(text, None, self._lent.views_of(text)),
             reference=f"({text})",
             named=False,
         )
@@ -173,7 +168,7 @@ class SparkLane:
     def check_view(self, plan: "LogicalPlan") -> None:
         """FoundElsewhere if a view of the plan's rows is to be Spark's, since a table is that it reads."""
         for scan in scans_of(plan):
-            table = _origin(scan.table)
+            table = origin(scan.table)
             if table is not None and table.named:
                 raise FoundElsewhere(f"`{scan.name}` is a copy of what Spark has")
 
@@ -182,7 +177,7 @@ class SparkLane:
         Spark doesn't have; None if it doesn't, or queries stay here."""
         if self._session.options.lane == Lane.LIGHT or not self.may_read_here(text):
             return None
-        schema = self.link.describe(text, views=self._views_of(text))
+        schema = self.link.describe(text, views=self._lent.views_of(text))
         return None if schema is None else schema.names
 
     # ---- which way
@@ -249,7 +244,7 @@ class SparkLane:
     def may_read_here(self, text: str) -> bool:
         """Whether a name of this session may be in a text."""
         names = {entry.name.lower() for entry in self._session.catalog.entries()}
-        return any((in_quotes or word).lower() in names for in_quotes, word in _WORDS.findall(text))
+        return not names.isdisjoint(words_of(text))
 
     def _run_mixed(
         self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
@@ -297,7 +292,7 @@ class SparkLane:
             entry = self._session.catalog.lookup(tuple(target[1].replace("`", "").split(".")))
         except FoundElsewhere:
             return None
-        table = self.origin(entry)
+        table = origin_of(entry)
         return entry if isinstance(entry, TableEntry) and table is not None and table.named else None
 
     def changes_own(self, text: str) -> bool:
@@ -306,7 +301,7 @@ class SparkLane:
         if target is None:
             return False
         own = self._session.catalog.own(tuple(target[1].replace("`", "").split(".")))
-        return own is not None and self.origin(own) is None
+        return own is not None and origin_of(own) is None
 
     def reason_after(self, error: Error) -> str | None:
         """Why a statement is Spark's that ended with an error here; None if it isn't."""
@@ -387,45 +382,7 @@ class SparkLane:
             values = dict(zip(arguments.names, arguments.values, strict=True))
         if timeout is not None:
             timeout = max(_AT_ONCE, timeout - (time.perf_counter() - began))
-        return self.link.run(text, values, views=self._views_of(text), timeout=timeout, query=query)
-
-    def _views_of(self, text: str) -> "dict[str, DataFrame]":
-        """The tables and views that only sqlfront knows and that the text may name."""
-        entries = {
-            entry.name.lower(): entry
-            for entry in self._session.catalog.entries()
-            if (table := self.origin(entry)) is None or not table.named
-        }
-        found: dict[str, DataFrame] = {}
-
-        def find(words: str) -> None:
-            for in_quotes, word in _WORDS.findall(words):
-                entry = entries.pop((in_quotes or word).lower(), None)
-                if entry is None or self.has_view(entry.name):
-                    continue
-                if isinstance(entry, ViewEntry):
-                    find(entry.sql)
-                    found[entry.name] = self.link.analysed(_query_of(entry), None, found)
-                else:
-                    found[entry.name] = self._frame(entry)
-
-        find(text)
-        for name in self._frames.keys() - {entry.name for entry in self._session.catalog.entries()}:
-            self._frames.pop(name, None)
-        return found
-
-    def _frame(self, entry: TableEntry) -> "DataFrame":
-        """The current version of a table as a frame of Spark's; made once for each version, and there for as
-        long as that is current or a statement reads it."""
-        snapshot = entry.table.snapshot()
-        known = self._frames.get(entry.name)
-        if known is not None and known[0] is snapshot:
-            return known[1]
-        command = Run(self._session, NO_ARGUMENTS, None)
-        held = self.link.frame(entry.table.schema, command.rows(command.all_rows(entry.name, entry)))
-        held.drop_with_data()
-        self._frames[entry.name] = snapshot, held.data
-        return held.data
+        return self.link.run(text, values, views=self._lent.views_of(text), timeout=timeout, query=query)
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:
@@ -433,25 +390,3 @@ def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])
-
-
-def _query_of(view: ViewEntry) -> str:
-    """The text of a view's query with its names of columns. Invariant: these are no frame made of another,
-    which over Spark Connect is gone as soon as nobody here has it."""
-    if not view.columns:
-        return view.sql
-    return f"SELECT * FROM ({view.sql}\n) AS named({', '.join(map(quoted, view.columns))})"
-
-
-def _origin(table: "Table") -> SparkTable | None:
-    """What a table is a copy of, if that is Spark's."""
-    origin = table.origin if isinstance(table, CachedTable) else None
-    return origin.table if isinstance(origin, TableEntry) and isinstance(origin.table, SparkTable) else None
-
-
-def _is_current(table: SparkTable) -> bool:
-    """Whether Spark has still the rows that the table's copy was made of."""
-    try:
-        return table.snapshot().version == table.copied
-    except Error:
-        return False

@@ -1,7 +1,7 @@
 """What the house asks of a classic session beside its public methods: by its JVM."""
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -129,15 +129,6 @@ class ClassicSession:
             return False
         return True
 
-    def is_view(self, parts: Sequence[str]) -> bool:
-        """Whether a temporary view has that name."""
-        catalog = self._state.catalog()
-        if len(parts) == 1:
-            return bool(catalog.getTempView(parts[0]).isDefined())
-        if len(parts) == 2 and parts[0].lower() == self._global_views:
-            return bool(catalog.getGlobalTempView(parts[1]).isDefined())
-        return False
-
     @property
     def has_variables(self) -> bool:
         """Whether the session has variables."""
@@ -147,10 +138,6 @@ class ClassicSession:
         """The names of the session's temporary views, without the global ones."""
         names = (view.table() for view in _each(self._state.catalog().listLocalTempViews("*")))
         return tuple(name for name in names if not self._temporary.has(name))
-
-    @property
-    def _global_views(self) -> str:
-        return str(self.spark.conf.get("spark.sql.globalTempDatabase")).lower()
 
     def close(self) -> None:
         """Nothing is held."""

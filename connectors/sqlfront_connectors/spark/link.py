@@ -3,10 +3,8 @@
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.spark.classic import ClassicSession
@@ -16,7 +14,7 @@ from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import Arrive, SparkRun
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
 from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
-from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.query_run import QueryRun
 
 if TYPE_CHECKING:
@@ -32,30 +30,6 @@ _NOTHING: Final = frozenset(
 #: How long jobs that were stopped may take to end (s).
 _ENDING: Final = 10.0
 _T = TypeVar("_T")
-
-
-class RelationKind(Enum):
-    """What a name of the session stands for."""
-
-    TEMPORARY_VIEW = "temporary view"
-    """A view of the session, or a global one; such a name goes before all others."""
-    TABLE = "table"
-    """A table or a view of the catalog."""
-
-
-class Relation(msgspec.Struct, frozen=True):
-    """What Spark has under a name.
-
-    ``schema`` is logical; None if a column's type is none of ours, which ``refusal`` tells. ``size``: how
-    many bytes its optimizer takes it for, None = unknown. Two relations of one name with the same ``version``
-    have the same rows, as far as the session knows: the same plan over the same files.
-    """
-
-    kind: RelationKind
-    schema: pa.Schema | None
-    size: int | None
-    version: str
-    refusal: str = ""
 
 
 class SparkLink:
@@ -143,23 +117,6 @@ class SparkLink:
         are Spark's own."""
         files = "\n".join(source or f"change {last_change()}" for source in self._session.sources(frame))
         return f"{frame.semanticHash() & 0xFFFFFFFF:08x}-{zlib.crc32(files.encode()):08x}"
-
-    def relation(self, parts: Sequence[str]) -> Relation | None:
-        """What Spark has under a name (its parts, without quotes); None if nothing."""
-        try:
-            with self._asking():
-                frame = self.table(parts)
-                temporary = self._session.is_view(parts)
-                kind = RelationKind.TEMPORARY_VIEW if temporary else RelationKind.TABLE
-                size, version, schema = self.size(frame), self.version(frame), frame.schema
-        except DatabaseError as error:
-            if error.condition in _NOTHING:
-                return None
-            raise
-        try:
-            return Relation(kind, logical_schema(schema), size, version)
-        except NotSupportedError as refusal:
-            return Relation(kind, None, size, version, refusal.message)
 
     def whole_name(self, parts: Sequence[str]) -> tuple[str, ...] | None:
         """The parts of the name of what Spark has under a name (its parts, without quotes), with catalog and

@@ -3,7 +3,7 @@
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
 from uuid import uuid4
@@ -152,12 +152,6 @@ class RemoteSession:
     def is_query(self, text: str) -> bool:
         """Whether a text is one query, by its words."""
         return is_query(text)
-
-    def is_view(self, parts: Sequence[str]) -> bool:
-        """Whether a temporary view has that name."""
-        if len(parts) == 2:
-            return parts[0].lower() == "global_temp"
-        return len(parts) == 1 and parts[0].lower() in {name.lower() for name in self.views()}
 
     @property
     def has_variables(self) -> bool:

@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from sqlfront.result import to_logical
-from sqlfront_connectors.spark.link import RelationKind, SparkLink
+from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import SparkRun
+from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.arrow_intervals import exported_schema
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
 from sqlfront_engine.types import ddl, physical
@@ -225,28 +226,25 @@ def test_a_statement_doesn_t_hide_a_view_of_the_session(link: SparkLink) -> None
         link.spark.catalog.dropTempView("theirs")
 
 
-def test_names_are_looked_up_with_schema_size_and_version(link: SparkLink) -> None:
+def test_tables_and_views_have_whole_names_schemas_sizes_and_versions(link: SparkLink) -> None:
     _ = link.run("CREATE TABLE odd_name (a INT, b DECIMAL(5, 2) NOT NULL) USING parquet").schema
     link.spark.range(3).createOrReplaceTempView("v")
     try:
-        view, table = link.relation(["V"]), link.relation(["default", "odd_name"])
-        assert view is not None
-        assert table is not None
-        assert (view.kind, view.schema) == (RelationKind.TEMPORARY_VIEW, pa.schema([("id", pa.int64())]))
-        assert view.size == 24
-        assert table.kind is RelationKind.TABLE
+        view = SparkTable("v", link, lambda: link.table(["V"]), reference="v")
+        table = SparkTable("t", link, lambda: link.table(["default", "odd_name"]), reference="odd_name")
+        assert view.schema == pa.schema([("id", pa.int64())])
+        assert view.snapshot().statistics.size == 24
         assert table.schema == pa.schema([("a", pa.int32()), ("b", pa.decimal128(5, 2))])
-        assert link.relation(["default", "odd_name"]) == table
         assert link.whole_name(["odd_name"]) == ("spark_catalog", "default", "odd_name")
         assert link.whole_name(["v"]) == ("v",)
+        before = view.snapshot().version, table.snapshot().version
+        assert (view.snapshot().version, table.snapshot().version) == before
 
         _ = link.run("INSERT INTO odd_name VALUES (1, 2)").schema
         link.spark.range(4).createOrReplaceTempView("v")
 
-        after = link.relation(["odd_name"])
-        assert after is not None
-        assert after.version != table.version
-        assert link.relation(["v"]) != view
+        assert view.snapshot().version != before[0]
+        assert table.snapshot().version != before[1]
         assert link.views == ("v",)
     finally:
         _ = link.run("DROP TABLE IF EXISTS odd_name").schema
@@ -254,19 +252,16 @@ def test_names_are_looked_up_with_schema_size_and_version(link: SparkLink) -> No
 
 
 def test_a_name_of_nothing_is_none(link: SparkLink) -> None:
-    assert link.relation(["nothing"]) is None
     assert link.whole_name(["nothing"]) is None
-    assert link.relation(["nowhere", "nothing"]) is None
-    assert link.relation(["no", "such", "catalog"]) is None
+    assert link.whole_name(["nowhere", "nothing"]) is None
+    assert link.whole_name(["no", "such", "catalog"]) is None
 
 
-def test_a_relation_with_a_type_that_is_none_of_ours_says_so(link: SparkLink) -> None:
+def test_a_type_that_is_none_of_ours_says_so(link: SparkLink) -> None:
     link.spark.sql("SELECT parse_json('1') AS j").createTempView("variants")
     try:
-        relation = link.relation(["variants"])
-        assert relation is not None
-        assert relation.schema is None
-        assert "`j` has Spark's type variant" in relation.refusal
+        with pytest.raises(NotSupportedError, match="`j` has Spark's type variant"):
+            SparkTable("variants", link, lambda: link.table(["variants"]), reference="variants")
         with pytest.raises(NotSupportedError, match="`j` has Spark's type variant"):
             _ = link.run("SELECT * FROM variants").schema
     finally:
@@ -278,7 +273,7 @@ def test_describing_runs_nothing(link: SparkLink) -> None:
         [("a", pa.float64()), ("b", pa.string())]
     )
     assert link.describe("CREATE TABLE made (a INT)") is None
-    assert link.relation(["made"]) is None
+    assert link.whole_name(["made"]) is None
     if not CONNECT:  # there the words decide, before Spark sees the text
         with pytest.raises(ProgrammingError, match="Syntax error"):
             link.describe("SELEC 1")

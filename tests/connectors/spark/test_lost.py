@@ -35,7 +35,7 @@ def lost(work, limit):
 def all_lost(link):
     lost(lambda: list(link.run("SELECT 1").batches()), 5)
     lost(lambda: link.describe("SELECT 1"), 5)
-    lost(lambda: link.relation(["t"]), 5)
+    lost(lambda: link.whole_name(["t"]), 5)
     lost(lambda: link.views, 5)
     link.close()
 

@@ -93,7 +93,7 @@ def test_reading_isn_t_told_nor_what_the_link_does_for_itself(link: SparkLink, t
     finally:
         rows.large = large
     link.spark.sql("SELECT 1").collect()
-    assert link.relation(["nothing"]) is None
+    assert link.whole_name(["nothing"]) is None
     assert link.spark.catalog.tableExists("nothing") is False
 
     assert told == []

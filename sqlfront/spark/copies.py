@@ -1,0 +1,26 @@
+"""Copies of what Spark has: cached tables that are made of its tables, views and queries."""
+
+from sqlfront.cache import CachedTable
+from sqlfront_connectors.base import Table
+from sqlfront_connectors.spark.table import SparkTable
+from sqlfront_engine.errors import Error
+from sqlfront_planner.catalog import Entry, TableEntry
+
+
+def origin(table: Table) -> SparkTable | None:
+    """What a table is a copy of, if that is Spark's."""
+    copied = table.origin if isinstance(table, CachedTable) else None
+    return copied.table if isinstance(copied, TableEntry) and isinstance(copied.table, SparkTable) else None
+
+
+def origin_of(entry: Entry | None) -> SparkTable | None:
+    """The same of what the catalog has under a name."""
+    return origin(entry.table) if isinstance(entry, TableEntry) else None
+
+
+def is_current(table: SparkTable) -> bool:
+    """Whether Spark has still the rows that the table's copy was made of."""
+    try:
+        return table.snapshot().version == table.copied
+    except Error:
+        return False

@@ -1,0 +1,88 @@
+"""What only sqlfront knows, lent to Spark: its tables and views are temporary views of Spark's while that
+runs a statement that names them."""
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from sqlfront.commands.run import Run
+from sqlfront.spark.copies import origin_of
+from sqlfront_connectors.spark.types import quoted
+from sqlfront_planner.binder import NO_ARGUMENTS
+from sqlfront_planner.catalog import TableEntry, ViewEntry
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sqlfront.session import Session
+    from sqlfront.spark.lane import SparkLane
+    from sqlfront_connectors.base import Snapshot
+
+#: The words of a text, quoted ones included.
+_WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
+
+
+class Lent:
+    """See the module. Safe to use from several threads."""
+
+    def __init__(self, session: "Session", lane: "SparkLane") -> None:
+        self._session = session
+        self._lane = lane
+        # What was handed to Spark of each table: the version, and its frame.
+        self._frames: dict[str, tuple[Snapshot, DataFrame]] = {}
+
+    def views_of(self, text: str) -> "dict[str, DataFrame]":
+        """The tables and views that only sqlfront knows and that the text may name."""
+        entries = {
+            entry.name.lower(): entry
+            for entry in self._session.catalog.entries()
+            if (table := origin_of(entry)) is None or not table.named
+        }
+        found: dict[str, DataFrame] = {}
+
+        def find(words: str) -> None:
+            for word in words_of(words):
+                entry = entries.pop(word, None)
+                if entry is None or self._lane.has_view(entry.name):
+                    continue
+                if isinstance(entry, ViewEntry):
+                    find(entry.sql)
+                    found[entry.name] = self._lane.link.analysed(_query_of(entry), None, found)
+                else:
+                    found[entry.name] = self._frame(entry)
+
+        find(text)
+        for name in self._frames.keys() - {entry.name for entry in self._session.catalog.entries()}:
+            self._frames.pop(name, None)
+        return found
+
+    def _frame(self, entry: TableEntry) -> "DataFrame":
+        """The current version of a table as a frame of Spark's; made once for each version, and there for as
+        long as that is current or a statement reads it."""
+        snapshot = entry.table.snapshot()
+        known = self._frames.get(entry.name)
+        if known is not None and known[0] is snapshot:
+            return known[1]
+        command = Run(self._session, NO_ARGUMENTS, None)
+        rows = command.rows(command.all_rows(entry.name, entry))
+        held = self._lane.link.frame(entry.table.schema, rows)
+        held.drop_with_data()
+        self._frames[entry.name] = snapshot, held.data
+        return held.data
+
+
+def words_of(text: str) -> Iterator[str]:
+    """The words of a statement, quoted ones included, in lower case.
+
+    >>> list(words_of("SELECT A FROM `a b`"))
+    ['select', 'a', 'from', 'a b']
+    """
+    return ((in_quotes or word).lower() for in_quotes, word in _WORDS.findall(text))
+
+
+def _query_of(view: ViewEntry) -> str:
+    """The text of a view's query with its names of columns. Invariant: these are no frame made of another,
+    which over Spark Connect is gone as soon as nobody here has it."""
+    if not view.columns:
+        return view.sql
+    return f"SELECT * FROM ({view.sql}\n) AS named({', '.join(map(quoted, view.columns))})"
