@@ -37,6 +37,7 @@ def on_ci() -> bool:
     return os.environ.get("CI", "").lower() in ("true", "1", "yes")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests that use the live Spark on one worker, so that only one JVM is started."""
     for item in items:

@@ -2,7 +2,7 @@
 
 >>> from sqlfront_engine.settings import Settings
 >>> decode(encode(Settings("Europe/Berlin")), Settings)
-Settings(time_zone='Europe/Berlin')
+Settings(time_zone='Europe/Berlin', catalog='spark_catalog', database='default')
 """
 
 from collections.abc import Callable
