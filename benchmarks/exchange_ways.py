@@ -31,6 +31,8 @@ PARTITIONS: Final = 271
 SECRET: Final = "the benchmark's"
 #: How long pandas may hold up this process, which keeps the members' list (s).
 HELD_UP: Final = 300.0
+#: Rows of a batch that members are sent: pandas has all of them in one.
+MOST_ROWS: Final = 65_536
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -133,7 +135,7 @@ class House:
         self._insert(pa.Table.from_pandas(self.frame.toPandas(), form, preserve_index=False))
 
     def _insert(self, rows: pa.Table) -> None:
-        batches = (physical_batch(batch, self.schema) for batch in rows.to_batches())
+        batches = (physical_batch(batch, self.schema) for batch in rows.to_batches(MOST_ROWS))
         insert_all(self.table, batches, overwrite=True)
 
     def files(self) -> None:
