@@ -14,6 +14,8 @@ KEY    := $(shell cksum < pyproject.toml | cut -d ' ' -f 1)
 SOURCES := sqlfront planner engine connectors
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 ARGS   ?=
+# Tests start hundreds of processes, each of which would compile every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint format types imports oracle soak cluster beside bench clean
@@ -89,11 +91,12 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
-	$(BIN)/pytest -q -m cluster tests/connectors/spark $(ARGS)
-	$(BIN)/pytest -q -m cluster tests/sqlfront/spark $(ARGS)
+	$(BIN)/pytest -q -m "cluster and not spark" tests/connectors/spark $(ARGS)
+	$(BIN)/pytest -q -m "cluster and not spark" tests/sqlfront/spark $(ARGS)
+	$(BIN)/pytest -q -m "cluster and spark" tests/sqlfront/spark $(ARGS)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py -k "tables or tpch" $(ARGS)
 
-beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (half an hour)
+beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (a quarter of an hour)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
