@@ -293,7 +293,8 @@ def _converted(constant: Expr, wide: pa.DataType) -> Expr:
 
 
 def _restate_rows(condition: Call, links: Mapping[int, _Link]) -> Expr | None:
-    """A comparison of several columns at once: they all have to be replaced by columns of their types."""
+    """A comparison of several columns at once: they all have to be replaced by columns of their types. None,
+    too, where one stands deeper in an expression (``cast(a as double) IN (0.5, 1.5)``)."""
     if any(link.type is not None or not isinstance(link.other, Column) for link in links.values()):
         return None
     others = {ordinal: link.other for ordinal, link in links.items() if isinstance(link.other, Column)}
@@ -307,4 +308,5 @@ def _restate_rows(condition: Call, links: Mapping[int, _Link]) -> Expr | None:
             case _:
                 return item
 
-    return replace(condition, arguments=tuple(map(move, condition.arguments)))
+    moved = replace(condition, arguments=tuple(map(move, condition.arguments)))
+    return None if columns_used(moved) & links.keys() else moved

@@ -104,10 +104,13 @@ def _two_steps(plan: Aggregate, graph: JoinGraph, relation: Relation) -> Logical
     assert isinstance(above, Aggregate)
     own = range(relation.start, relation.start + relation.plan.width)
     read = {place for call in above.calls for item in call_operands(call) for place in columns_used(item)}
-    kept = sorted(place for place in _compared(above.keys, graph) if place in own)
+    compared = _compared(above.keys, graph)
+    kept = sorted({place for item in compared for place in columns_used(item) if place in own})
     parts = [part for call in above.calls if (part := _parts(call)) is not None]
     if not kept or not read <= set(own) or len(parts) < len(above.calls):
         return None
+    if not all(map(is_deterministic, compared)):
+        return None  # rows that agree may have different keys, or partners
     columns = relation.plan.row()
     if any(_holds_floats(columns[place - relation.start].type) for place in kept):
         return None  # -0.0 and 0.0 are one group, and not the same
@@ -144,10 +147,9 @@ def _holds_floats(data_type: pa.DataType) -> bool:
     return pa.types.is_floating(data_type)
 
 
-def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> set[int]:
-    """The places of the graph's row that are read beside the aggregates."""
-    conditions = (*keys, *graph.predicates, *(item for each in graph.relations for item in each.predicates))
-    return {place for item in conditions for place in columns_used(item)}
+def _compared(keys: tuple[Expr, ...], graph: JoinGraph) -> tuple[Expr, ...]:
+    """What is read of the graph's row beside the aggregates."""
+    return (*keys, *graph.predicates, *(item for each in graph.relations for item in each.predicates))
 
 
 def _places(graph: JoinGraph, relation: Relation, kept: list[int], width: int) -> dict[int, int]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_planner.statements import Query
 from sqlfront_planner.token_rewriting import rewrite
 from sqlfront_planner.tokens import parse_tokens, syntax_error_at, tokenize
@@ -35,7 +35,7 @@ def parse_query(sql: str, start: int = 0) -> Query:
     """The query that the text holds from offset ``start`` to its end.
 
     Raises ProgrammingError (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT), NotSupportedError
-    (UNSUPPORTED_DATATYPE).
+    (UNSUPPORTED_DATATYPE, ``|>``).
     """
     return query_of(statement_tokens(sql, start), sql)
 
@@ -85,15 +85,37 @@ _LAST_WORDS: Final = frozenset(
 
 
 def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
-    """The tokens without trailing semicolons."""
+    """The tokens without trailing semicolons. NotSupportedError for ``|>``, whose steps sqlglot puts into one
+    SELECT whatever their order."""
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens = tokens[:-1]
     for place, token in enumerate(tokens):
         if token.token_type == TokenType.SEMICOLON:
             raise syntax_error_at(tokens[place + 1], sql)
+        if token.token_type == TokenType.PIPE_GT:
+            error = NotSupportedError("|> is not supported.", position=(token.start, token.end + 1))
+            error.locate(sql)
+            raise error
     if not tokens:
         raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
+    if tokens[0].token_type == TokenType.FROM:
+        _refuse_several(tokens, sql)
     return tokens
+
+
+def _refuse_several(tokens: list[Token], sql: str) -> None:
+    """``FROM t INSERT ...`` and ``FROM t SELECT a SELECT b``, which give one relation to several queries."""
+    depth, selects = 0, 0
+    for token in tokens:
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        selects += depth == 0 and token.token_type == TokenType.SELECT
+        if depth == 0 and (token.token_type == TokenType.INSERT or selects > 1):
+            error = NotSupportedError(
+                "FROM before INSERT or before several SELECTs is not supported.",
+                position=(token.start, token.end + 1),
+            )
+            error.locate(sql)
+            raise error
 
 
 def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:

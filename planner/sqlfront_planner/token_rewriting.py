@@ -5,8 +5,8 @@ The parser folds many functions into one node (nvl, ifnull and coalesce; substr 
 
 * the name of every function call becomes ``f$name``, which the parser knows nothing about: each call arrives
   as ``exp.Anonymous`` with its name as written;
-* a number keeps its text with its suffix (``1L``, ``1.5BD``), a string has its value by Spark's escape rules,
-  strings in a row are one;
+* a number keeps its text with its suffix (``1L``, ``1.5BD``), and its sign where ``::`` casts it; a string
+  has its value by Spark's escape rules, strings in a row are one;
 * a sign ``+``, which the parser drops, becomes the square root that the parser has for another dialect
   (``exp.Sqrt``);
 * ``>>>`` becomes ``??``, which is another dialect's too (``exp.Coalesce``);
@@ -17,7 +17,10 @@ The parser folds many functions into one node (nvl, ifnull and coalesce; substr 
 * the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text.
 
 What Spark's parser refuses and sqlglot's takes is refused here: a comma with nothing on one side, an empty
-select list, ``@x``, BETWEEN without AND, VARCHAR without a length.
+select list, ``@x``, BETWEEN without AND, VARCHAR without a length, ``OFFSET 1 ROWS``, ``AS "x"``,
+types by names that Spark doesn't have. So is what sqlglot reads in another way or drops a part of: ``a:b``,
+FILTER without WHERE, ``0x1F``, IDENTIFIER(). ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>``
+is ``<=``, VALUES after WITH becomes a SELECT.
 """
 
 import re
@@ -27,7 +30,7 @@ from typing import Final, NoReturn
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import spark_error
+from sqlfront_engine.errors import NotSupportedError, spark_error
 from sqlfront_planner.tokens import (
     EXPLICIT_CROSS,
     FUNCTION_MARK,
@@ -82,6 +85,14 @@ _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKE
 _INTERVAL_UNITS: Final = frozenset(
     {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"}
 )
+_TYPES: Final = frozenset(
+    {
+        "ARRAY", "BIGINT", "BINARY", "BOOLEAN", "BYTE", "CHAR", "CHARACTER", "DATE", "DEC", "DECIMAL",
+        "DOUBLE", "FLOAT", "INT", "INTEGER", "INTERVAL", "LONG", "MAP", "NUMERIC", "REAL", "SHORT",
+        "SMALLINT", "STRING", "STRUCT", "TIME", "TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "TINYINT",
+        "VARCHAR", "VARIANT", "VOID",
+    }
+)  # fmt: skip
 _WORD: Final = re.compile(r"[^\W\d]\w*")
 
 
@@ -118,6 +129,8 @@ class _Rewriter:
         if position + 1 < len(source) and source[position + 1].token_type == _T.L_PAREN:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
                 return self._extract(position, token)
+            if token.text.upper() == "IDENTIFIER" and not self._after_operand():
+                raise self._unsupported(token, "IDENTIFIER()")
             if self._is_call(position, token):
                 token = replaced(token, _T.VAR, FUNCTION_MARK + token.text)
         self._output.append(token)
@@ -142,6 +155,9 @@ class _Rewriter:
         """AS, after which a cast has its type; ``SELECT 1 AS`` gives the column the name ``AS``."""
         if self._casts and self._casts[-1]:
             self._type_depth = len(self._casts)
+            self._known_type(position + 1)
+        elif (following := self._at(position + 1)) is not None and following.token_type in _STRINGS:
+            raise syntax_error_at(following, self._sql)
         elif self._ends_item(position + 1):
             token = replaced(token, _T.VAR, token.text)
         self._output.append(token)
@@ -157,6 +173,72 @@ class _Rewriter:
         self._output.append(token)
         return position + 1
 
+    def _rows(self, _: int, token: Token) -> None:
+        if [word.token_type for word in self._output[-2:]] == [_T.OFFSET, _T.NUMBER]:
+            raise syntax_error_at(token, self._sql)
+
+    def _colon(self, _: int, token: Token) -> None:
+        """``a:b`` reads a field of a variant; before a name and in a type a colon is something else."""
+        if self._type_depth is None and self._output and self._output[-1].token_type in _OPERAND_ENDS:
+            raise self._unsupported(token, "The operator :")
+
+    def _filter(self, position: int, token: Token) -> None:
+        after_call = bool(self._output) and self._output[-1].token_type == _T.R_PAREN
+        if after_call and self._follows(position, _T.L_PAREN) and not self._follows(position + 1, _T.WHERE):
+            raise self._unsupported(token, "FILTER without WHERE")
+
+    def _values(self, position: int, token: Token) -> int | None:
+        """VALUES as the query of a WITH: sqlglot needs a SELECT there."""
+        after_with = self._has_with and self._output and self._output[-1].token_type == _T.R_PAREN
+        if not after_with or not self._follows(position, _T.L_PAREN):
+            return None
+        self._output += [
+            replaced(token, _T.SELECT, "SELECT"),
+            replaced(token, _T.STAR, "*"),
+            replaced(token, _T.FROM, "FROM"),
+            token,
+        ]
+        return position + 1
+
+    def _not(self, position: int, token: Token) -> int | None:
+        """``!>`` and ``!<``."""
+        following = self._at(position + 1)
+        if token.text != "!" or following is None or following.start != token.end + 1:
+            return None
+        kind = _NOT_COMPARED.get(following.token_type)
+        if kind is None:
+            return None
+        self._output.append(replaced(following, *kind))
+        return position + 2
+
+    def _name(self, position: int, token: Token) -> int | None:
+        """``SELECT 1 ISNULL`` gives the column that name."""
+        if self._follows(position, _T.L_PAREN):
+            return None
+        self._output.append(replaced(token, _T.VAR, token.text))
+        return position + 1
+
+    def _hexadecimal(self, _: int, token: Token) -> None:
+        if self._sql[token.start] == "0":
+            raise self._unsupported(token, "A name that begins with 0x")
+
+    def _known_type(self, position: int) -> None:
+        """The type's name has to be one of Spark's: sqlglot knows other dialects' names for its types."""
+        token = self._at(position)
+        if token is not None and _WORD.match(token.text) and token.text.upper() not in _TYPES:
+            error = spark_error(
+                "UNSUPPORTED_DATATYPE",
+                f'Unsupported data type "{token.text.upper()}".',
+                position=(token.start, token.end + 1),
+            )
+            error.locate(self._sql)
+            raise error
+
+    def _unsupported(self, token: Token, what: str) -> NotSupportedError:
+        error = NotSupportedError(f"{what} is not supported.", position=(token.start, token.end + 1))
+        error.locate(self._sql)
+        return error
+
     def _select(self, position: int, _: Token) -> None:
         if self._begins_query() and self._ends_query(position + 1):
             raise syntax_error_at(self._at(position + 1), self._sql)
@@ -164,6 +246,13 @@ class _Rewriter:
     def _group_by(self, position: int, _: Token) -> None:
         if self._ends_query(position + 1):
             raise syntax_error_at(self._at(position + 1), self._sql)
+
+    def _grouping_word(self, position: int, _: Token) -> None:
+        """``WITH ROLLUP`` and ``WITH CUBE`` end a GROUP BY; sqlglot lets other items follow."""
+        following = self._at(position + 1)
+        ends = self._output and self._output[-1].token_type == _T.WITH
+        if ends and following is not None and following.token_type in (_T.COMMA, _T.WITH):
+            raise syntax_error_at(following, self._sql)
 
     def _case(self, position: int, token: Token) -> int | None:
         if not self._follows(position, _T.END):
@@ -264,17 +353,30 @@ class _Rewriter:
             and source[position + 1].token_type == _T.DCOLON
             and source[position + 1].start == token.start
         )
-        self._output.append(replaced(token, _T.NUMBER, self._sql[token.start : token.end + 1]))
-        return position + (3 if suffixed else 1)
+        text, end = self._sql[token.start : token.end + 1], position + (3 if suffixed else 1)
+        if (following := self._at(end)) is not None and following.token_type == _T.DCOLON:
+            text = self._sign_of_cast() + text
+        self._output.append(replaced(token, _T.NUMBER, text))
+        return end
+
+    def _sign_of_cast(self) -> str:
+        """The minus before a number that ``::`` casts is the number's: sqlglot would negate the cast."""
+        before = [token.token_type for token in self._output[-2:]]
+        if before[-1:] != [_T.DASH] or (len(before) == 2 and before[0] not in _BEFORE_SIGN):
+            return ""
+        self._output.pop()
+        return "-"
 
     def _string(self, position: int, token: Token) -> int:
-        """All string literals in a row as one; a quote that touches its neighbour is an escaped quote."""
+        """All string literals in a row as one; a quote that touches its neighbour is an escaped
+        quote, but not after a raw one."""
         source, end = self._source, position + 1
         values = [unescape(self._sql[token.start : token.end + 1])]
         while end < len(source) and source[end].token_type in _STRINGS:
             literal = source[end]
             text = self._sql[literal.start : literal.end + 1]
-            if literal.start == source[end - 1].end + 1 and text[0] == self._sql[source[end - 1].end]:
+            touched = literal.start == source[end - 1].end + 1 and text[0] == self._sql[source[end - 1].end]
+            if touched and source[end - 1].token_type != _T.RAW_STRING:
                 values.append(text[0])
             values.append(unescape(text))
             end += 1
@@ -334,6 +436,7 @@ class _Rewriter:
         """Copy ``:: type`` up to the end of the type's angle brackets, names in it aren't calls."""
         source, depth, end = self._source, 0, position + 1
         self._output.append(token)
+        self._known_type(end)
         while end < len(source):
             token = source[end]
             self._output.append(token)
@@ -447,6 +550,8 @@ class _Rewriter:
         )
 
 
+_NOT_COMPARED: Final = {_T.GT: (_T.LTE, "<="), _T.LT: (_T.GTE, ">=")}
+
 #: What is done with a token, by its type: the handler writes it, and those that belong to it, and returns the
 #: next position, or None if the token is nothing special where it stands.
 _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]] = {
@@ -454,23 +559,34 @@ _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]]
     _T.BETWEEN: _Rewriter._between,
     _T.CASE: _Rewriter._case,
     _T.CHAR: _Rewriter._sized_type,
+    _T.COLON: _Rewriter._colon,
     _T.COMMA: _Rewriter._comma,
     _T.CROSS: _Rewriter._cross,
+    _T.CUBE: _Rewriter._grouping_word,
     _T.DCOLON: _Rewriter._type_after,
+    _T.FILTER: _Rewriter._filter,
     _T.FROM: _Rewriter._from,
     _T.GROUP_BY: _Rewriter._group_by,
     _T.GT: _Rewriter._triple,
+    _T.HEX_STRING: _Rewriter._hexadecimal,
     _T.INTERVAL: _Rewriter._interval,
     _T.IS: _Rewriter._is_not_null,
+    _T.ISNULL: _Rewriter._name,
     _T.L_PAREN: _Rewriter._open_parenthesis,
+    _T.NOT: _Rewriter._not,
+    _T.NOTNULL: _Rewriter._name,
     _T.NUMBER: _Rewriter._number,
     _T.PARAMETER: _Rewriter._foreign_parameter,
     _T.PLACEHOLDER: _Rewriter._placeholder,
     _T.PLUS: _Rewriter._plus,
     _T.RAW_STRING: _Rewriter._string,
+    _T.ROLLUP: _Rewriter._grouping_word,
+    _T.ROW: _Rewriter._rows,
+    _T.ROWS: _Rewriter._rows,
     _T.R_PAREN: _Rewriter._close_parenthesis,
     _T.SELECT: _Rewriter._select,
     _T.STRING: _Rewriter._string,
     _T.TABLE: _Rewriter._table,
+    _T.VALUES: _Rewriter._values,
     _T.VARCHAR: _Rewriter._sized_type,
 }

@@ -280,5 +280,5 @@ def _literal(node: ast.expr) -> object:
     """The value of a constant; None if it is none."""
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         return None

@@ -1,8 +1,13 @@
 """Names of result columns without an alias; all expected names are Spark's answers."""
 
+from datetime import date
+from decimal import Decimal
+
 import pytest
 
-from tests.planner.bound_queries import names
+from sqlfront_planner.binder import BindSettings, bind
+from sqlfront_planner.query_parser import parse_query
+from tests.planner.bound_queries import catalog, names, plan
 
 NAMES = [
     # literals
@@ -27,6 +32,7 @@ NAMES = [
     ("null", "NULL"),
     ("date '2020-01-01'", "DATE '2020-01-01'"),
     ("timestamp '2020-01-01'", "TIMESTAMP '2020-01-01 00:00:00'"),
+    ("timestamp_ntz '0001-01-01 00:00:00.5'", "TIMESTAMP_NTZ '0001-01-01 00:00:00.5'"),
     ("timestamp '2020-01-01 00:00:00+01:00'", "TIMESTAMP '2019-12-31 23:00:00'"),
     ("interval 3 month", "INTERVAL '3' MONTH"),
     ("interval '1 02:03:04' day to second", "INTERVAL '1 02:03:04' DAY TO SECOND"),
@@ -128,6 +134,35 @@ AGGREGATE_NAMES = [
 @pytest.mark.parametrize("sql, name", NAMES + AGGREGATE_NAMES)
 def test_name_is_sparks(sql: str, name: str) -> None:
     assert names(f"select {sql} from t") == [name]
+
+
+@pytest.mark.parametrize(
+    "value, name",
+    [
+        (float("nan"), "CAST(NaN AS DOUBLE)"),
+        (float("-inf"), "CAST(-Infinity AS DOUBLE)"),
+        (Decimal("1E+3"), "1000"),
+        ([1, 2], "array(1, 2)"),
+        ([[1], []], "array(array(1), array())"),
+        (["a"], "array(a)"),
+        ([date(2024, 1, 1)], "array(DATE '2024-01-01')"),
+    ],
+)
+def test_a_column_that_is_a_parameter_is_named_by_its_value(value: object, name: str) -> None:
+    assert [column.name for column in plan("select ?", [value]).row()] == [name]
+
+
+def test_a_timestamp_is_named_in_the_sessions_time_zone() -> None:
+    query = parse_query(
+        "select timestamp '2024-03-10 02:30:00', timestamp '2024-01-01 00:00:00Z' = ts from t"
+    )
+
+    bound = bind(query, catalog(), BindSettings("America/New_York"))
+
+    assert bound.schema.names == [
+        "TIMESTAMP '2024-03-10 03:30:00'",
+        "(TIMESTAMP '2023-12-31 19:00:00' = ts)",
+    ]
 
 
 def test_a_lateral_alias_shows_as_such() -> None:

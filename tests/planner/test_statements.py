@@ -263,6 +263,14 @@ def test_an_unknown_type_is_named(sql: str) -> None:
     assert "NOPE" in error.message
 
 
+@pytest.mark.parametrize("sql", ["from t |> limit 1 |> where a = 1", "create table u as table t |> limit 1"])
+def test_steps_in_a_row_are_refused(sql: str) -> None:
+    error = failure(sql)
+
+    assert isinstance(error, NotSupportedError)
+    assert error.message == "|> is not supported."
+
+
 def test_a_word_that_ends_the_text_may_be_an_alias() -> None:
     assert isinstance(parse("select * from t where"), Query)
 

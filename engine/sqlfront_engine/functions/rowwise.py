@@ -104,6 +104,8 @@ def _call(
     result_type: pa.DataType,
     null_aware: bool,
 ) -> pa.Array:
+    if not arguments:
+        return from_values([function()] * length, result_type)
     columns = [
         to_python(argument) if isinstance(argument, pa.Array) else [argument.as_py()] * length
         for argument in arguments

@@ -8,11 +8,12 @@ from sqlglot import exp
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BIGINT, BOOLEAN, TINYINT
+from sqlfront_engine.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, sql_name
 from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
+from sqlfront_planner.types import is_orderable
 
 if TYPE_CHECKING:
     from sqlfront_engine.functions import aggregates as functions
@@ -26,6 +27,11 @@ EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_val
 
 #: Aggregates that compare the values of their last argument.
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
+
+
+_MORE_ARGUMENTS: Final = {"percentile": 3, "mode": 2}
+_SUMS: Final = frozenset({"sum", "avg", "mean"})
+_MEDIANS: Final = frozenset({"median", "percentile"})
 
 
 @handles(exp.Filter, arguments="this expression")
@@ -129,6 +135,7 @@ def aggregate_call(
             node,
         )
     operands = _expanded(binder, nodes)
+    _refuse_unbuilt(name, operands, node)
     if ignore_nulls and len(operands) == 1:
         operands.append(Literal(BOOLEAN, True))
     kinds = call_arguments.argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
@@ -139,10 +146,22 @@ def aggregate_call(
     arguments = constant_arguments(
         binder, entry.constants, call_arguments.coerce(binder, name, kinds, operands, node), node
     )
+    if distinct and not all(is_orderable(item.type) for item in arguments):
+        raise unsupported("DISTINCT of maps", node)
     if name in _COMPARING:
         call_arguments.check_orderable(binder, name, arguments[-1].type, node)
     kind = entry.result_type(tuple(item.type for item in arguments))
     return AggregateCall(entry.name, arguments, kind, distinct and entry.distinct_matters)
+
+
+def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
+    """What Spark's aggregates take and these don't: percentile's frequency, mode's order, timestamps where
+    numbers are due, and the median of intervals."""
+    if len(operands) == _MORE_ARGUMENTS.get(name):
+        raise unsupported(f"{name} with {len(operands)} arguments", node)
+    kind = operands[0].type if operands else None
+    if (name in _SUMS and kind == TIMESTAMP) or (name in _MEDIANS and isinstance(kind, IntervalType)):
+        raise unsupported(f"{name} of {sql_name(kind)}", node)
 
 
 def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
@@ -199,7 +218,12 @@ def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return binder.aggregates.add_grouping(GroupingCall(arguments, kind, node))
 
 
-def _misplaced(binder: ExpressionBinder, node: exp.Expr) -> Error:
+def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
+    inner = binder.within(inside_aggregate=True)
+    nodes, _ = _arguments(node)
+    arguments = [inner.bind(part) for part in nodes if not isinstance(part, exp.Star)]
+    if any(isinstance(item, OuterColumn) for argument in arguments for item in walk(argument)):
+        return unsupported("An aggregate function over the columns of an enclosing query", node)
     shown = binder.name(node)
     match binder.clause:
         case "WHERE":

@@ -1,5 +1,6 @@
 """The text of function calls in names of result columns: the name that shows, and the defaults."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,8 @@ from sqlfront_engine import types
 from sqlfront_engine.functions import registry
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import lookup_window
+from sqlfront_planner.binder.scope import star_columns
+from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.tokens import FUNCTION_MARK
 
 if TYPE_CHECKING:
@@ -104,6 +107,7 @@ _CAST_FUNCTIONS: Final = frozenset(
         "timestamp",
     ]
 )
+_PLAIN_NAME: Final = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 #: Functions whose first argument may be a unit, by the name as written.
 UNIT_FUNCTIONS: Final = {
     "timestampadd": "timestampadd",
@@ -137,7 +141,7 @@ def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
         return f"{name}({_list(node.expressions, text)}, {padding})"
     arguments, distinct = _arguments(node, binder, text)
     if name == "struct":
-        fields = [part for part in node.expressions if not isinstance(part, exp.Star)]
+        fields = [] if any(part.is_star for part in node.expressions) else node.expressions
         arguments = [_struct_field(part, text) for part in fields] if fields else arguments
     shown, defaults = _shown(name, len(arguments))
     entry = lookup_aggregate(name)
@@ -154,8 +158,8 @@ def _arguments(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> tuple[
         nodes, distinct = nodes[0].expressions, True
     texts: list[str] = []
     for part in nodes:
-        if isinstance(part, exp.Star):
-            texts += [column.name for column in binder.scope.visible()]
+        if part.is_star:
+            texts += [column.name for column in star_columns(part, binder.scope)]
         else:
             texts.append(text(part))
     return texts, distinct
@@ -163,7 +167,8 @@ def _arguments(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> tuple[
 
 def _struct_field(part: exp.Expr, text: Text) -> str:
     if isinstance(part, exp.Alias):
-        return f"{text(part.this)} AS {part.alias}"
+        name = part.alias if _PLAIN_NAME.fullmatch(part.alias) else quoted([part.alias])
+        return f"{text(part.this)} AS {name}"
     return text(part)
 
 
@@ -223,6 +228,10 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
     "div": ((2,), lambda arguments: f"({arguments[0]} div {arguments[1]})"),
     "like": ((2, 3), _like_call),
     "ilike": ((3,), lambda arguments: f"ilike({arguments[0]}, {arguments[1]})"),
+    "convert_timezone": (
+        (2,),
+        lambda arguments: f"convert_timezone(current_timezone(), {arguments[0]}, {arguments[1]})",
+    ),
     "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
     "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
     "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),

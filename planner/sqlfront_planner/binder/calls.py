@@ -27,8 +27,9 @@ from sqlfront_planner.binder.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.date_functions import DATE_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.operators import arithmetic, concatenation
+from sqlfront_planner.binder.scope import star_columns
 from sqlfront_planner.binder.suggestions import quoted
-from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown
+from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 
 _ALIASES: Final = {"regexp": "rlike"}
 
@@ -82,7 +83,7 @@ _ARITHMETIC_FUNCTIONS: Final = {
 def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """A function call by its name as written."""
     name = function_name(node)
-    if any(isinstance(part, exp.Star) for part in node.expressions) and lookup_aggregate(name) is None:
+    if any(part.is_star for part in node.expressions) and lookup_aggregate(name) is None:
         node = _with_all_columns(binder, node)
     special = SPECIAL.get(name)
     if special is not None:
@@ -106,14 +107,17 @@ def bind_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 
 def _with_all_columns(binder: ExpressionBinder, node: exp.Anonymous) -> exp.Anonymous:
-    """``struct(*)``: a star among the arguments stands for all columns."""
+    """``struct(*)``, ``struct(t.*)``: a star among the arguments stands for all columns."""
     arguments: list[exp.Expr] = []
     for part in node.expressions:
-        if isinstance(part, exp.Star):
-            refuse_unknown(part, frozenset())
-            arguments += [exp.column(column.name, quoted=True) for column in binder.scope.visible()]
-        else:
+        if not part.is_star:
             arguments.append(part)
+            continue
+        refuse_unknown(part, frozenset({"this", "table", "db", "catalog"}))
+        columns = star_columns(part, binder.scope)
+        if not columns and isinstance(part, exp.Column):
+            raise unsupported("A struct's star as an argument", part)
+        arguments += [exp.column(column.name, *reversed(column.qualifier), quoted=True) for column in columns]
     return exp.Anonymous(this=node.this, expressions=arguments)
 
 

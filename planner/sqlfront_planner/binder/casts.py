@@ -26,10 +26,12 @@ from sqlfront_engine.types import (
     is_year_month,
 )
 from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, handles
+from sqlfront_planner.binder.syntax import failure, handles, unsupported
 from sqlfront_planner.binder.type_names import data_type_of
 from sqlfront_planner.types import DATETIMES
 
+#: What Spark takes for the day or the moment of the query.
+_SPECIAL_TIMES: Final = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})
 _TYPED_LITERALS: Final = frozenset({DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 
@@ -67,6 +69,8 @@ def bind_typed_literal(binder: ExpressionBinder, node: exp.Cast) -> Expr:
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC)
     if value is None:
+        if text.strip().lower() in _SPECIAL_TIMES:
+            raise unsupported(f"The typed literal '{text}'", node)
         name = types.sql_name(kind)
         raise failure(
             "INVALID_TYPED_LITERAL",

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Expr, Literal, RunValue, columns_used
-from sqlfront_engine.types import STRING
+from sqlfront_engine.types import BIGINT, STRING
 from sqlfront_planner.binder.arguments import unresolved_routine
+from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.collections import subscript
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
@@ -80,8 +81,8 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         expression = _output(binder, parts, node)
     if expression is None:
         expression = _outer(binder, parts, node)
-    if expression is None and len(parts) == 1 and parts[0].lower() in _USER_WORDS:
-        expression = RunValue(STRING, "current_user")
+    if expression is None and len(parts) == 1:
+        expression = _implied(binder, parts[0].lower(), node)
     if expression is None:
         known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
         raise unresolved(known_outputs(output) if output is not None and output.first else known, parts, node)
@@ -151,6 +152,8 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     if not found:
         return None
     if any(other != found[0] for other in found[1:]):
+        if output.first and binder.scope.resolve(parts) is not None:
+            raise unsupported("A name of several columns of the select list and of a column below it", node)
         raise unresolved(known_outputs(output), parts, node)
     return _fields(binder, found[0], parts[1:], node)
 
@@ -166,6 +169,13 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
             f"Lateral column alias {quoted(parts)} is ambiguous and has {len(found)} matches.",
             node,
         )
+    if binder.inside_aggregate:
+        raise failure(
+            "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_FUNC",
+            f"The feature is not supported: Referencing a lateral column alias {quoted(parts)} in an "
+            "aggregate function.",
+            node,
+        )
     if not is_deterministic(found[0]):
         raise unsupported("A reference to an alias of a nondeterministic expression in the same SELECT", node)
     return _fields(binder, found[0], parts[1:], node)
@@ -174,7 +184,10 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
 def _outer(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> Expr | None:
     """A column of the enclosing query's row."""
     parent = binder.scope.parent
+    enclosing = binder.queries.enclosing
     if parent is None:
+        if enclosing is not None and enclosing.resolve(parts) is not None:
+            raise unsupported("A column of the enclosing query inside of FROM or WITH of a subquery", node)
         return None
     match = parent.resolve(parts)
     if match is None:
@@ -193,6 +206,15 @@ def _is_further_out(scope: Scope | None, parts: tuple[str, ...]) -> bool:
             return True
         scope = scope.parent
     return False
+
+
+def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None:
+    """What a word means that names no column: the user, and ``grouping__id`` of grouping sets."""
+    if name in _USER_WORDS:
+        return RunValue(STRING, "current_user")
+    if name == "grouping__id" and binder.aggregates is not None:
+        return binder.aggregates.add_grouping(GroupingCall((), BIGINT, node))
+    return None
 
 
 def known_outputs(output: OutputNames) -> list[tuple[str, ...]]:

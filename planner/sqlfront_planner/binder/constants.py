@@ -3,6 +3,7 @@ values."""
 
 import re
 import struct
+import sys
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
@@ -11,22 +12,33 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
+from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
 from sqlfront_planner.binder.syntax import failure, syntax_failure
 
 if TYPE_CHECKING:
+    import zoneinfo
+
     from sqlfront_engine.casts import interval_texts
     from sqlfront_planner import types as coercion
 else:
+    zoneinfo = lazy_module("zoneinfo")
     coercion = lazy_module("sqlfront_planner.types")
     interval_texts = lazy_module("sqlfront_engine.casts.interval_texts")
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
 _TICK: Final = timedelta(microseconds=1)
 _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
+_LARGEST: Final = {FLOAT: 3.4028234663852886e38, DOUBLE: sys.float_info.max}
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
+
+#: What ``current_date`` and ``current_timestamp`` without parentheses are, if no column has the name.
+CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
+    exp.CurrentDate: ("current_date", types.DATE),
+    exp.CurrentTimestamp: ("current_timestamp", types.TIMESTAMP),
+}
 
 
 def number(text: str, node: exp.Expr) -> Literal:
@@ -39,9 +51,9 @@ def number(text: str, node: exp.Expr) -> Literal:
     if suffix in _SUFFIXES:
         return _integer(int(body), _SUFFIXES[suffix], text, node)
     if suffix == "F":
-        return Literal(FLOAT, single(float(body)))
+        return Literal(FLOAT, single(_finite(body, text, FLOAT, node)))
     if suffix == "D" or (exponent and suffix != "BD"):
-        return Literal(DOUBLE, float(body))
+        return Literal(DOUBLE, _finite(body, text, DOUBLE, node))
     if suffix != "BD" and digits.isdigit():
         value = int(body)
         for kind in (INT, BIGINT):
@@ -50,17 +62,27 @@ def number(text: str, node: exp.Expr) -> Literal:
     return _decimal(Decimal(body), node)
 
 
+def _finite(body: str, text: str, kind: pa.DataType, node: exp.Expr) -> float:
+    value, bound = float(body), _LARGEST[kind]
+    if abs(value) > bound:
+        raise _out_of_range(text, kind, -bound, bound, node)
+    return value
+
+
 def _integer(value: int, kind: pa.DataType, text: str, node: exp.Expr) -> Literal:
     bound = 1 << _BITS[kind]
     if not -bound <= value < bound:
-        raise failure(
-            "INVALID_NUMERIC_LITERAL_RANGE",
-            f"Numeric literal {text} is outside the valid range for {types.ddl(kind)} with minimum value of "
-            f"{-bound} "
-            f"and maximum value of {bound - 1}. Please adjust the value accordingly.",
-            node,
-        )
+        raise _out_of_range(text, kind, -bound, bound - 1, node)
     return Literal(kind, value)
+
+
+def _out_of_range(text: str, kind: pa.DataType, least: float, largest: float, node: exp.Expr) -> Error:
+    return failure(
+        "INVALID_NUMERIC_LITERAL_RANGE",
+        f"Numeric literal {text} is outside the valid range for {types.ddl(kind)} with minimum value of "
+        f"{least} and maximum value of {largest}. Please adjust the value accordingly.",
+        node,
+    )
 
 
 def _decimal(value: Decimal, node: exp.Expr) -> Literal:
@@ -84,11 +106,21 @@ def negative_literal(node: exp.Neg) -> Literal | None:
     return None
 
 
-def constant_text(value: object, kind: pa.DataType) -> str:
-    """A value as it shows in names of result columns.
+def may_be_position(node: exp.Expr) -> bool:
+    """Whether an item of GROUP BY or ORDER BY is a literal, perhaps a parameter: a whole number there is the
+    place of an output column, and a negative one an error."""
+    if isinstance(node, exp.Neg):
+        return negative_literal(node) is not None
+    return isinstance(node, exp.Literal | exp.Placeholder)
+
+
+def constant_text(value: object, kind: pa.DataType, time_zone: str = "UTC") -> str:
+    """A value as it shows in names of result columns, where that is the session's time zone.
 
     >>> constant_text(date(2020, 1, 1), types.DATE), constant_text(1e3, types.DOUBLE)
     ("DATE '2020-01-01'", '1000.0')
+    >>> constant_text([1, 2], pa.list_(types.INT))
+    'array(1, 2)'
     """
     match value:
         case None:
@@ -98,12 +130,16 @@ def constant_text(value: object, kind: pa.DataType) -> str:
         case bytes():
             return f"X'{value.hex().upper()}'"
         case datetime():
-            prefix = "TIMESTAMP" if value.tzinfo is not None else "TIMESTAMP_NTZ"
-            return f"{prefix} '{_moment(value)}'"
+            if value.tzinfo is None:
+                return f"TIMESTAMP_NTZ '{_moment(value)}'"
+            return f"TIMESTAMP '{_moment(_in_zone(value, time_zone))}'"
         case date():
             return f"DATE '{value.isoformat()}'"
         case float():
             return _float_text(value, kind)
+        case list():
+            items = (constant_text(item, kind.value_type, time_zone) for item in value)
+            return f"array({', '.join(items)})"
         case timedelta() | int() if isinstance(kind, IntervalType):
             return interval_texts.interval_text(
                 value // _TICK if isinstance(value, timedelta) else value, kind
@@ -112,8 +148,18 @@ def constant_text(value: object, kind: pa.DataType) -> str:
             return str(value)
 
 
+def _in_zone(moment: datetime, name: str) -> datetime:
+    """The moment in a time zone; unchanged where that has no year 1 to 9999 for it."""
+    if name == "UTC":
+        return moment
+    try:
+        return moment.astimezone(zoneinfo.ZoneInfo(name))
+    except OverflowError:
+        return moment
+
+
 def _moment(value: datetime) -> str:
-    text = value.strftime("%Y-%m-%d %H:%M:%S")
+    text = value.replace(microsecond=0, tzinfo=None).isoformat(" ")
     return f"{text}.{value.microsecond:06d}".rstrip("0") if value.microsecond else text
 
 
@@ -121,7 +167,8 @@ def _float_text(value: float, kind: pa.DataType) -> str:
     """A float as Java prints it."""
     shortest = _shortest_single(value) if kind == FLOAT else repr(value)
     if value != value or value in (float("inf"), float("-inf")):
-        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
+        text = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}[repr(value)]
+        return f"CAST({text} AS {types.sql_name(kind)})"
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         fixed = format(Decimal(shortest), "f")
         return fixed if "." in fixed else f"{fixed}.0"

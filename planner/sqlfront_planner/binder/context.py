@@ -63,9 +63,10 @@ class Arguments(msgspec.Struct, frozen=True):
     def of(
         cls,
         given: "Sequence[object] | Mapping[str, object] | Arguments | None",
-        time_zone: str = "UTC",
+        time_zone: str | None = "UTC",
     ) -> "Arguments":
-        """The arguments from what a user gave; a datetime without a zone is in ``time_zone``.
+        """The arguments from what a user gave; a datetime without a zone is in ``time_zone``, None = this
+        machine's.
 
         Raises ProgrammingError for a value of a class that has no SQL type.
 
@@ -118,9 +119,9 @@ class Arguments(msgspec.Struct, frozen=True):
 NO_ARGUMENTS: Final = Arguments()
 
 
-def typed_value(value: object, time_zone: str = "UTC") -> tuple[object, pa.DataType]:
+def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, pa.DataType]:
     """A Python value as Spark reads it: the value that a Literal holds, and its type. A numpy scalar has the
-    type of its width, a datetime without a zone is in ``time_zone``.
+    type of its width, a datetime without a zone is in ``time_zone``, None = this machine's.
 
     Raises ProgrammingError (INVALID_SQL_ARG) for other classes.
 
@@ -151,8 +152,9 @@ def typed_value(value: object, time_zone: str = "UTC") -> tuple[object, pa.DataT
         case np.generic() if not isinstance(value.item(), np.generic):
             return typed_value(value.item(), time_zone)
         case datetime():
-            aware = value if value.tzinfo is not None else value.replace(tzinfo=_zone(time_zone))
-            return aware.astimezone(UTC), types.TIMESTAMP
+            if value.tzinfo is None and time_zone is not None:
+                value = value.replace(tzinfo=_zone(time_zone))
+            return value.astimezone(UTC), types.TIMESTAMP
         case date():
             return value, types.DATE
         case timedelta():
@@ -183,7 +185,7 @@ def _typed_decimal(value: Decimal) -> tuple[object, pa.DataType]:
     kind = coercion.decimal_type_of(value) if value.is_finite() else None
     if kind is None:
         raise spark_error("NUMERIC_VALUE_OUT_OF_RANGE", f"{value} has more than 38 digits.")
-    return value, kind
+    return value if kind.scale else Decimal(int(value)), kind
 
 
 class MovedBy(Enum):

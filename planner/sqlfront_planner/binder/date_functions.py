@@ -11,7 +11,7 @@ from sqlfront_engine.types import BIGINT, INT, STRING, is_integral, units_of
 from sqlfront_planner.binder.arguments import call_function, unresolved_routine
 from sqlfront_planner.binder.call_names import UNIT_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.syntax import failure
+from sqlfront_planner.binder.syntax import failure, unsupported
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
@@ -47,6 +47,8 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     :mod:`sqlfront_planner.token_rewriting` makes a call."""
     field, source = binder.bind_all(node.expressions)
     field = binder.context.known_value(field)
+    if isinstance(field, Literal) and field.value is None:
+        raise unsupported("date_part of NULL", node)
     if not isinstance(field, Literal) or not isinstance(field.value, str):
         raise failure(
             "NON_FOLDABLE_ARGUMENT",

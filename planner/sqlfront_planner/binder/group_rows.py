@@ -11,7 +11,7 @@ from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal
 from sqlfront_engine.types import INT, TINYINT
 from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.columns import unresolved
-from sqlfront_planner.binder.groups import Grouping
+from sqlfront_planner.binder.groups import Grouping, is_same
 from sqlfront_planner.binder.outer import replace_outer
 from sqlfront_planner.binder.syntax import failure
 from sqlfront_planner.logical import (
@@ -41,11 +41,27 @@ def grouped_plan(
             raise _no_grouping_sets(aggregates.groupings[0].node)
         return Aggregate(plan, keys, calls, names), GroupRow(keys, len(calls), grouped, names)
     names = (*names, *("grouping" for _ in aggregates.groupings))
+    row = GroupRow(keys, len(calls), grouped, names)
+    if grouping.sets == ((),) and not keys:
+        return _grand_total(plan, calls, aggregates.groupings, names), row
     branches = tuple(
         _one_set(plan, grouping, places, calls, aggregates.groupings, names) for places in grouping.sets
     )
-    row = GroupRow(keys, len(calls), grouped, names)
     return SetOperation(SetKind.UNION_ALL, branches), row
+
+
+def _grand_total(
+    plan: LogicalPlan,
+    calls: tuple[AggregateCall, ...],
+    groupings: Sequence[GroupingCall],
+    names: tuple[str, ...],
+) -> LogicalPlan:
+    """``GROUPING SETS (())`` alone: one row, also where there is no input."""
+    total = Aggregate(plan, (), calls, names[: len(calls)])
+    if not groupings:
+        return total
+    values = (Literal(call.type, _grouping_value(call, (), ())) for call in groupings)
+    return Project(total, (*total.row(), *values), names)
 
 
 def _one_set(
@@ -75,13 +91,20 @@ def _one_set(
 
 
 def _grouping_value(call: GroupingCall, keys: tuple[Expr, ...], places: tuple[int, ...]) -> int:
-    """A bit per argument (per key without arguments), the first highest: 1 if the set leaves that key out."""
+    """A bit per argument (per key without arguments), the first highest: 1 if the set leaves that key out.
+    The arguments of ``grouping_id`` are all keys in their order."""
     value = 0
+    if call.type != TINYINT and call.arguments and call.arguments != keys:
+        raise failure(
+            "GROUPING_ID_COLUMN_MISMATCH",
+            "The arguments of grouping_id() are not the grouping columns in their order.",
+            call.node,
+        )
     for argument in call.arguments or keys:
         if argument not in keys:
             raise failure(
-                "GROUPING_COLUMN_MISMATCH" if call.type == TINYINT else "GROUPING_ID_COLUMN_MISMATCH",
-                "The argument of grouping() or grouping_id() is not one of the grouping columns.",
+                "GROUPING_COLUMN_MISMATCH",
+                "The argument of grouping() is not one of the grouping columns.",
                 call.node,
             )
         value = 2 * value + (keys.index(argument) not in places)
@@ -115,7 +138,7 @@ class GroupRow(msgspec.Struct, frozen=True):
         grouped.
         """
         for place, key in enumerate(self.keys):
-            if key == expression:
+            if is_same(key, expression):
                 return Column(key.type, place, self.names[place])
         match expression:
             case AggregateOutput(index=index):

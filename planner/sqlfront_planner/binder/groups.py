@@ -6,18 +6,30 @@ from itertools import combinations
 from typing import Final
 
 import msgspec
-import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Column, Expr, Literal, columns_used, walk
-from sqlfront_engine.types import is_integral
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, columns_used, transform, walk
+from sqlfront_engine.types import INT
 from sqlfront_planner.binder.collected import AggregateOutput, WindowOutput
+from sqlfront_planner.binder.constants import may_be_position
 from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure, unsupported
+from sqlfront_planner.binder.syntax import (
+    failure,
+    refuse_unknown,
+    syntax_failure,
+    unparenthesized,
+    unsupported,
+)
+from sqlfront_planner.types import is_orderable
 
 Item = tuple[Expr, exp.Expr]
 
 _SETS: Final = (exp.Rollup, exp.Cube, exp.GroupingSets)
+_ASSOCIATIVE: Final = frozenset({"add", "multiply", "bit_and_op", "bit_or_op", "bit_xor_op", "and", "or"})
+_COMMUTATIVE: Final = _ASSOCIATIVE | {"equal"}
+_MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
+#: Where sqlglot puts what follows the list of GROUP BY without a comma, or stands there alone.
+_SET_CLAUSES: Final = ("rollup", "cube", "grouping_sets")
 
 
 class Grouping(msgspec.Struct, frozen=True):
@@ -32,6 +44,33 @@ class Grouping(msgspec.Struct, frozen=True):
         return frozenset[int]().union(*(columns_used(key) for key in self.keys))
 
 
+def is_same(key: Expr, expression: Expr) -> bool:
+    """Whether an expression is that of a key; to Spark ``b + a`` is ``a + b``, and ``b > a`` is ``a < b``."""
+    if key == expression:
+        return True
+    both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
+    return both_calls and transform(key, _in_order) == transform(expression, _in_order)
+
+
+def _in_order(expression: Expr) -> Expr:
+    """The same value, with its operands in an order that doesn't depend on how it was written."""
+    if not isinstance(expression, Call):
+        return expression
+    if expression.function in _MIRRORED:
+        return Call(expression.type, _MIRRORED[expression.function], expression.arguments[::-1])
+    if expression.function in _COMMUTATIVE:
+        return expression.with_children(tuple(sorted(_chain(expression, expression), key=repr)))
+    return expression
+
+
+def _chain(expression: Expr, top: Call) -> list[Expr]:
+    """The operands of ``a + b + c``, however they are grouped."""
+    same = isinstance(expression, Call) and (expression.function, expression.type) == (top.function, top.type)
+    if not same or top.function not in _ASSOCIATIVE:
+        return [expression] if expression is not top else list(top.arguments)
+    return [operand for part in expression.children() for operand in _chain(part, top)]
+
+
 def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Item]) -> Grouping:
     """The grouping of a GROUP BY clause; ``items`` are the select list, for positions and ALL.
 
@@ -39,27 +78,46 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
     """
     refuse_unknown(group, frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}))
     parts = list(group.expressions)
-    if group.args.get("all") or _is_all(parts, binder):
+    if group.args.get("all") is not None and (parts or any(group.args.get(name) for name in _SET_CLAUSES)):
+        raise syntax_failure("Syntax error at or near what follows ALL or DISTINCT.", group)
+    if group.args.get("all"):
+        parts = [exp.column("all")]
+    if _is_all(parts, binder):
         return _group_by_all(items, group)
     if not any(group.args.values()):
         raise syntax_failure("Syntax error at or near end of input.", group)
+    clauses = [clause for name in _SET_CLAUSES for clause in group.args.get(name) or []]
     keys = _Keys(binder, items)
     factors = [_sets_of(part, keys) for part in parts]
-    for word in ("rollup", "cube"):
-        for clause in group.args.get(word) or []:
-            if clause.expressions:
-                factors.append(_sets_of(clause, keys))
-            else:
-                factors = [_with_word(word, factors)]
-    for clause in group.args.get("grouping_sets") or []:
-        factors.append(_sets_of(clause, keys))
-    if not any(isinstance(part, _SETS) for part in parts) and not _has_sets(group):
+    if clauses and parts:
+        _refuse_mixture(parts, clauses, group)
+        sets = _sets_over(clauses[0], factors, keys)
+    elif clauses or any(isinstance(part, _SETS) for part in parts):
+        sets = _product([*factors, *(_sets_of(clause, keys) for clause in clauses)])
+    else:
         return Grouping(tuple(keys.found))
-    return Grouping(tuple(keys.found), tuple(_product(factors)))
+    return Grouping(tuple(keys.found), tuple(sets))
 
 
-def _has_sets(group: exp.Expr) -> bool:
-    return any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets"))
+def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], group: exp.Expr) -> None:
+    """``a, b GROUPING SETS (...)`` and ``a, b WITH CUBE`` end a list of plain expressions, and only one of
+    them does."""
+    if len(clauses) > 1 or any(isinstance(part, _SETS) for part in parts):
+        raise syntax_failure(
+            "Syntax error: GROUP BY takes one of WITH CUBE, WITH ROLLUP, GROUPING SETS.", group
+        )
+
+
+def _sets_over(
+    clause: exp.Expr, factors: list[list[tuple[int, ...]]], keys: "_Keys"
+) -> list[tuple[int, ...]]:
+    """The sets of ``GROUP BY a, b GROUPING SETS (...)``, which name some of the keys before them, or of
+    ``WITH CUBE`` and ``WITH ROLLUP``."""
+    if isinstance(clause, exp.GroupingSets):
+        if any(isinstance(part, _SETS) for part in clause.expressions):
+            raise syntax_failure("Syntax error: grouping sets inside of GROUPING SETS after a list.", clause)
+        return _sets_of(clause, keys)
+    return _with_word(clause.key, factors)
 
 
 def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
@@ -86,7 +144,9 @@ def _needs_more(expression: Expr, keys: tuple[Expr, ...]) -> bool:
 def _is_all(parts: Sequence[exp.Expr], binder: ExpressionBinder) -> bool:
     if len(parts) != 1 or not isinstance(parts[0], exp.Column) or len(parts[0].parts) != 1:
         return False
-    return parts[0].name.lower() == "all" and binder.scope.resolve(("all",)) is None
+    if parts[0].name.lower() != "all" or binder.scope.resolve(("all",)) is not None:
+        return False
+    return binder.output is None or "all" not in binder.output.expressions
 
 
 @dataclass(slots=True)
@@ -111,18 +171,27 @@ class _Keys:
                     f"Aggregate functions are not allowed in GROUP BY, but found {self.binder.name(node)}.",
                     node,
                 )
-        if pa.types.is_map(expression.type):
+        if not is_orderable(expression.type):
             raise unsupported("Grouping by a map", node)
-        if expression not in self.found:
-            self.found.append(expression)
-        return self.found.index(expression)
+        for place, known in enumerate(self.found):
+            if is_same(known, expression):
+                return place
+        self.found.append(expression)
+        return len(self.found) - 1
 
     def _by_position(self, node: exp.Expr) -> Expr | None:
-        if not isinstance(node, exp.Literal | exp.Placeholder):
+        node = unparenthesized(node)
+        if not may_be_position(node):
             return None
         literal = self.binder.context.known_value(self.binder.bind(node))
-        if not isinstance(literal, Literal) or not is_integral(literal.type):
+        if not isinstance(literal, Literal) or literal.type != INT:
             return None
+        if any(isinstance(shown, exp.Star) for _, shown in self.items):
+            raise failure(
+                "STAR_GROUP_BY_POS",
+                "Star (*) is not allowed in a select list when GROUP BY an ordinal position is used.",
+                node,
+            )
         place = literal.value
         if not isinstance(place, int) or not 1 <= place <= len(self.items):
             raise failure(
@@ -149,6 +218,8 @@ def _holds_call(expression: Expr) -> bool:
 def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
     """The grouping sets that one item of GROUP BY stands for."""
     match node:
+        case exp.Rollup() | exp.Cube() if any(_is_empty(part) for part in node.expressions):
+            raise syntax_failure(f"Empty set in {node.key.upper()} grouping sets is not supported.", node)
         case exp.Rollup():
             groups = [_places(part, keys) for part in node.expressions]
             return [_joined(groups[:count]) for count in range(len(groups), -1, -1)]
@@ -157,10 +228,14 @@ def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
             return _subsets(groups)
         case exp.GroupingSets():
             return [places for part in node.expressions for places in _set_of(part, keys)]
-        case exp.Tuple() if not node.expressions:
+        case exp.Tuple() if _is_empty(node):
             raise syntax_failure("Syntax error at or near ')'.", node)
         case _:
             return [_joined([_places(node, keys)])]
+
+
+def _is_empty(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Tuple) and not node.expressions
 
 
 def _set_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:

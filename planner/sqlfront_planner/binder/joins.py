@@ -69,6 +69,8 @@ def bind_join(
     """The join on what the node's ON, USING or NATURAL says; of all pairs if it says nothing."""
     using = [item.name for item in node.args.get("using") or []]
     if _method(node):
+        if kind in FILTERING_JOINS:
+            raise unsupported(f"NATURAL {kind.value.upper()} JOIN", node)
         using = _shared_names(left, right)
     if using:
         return _join_using(left, right, kind, using, queries, node)
@@ -111,9 +113,10 @@ def _shifted(columns: Sequence[ScopeColumn], by: int) -> tuple[ScopeColumn, ...]
 
 
 def _shared_names(left: Relation, right: Relation) -> list[str]:
-    """The columns that NATURAL JOIN compares, in the left side's order."""
+    """The columns that NATURAL JOIN compares, in the left side's order, each once."""
     theirs = {column.name.lower() for column in right.columns if not column.hidden}
-    return [column.name for column in left.columns if not column.hidden and column.name.lower() in theirs]
+    mine = {column.name.lower(): column.name for column in left.columns if not column.hidden}
+    return [name for lowered, name in mine.items() if lowered in theirs]
 
 
 def _join_using(
@@ -163,6 +166,7 @@ def _merged(name: str, left: ScopeColumn, right: ScopeColumn, kind: JoinKind) ->
 
 
 def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> ScopeColumn:
+    """The side's first column of that name; Spark doesn't mind more of them."""
     match = side.scope().resolve((name,))
     if match is None:
         known = ", ".join(suggestions.quoted((column.name,)) for column in side.columns if not column.hidden)
@@ -171,11 +175,5 @@ def _side_column(side: Relation, name: str, which: str, node: exp.Join) -> Scope
             f"USING column {suggestions.quoted((name,))} cannot be resolved on the {which} side of "
             f"the join. The {which}-side columns: [{known}].",
             next((item for item in node.args.get("using") or [] if item.name == name), node),
-        )
-    if len(match.columns) > 1:
-        raise failure(
-            "AMBIGUOUS_REFERENCE",
-            f"Reference {suggestions.quoted((name,))} is ambiguous on the {which} side.",
-            node,
         )
     return match.columns[0]

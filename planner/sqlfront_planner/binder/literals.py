@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sqlfront_engine import types
 from sqlfront_engine.expressions import Expr, Literal, RunValue
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BINARY, BOOLEAN, STRING, TIMESTAMP, VOID
-from sqlfront_planner.binder.constants import number
+from sqlfront_engine.types import BINARY, BOOLEAN, STRING, VOID
+from sqlfront_planner.binder.constants import CURRENT, number
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
 from sqlfront_planner.query_parser import CHANGES
@@ -124,7 +123,9 @@ def bind_interval(binder: ExpressionBinder, node: exp.Interval) -> Expr:
 
 @handles(exp.CurrentDate, exp.CurrentTimestamp, arguments="")
 def bind_current(binder: ExpressionBinder, node: exp.CurrentDate | exp.CurrentTimestamp) -> Expr:
-    """``current_date`` and ``current_timestamp`` without parentheses, fixed once per run."""
-    if isinstance(node, exp.CurrentDate):
-        return RunValue(types.DATE, "current_date")
-    return RunValue(TIMESTAMP, "current_timestamp")
+    """``current_date`` and ``current_timestamp`` without parentheses, fixed once per run; a column of that
+    name comes first."""
+    name, kind = CURRENT[type(node)]
+    if binder.scope.resolve((name,)) is not None:
+        return binder.bind(exp.column(name))
+    return RunValue(kind, name)

@@ -16,9 +16,9 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Cast, Literal
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_planner.binder.constants import constant_text, negative_literal, number
+from sqlfront_planner.binder.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.syntax import parts_of
+from sqlfront_planner.binder.syntax import parts_of, unparenthesized
 from sqlfront_planner.tokens import NOT_NULL_MARK
 
 if TYPE_CHECKING:
@@ -64,12 +64,18 @@ def result_name(node: exp.Expr, binder: "ExpressionBinder") -> str:
             return result_name(node.this, binder)
         case exp.Column():
             return str(node.parts[-1].name)
-        case exp.Dot() if isinstance(node.expression, exp.Identifier):
-            return name_of(node, binder)
+        case exp.Dot() if _is_dotted(node):
+            return str(node.expression.name)
         case exp.TryCast() if isinstance(node.this, exp.Column) and not _is_field(node.this, binder):
             return str(node.this.parts[-1].name)
         case _:
             return name_of(node, binder)
+
+
+def _is_dotted(node: exp.Expr) -> bool:
+    """Whether this is a dotted name, perhaps with parentheses around its first parts: ``(a.b).c``."""
+    inner = unparenthesized(node)
+    return isinstance(inner, exp.Column) or (isinstance(inner, exp.Dot) and _is_dotted(inner.this))
 
 
 def name_of(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -138,13 +144,13 @@ def _literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     return value_text(literal)
 
 
-def value_text(literal: Literal) -> str:
-    """The name of a column that is a literal."""
+def value_text(literal: Literal, time_zone: str = "UTC") -> str:
+    """The name of a column that is a literal, in a session of that time zone."""
     if isinstance(literal.value, Decimal):
         return str(literal.value)
     if types.is_string(literal.type) and literal.value is not None:
         return str(literal.value)
-    return constant_text(literal.value, literal.type)
+    return constant_text(literal.value, literal.type, time_zone)
 
 
 def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -153,13 +159,19 @@ def _bound_literal(node: exp.Expr, binder: "ExpressionBinder") -> str:
     if isinstance(bound, Cast):
         text = evaluate.evaluate_scalar(Cast(types.STRING, bound), binder.context.settings.evaluation)
         return f"{types.sql_name(bound.type)} '{text}'"
-    return value_text(bound) if isinstance(bound, Literal) else node.sql("spark")
+    zone = binder.context.settings.time_zone
+    return value_text(bound, zone) if isinstance(bound, Literal) else node.sql("spark")
 
 
 def _negative(node: exp.Expr, binder: "ExpressionBinder") -> str:
     assert isinstance(node, exp.Neg)
     literal = negative_literal(node)
     return f"(- {name_of(node.this, binder)})" if literal is None else value_text(literal)
+
+
+def _current(node: exp.Expr, binder: "ExpressionBinder") -> str:
+    name, _ = CURRENT[type(node)]
+    return f"{name}()" if binder.scope.resolve((name,)) is None else name
 
 
 def _column(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -173,6 +185,8 @@ def _column(node: exp.Expr, binder: "ExpressionBinder") -> str:
             return ".".join((f"lateralAliasReference({parts[0]})", *parts[1:]))
         parent = binder.scope.parent
         match = parent.resolve(parts) if parent is not None else None
+        if match is None and node.name.lower() == "grouping__id":
+            return "grouping_id()"
         if match is None:
             return ".".join(parts) if len(parts) == 1 else parts[-1]
     return ".".join(parts[match.parts - 1 :])
@@ -239,6 +253,7 @@ def _pattern(node: exp.Expr, binder: "ExpressionBinder", escape: str) -> str:
     left, negated = name_of(node.this, binder), bool(node.args.get("negate"))
     if isinstance(node.expression, exp.Any | exp.All):
         quantifier = "any" if isinstance(node.expression, exp.Any) else "all"
+        left = f"lower({left})" if isinstance(node, exp.ILike) else left
         return f"{'not' if negated else ''}like{quantifier}({left})"
     right = name_of(node.expression, binder)
     if isinstance(node, exp.ILike):
@@ -281,7 +296,8 @@ def _interval(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 
 def _bracket(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    return f"{name_of(node.this, binder)}[{_list(node.expressions, binder)}]"
+    whole, index = name_of(node.this, binder), _list(node.expressions, binder)
+    return f"{whole}.{index}" if pa.types.is_struct(binder.bind(node.this).type) else f"{whole}[{index}]"
 
 
 def _dot(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -353,8 +369,8 @@ _TEXTS: Final[dict[type[exp.Expr], Text]] = {
     exp.HexString: _bound_literal,
     exp.Placeholder: _bound_literal,
     exp.Cast: _bound_literal,
-    exp.CurrentDate: lambda node, binder: "current_date()",
-    exp.CurrentTimestamp: lambda node, binder: "current_timestamp()",
+    exp.CurrentDate: _current,
+    exp.CurrentTimestamp: _current,
     exp.Neg: _negative,
     exp.Sqrt: lambda node, binder: f"(+ {name_of(node.this, binder)})",
     exp.BitwiseNot: lambda node, binder: f"~{name_of(node.this, binder)}",

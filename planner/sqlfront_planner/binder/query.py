@@ -14,13 +14,13 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import walk
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import is_integral
+from sqlfront_engine.types import INT
 from sqlfront_planner.binder.context import StatementContext
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, syntax_failure, unsupported
 from sqlfront_planner.logical import (
     Aggregate,
     Limit,
@@ -45,6 +45,7 @@ else:
     shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _MODIFIERS: Final = frozenset({"with_", "order", "limit", "offset"})
+_CLAUSES: Final = ("where", "group", "having", "order", "limit", "offset")
 _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
     exp.Union: ("UNION", SetKind.UNION_ALL, SetKind.UNION_ALL),
     exp.Intersect: ("INTERSECT", SetKind.INTERSECT, SetKind.INTERSECT_ALL),
@@ -53,10 +54,15 @@ _SETS: Final[dict[type[exp.Expr], tuple[str, SetKind, SetKind]]] = {
 
 
 class QueryBinder(msgspec.Struct, frozen=True):
-    """Binds queries; ``common`` holds the common table expressions in sight, by lower-case name."""
+    """Binds queries; ``common`` holds the common table expressions in sight, by lower-case name.
+
+    ``enclosing`` is the scope around the subquery that is being bound; what its FROM and WITH hold may read
+    that in Spark.
+    """
 
     context: StatementContext
     common: Mapping[str, BoundQuery] = msgspec.field(default_factory=lambda: MappingProxyType({}))
+    enclosing: Scope | None = None
 
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may
@@ -152,6 +158,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         return replace(bound, plan=sorted_plan(bound.plan, row, bound.names, items))
 
     def _limited(self, bound: BoundQuery, query: exp.Expr) -> BoundQuery:
+        _refuse_disorder(query)
         count = self._count(query.args.get("limit"), "limit")
         offset = self._count(query.args.get("offset"), "offset")
         if count is None and not offset:
@@ -177,7 +184,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
                     "IS_UNFOLDABLE", what, "must evaluate to a constant value", inner
                 ) from None
             raise
-        if not is_integral(bound.type):
+        if bound.type != INT:
             detail = f'must be integer type, but got "{types.sql_name(bound.type)}"'
             raise _limit_failure("DATA_TYPE", what, detail, inner)
         value = evaluate.evaluate_scalar(bound, self.context.settings.evaluation)
@@ -198,7 +205,10 @@ class QueryBinder(msgspec.Struct, frozen=True):
         result = self.bind(chain[-1].this, parent)
         for link in reversed(chain):
             refuse_unknown(link, _MODIFIERS | _BODIES[type(link)])
-            result = self._combine(link, result, self.bind(link.args["expression"], parent))
+            second = link.args["expression"]
+            if isinstance(second, exp.Select) and second.args.get("with_"):
+                raise syntax_failure("Syntax error at or near 'WITH'.", second)
+            result = self._combine(link, result, self.bind(second, parent))
         return result
 
     def _combine(self, node: exp.Expr, left: BoundQuery, right: BoundQuery) -> BoundQuery:
@@ -266,6 +276,15 @@ def _with_types(plan: LogicalPlan, kinds: list[pa.DataType]) -> LogicalPlan:
         return plan
     expressions = tuple(cast_to(column, kind) for column, kind in zip(row, kinds, strict=True))
     return Project(plan, expressions, tuple(column.name for column in row))
+
+
+def _refuse_disorder(query: exp.Expr) -> None:
+    """The clauses in another order than Spark's, as ``OFFSET 1 LIMIT 2`` and ``LIMIT 1, 2``, which sqlglot
+    takes."""
+    clauses = [query.args[name] for name in _CLAUSES if query.args.get(name)]
+    starts = [place[0] for clause in clauses if (place := span(clause)) is not None]
+    if starts != sorted(starts):
+        raise syntax_failure("Syntax error: the clauses of the query are not in order.", query)
 
 
 def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr) -> Exception:

@@ -12,16 +12,18 @@ from sqlglot import exp
 from sqlfront_connectors.base import Table
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Column, Expr
+from sqlfront_engine.expressions import Expr
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import VOID, is_string
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, relation
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unsupported
+from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
 from sqlfront_planner.logical import JoinKind, Scan, Values
 from sqlfront_planner.query_parser import parse_query
+from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_planner.shared_rows import varies_by_order_only
+from sqlfront_planner.tokens import FUNCTION_MARK
 
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion
@@ -37,24 +39,17 @@ else:
 def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) -> Relation:
     """The relation of a SELECT's FROM clause and joins.
 
-    A comma binds looser than JOIN: ``a, b RIGHT JOIN c`` joins b and c first.
+    A comma binds as JOIN does, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
     """
     source = select.args["from_"]
     refuse_unknown(source, frozenset({"this"}))
-    groups = [[source.this]]
+    result = bind_relation(queries, source.this)
     for join in select.args.get("joins") or []:
         if str(join.args.get("kind") or "") == "CROSS":
             refuse_unknown(join, frozenset({"this", "kind"}))
-            groups.append([join.this])
+            result = joins.side_by_side(result, bind_relation(queries, join.this), JoinKind.INNER)
         else:
-            groups[-1].append(join)
-    result: Relation | None = None
-    for first, *following in groups:
-        group = bind_relation(queries, first)
-        for node in following:
-            group = _joined(queries, group, node, parent)
-        result = group if result is None else joins.side_by_side(result, group, JoinKind.INNER)
-    assert result is not None
+            result = _joined(queries, result, join, parent)
     return result
 
 
@@ -245,18 +240,11 @@ def _aliased(source: Relation, node: exp.Expr, *, rename_values: bool = False) -
     return Relation(
         source.plan,
         tuple(
-            ScopeColumn(column.name, _named(column.expression, column.name), qualifier)
+            ScopeColumn(column.name, named(column.expression, column.name), qualifier)
             for column in columns
             if not column.hidden
         ),
     )
-
-
-def _named(expression: Expr, name: str) -> Expr:
-    """A column under the name by which the query knows it."""
-    if isinstance(expression, Column) and expression.name != name:
-        return Column(expression.type, expression.ordinal, name)
-    return expression
 
 
 def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
@@ -275,10 +263,15 @@ def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
 def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
     """``VALUES (1, 'a'), (2, 'b')``: columns ``col1``, ``col2``, ..."""
     binder = ExpressionBinder(queries, Scope((), 0), "VALUES")
-    rows = [
-        binder.bind_all(row.expressions if isinstance(row, exp.Tuple) else [row]) for row in node.expressions
-    ]
+    rows = [binder.bind_all(_row_parts(row)) for row in node.expressions]
     width = len(rows[0])
+    varying = next((value for row in rows for value in row if not is_deterministic(value)), None)
+    if varying is not None:
+        raise failure(
+            "INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE",
+            "Invalid inline table. Cannot evaluate a nondeterministic expression in inline table definition.",
+            node,
+        )
     for place, row in enumerate(rows):
         if len(row) != width:
             raise failure(
@@ -293,6 +286,17 @@ def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
     schema = pa.schema([(f"col{place}", column[0].type) for place, column in enumerate(columns, 1)])
     plan = Values(schema, tuple(zip(*columns, strict=True)))
     return Relation(plan, relation(schema.names, plan.row()))
+
+
+def _row_parts(row: exp.Expr) -> list[exp.Expr]:
+    """The values of a row; one that is nothing but ``struct(a, b)`` or ``((a, b))`` is the row (a, b)."""
+    parts = row.expressions if isinstance(row, exp.Tuple) else [row]
+    only = unparenthesized(parts[0]) if len(parts) == 1 else row
+    if isinstance(only, exp.Tuple):
+        return only.expressions
+    if isinstance(only, exp.Anonymous) and str(only.this).lower() == f"{FUNCTION_MARK}struct":
+        return [part.this if isinstance(part, exp.Alias) else part for part in only.expressions]
+    return parts
 
 
 def _inline_column(values: list[Expr], name: str, node: exp.Expr) -> list[Expr]:

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import pyarrow as pa
+from sqlglot import exp
 
 from sqlfront_engine.expressions import Column, Expr
+from sqlfront_planner.binder.syntax import parts_of
 from sqlfront_planner.logical import LogicalPlan, Values
 
 
@@ -113,7 +115,23 @@ def relation(
 ) -> tuple[ScopeColumn, ...]:
     """The scope columns of one relation."""
     lowered = tuple(part.lower() for part in qualifier)
-    return tuple([ScopeColumn(name, column, lowered) for name, column in zip(names, row, strict=True)])
+    return tuple(
+        [ScopeColumn(name, named(column, name), lowered) for name, column in zip(names, row, strict=True)]
+    )
+
+
+def named(expression: Expr, name: str) -> Expr:
+    """A column under the name by which the query knows it."""
+    if isinstance(expression, Column) and expression.name != name:
+        return Column(expression.type, expression.ordinal, name)
+    return expression
+
+
+def star_columns(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
+    """The columns that ``*`` or ``t.*`` stands for."""
+    if isinstance(star, exp.Column):
+        return scope.qualified(parts_of(star)[:-1])
+    return tuple(scope.visible())
 
 
 def output_scope(

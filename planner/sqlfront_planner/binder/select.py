@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Expr, transform
+from sqlfront_engine.expressions import Call, Expr, transform
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows
@@ -127,6 +127,13 @@ class _Select(msgspec.Struct):
         grouping = self._bind_group()
         self.having = self._condition("having", binder, grouping)
         self.qualify = self._condition("qualify", binder, grouping)
+        if self.qualify is not None and not self.windows.items:
+            raise failure(
+                "QUALIFY_REQUIRES_WINDOW_FUNCTION",
+                "The QUALIFY clause requires at least one window function in the current SELECT list or the "
+                "QUALIFY condition.",
+                self.qualify.node,
+            )
         distinct = self.node.args.get("distinct")
         if not distinct:
             self._bind_order(binder)
@@ -143,7 +150,15 @@ class _Select(msgspec.Struct):
         return BoundQuery(self._distinct(outputs, names, qualifiers), names, qualifiers)
 
     def _binder(self, clause: str) -> ExpressionBinder:
-        named = {item.name.lower(): item for item in self.node.args.get("windows") or []}
+        named: dict[str, exp.Window] = {}
+        for item in self.node.args.get("windows") or []:
+            if item.name.lower() in named:
+                raise failure(
+                    "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
+                    f"Invalid SQL syntax: The definition of window `{item.name}` is repetitive.",
+                    item,
+                )
+            named[item.name.lower()] = item
         return ExpressionBinder(
             self.queries, self.scope, clause, self.aggregates, self.windows, named_windows=named
         )
@@ -174,6 +189,9 @@ class _Select(msgspec.Struct):
             qualifier = self._qualifier(part)
             name = "" if self._is_unnamed(part, expression) else result_name(part, binder)
             self.items.append(SelectItem(expression, name, part, qualifier))
+            if isinstance(part, exp.Column) and len(part.parts) > 1 and isinstance(expression, Call):
+                # To Spark a struct's field or a map's value is an alias of its own.
+                binder.aliases.setdefault(name.lower(), []).append(expression)
             return
         refuse_unknown(part, frozenset({"this", "alias"}))
         expression = binder.bind(part.this)
@@ -228,6 +246,13 @@ class _Select(msgspec.Struct):
                     "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH",
                     f"EXCEPT column {suggestions.quoted((name.name,))} was resolved and expected to be "
                     "a column of the star.",
+                    name,
+                )
+            if expression in dropped:
+                raise failure(
+                    "EXCEPT_OVERLAPPING_COLUMNS",
+                    f"Columns in an EXCEPT list must be distinct, but {suggestions.quoted((name.name,))} "
+                    "is there twice.",
                     name,
                 )
             dropped.append(expression)

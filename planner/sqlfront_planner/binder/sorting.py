@@ -11,9 +11,10 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Column, Expr, Literal, SortKey
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import is_integral
+from sqlfront_engine.types import INT
+from sqlfront_planner.binder.constants import may_be_position
 from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, refuse_unknown
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.logical import LogicalPlan, Project, Sort
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
     is_all = isinstance(node, exp.Var | exp.Column) and node.name.lower() == "all"
     if is_all and binder.scope.resolve(("all",)) is None:
         return outputs
-    if isinstance(node, exp.Literal | exp.Placeholder):
+    node = unparenthesized(node)
+    if may_be_position(node):
         literal = binder.context.known_value(binder.bind(node))
-        if isinstance(literal, Literal) and is_integral(literal.type):
+        if isinstance(literal, Literal) and literal.type == INT:
             place = literal.value
             if not isinstance(place, int) or not 1 <= place <= len(outputs):
                 raise failure(

@@ -1,13 +1,21 @@
 """Subqueries in expressions: scalar, EXISTS, IN."""
 
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.expressions import Column, Expr
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import BoundQuery
-from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, syntax_failure, unparenthesized
+from sqlfront_planner.binder.syntax import (
+    failure,
+    handles,
+    refuse_unknown,
+    syntax_failure,
+    unparenthesized,
+    unsupported,
+)
 from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, Project, ScalarSubquery
 from sqlfront_planner.types import least_common_type, names_of
 
@@ -47,6 +55,8 @@ def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr
         query = query.this
     bound = _bind(binder, query)
     row = bound.plan.row()
+    if len(operands) == 1 and len(row) > 1 and pa.types.is_struct(operands[0].type):
+        raise unsupported("A struct IN a subquery of several columns", node)
     if len(row) != len(operands):
         raise failure(
             "DATATYPE_MISMATCH.IN_SUBQUERY_LENGTH_MISMATCH",
@@ -85,4 +95,5 @@ def _cast_columns(plan: LogicalPlan, row: tuple[Column, ...], kinds: list[pa.Dat
 
 
 def _bind(binder: ExpressionBinder, query: exp.Expr) -> BoundQuery:
-    return binder.queries.bind(query, parent=binder.scope)
+    queries = replace(binder.queries, enclosing=binder.scope)
+    return queries.bind(query, parent=binder.scope)

@@ -9,6 +9,7 @@ from sqlfront_engine.evaluate import evaluate_scalar
 from sqlfront_engine.expressions import Cast, transform
 from sqlfront_engine.types import BIGINT, VOID, sql_name
 from sqlfront_planner.binder.arguments import check_count, function_name
+from sqlfront_planner.binder.casts import can_cast
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.scope import EMPTY_SCOPE
 from sqlfront_planner.binder.suggestions import quoted
@@ -65,13 +66,13 @@ def _constant(queries: "QueryBinder", node: exp.Expr, place: int) -> int:
     binder = ExpressionBinder(queries, EMPTY_SCOPE, "RANGE")
     bound = transform(binder.bind(node), queries.context.known_value)
     value = None
-    if bound.type != VOID:
+    if bound.type != VOID and can_cast(bound.type, BIGINT):
         value = evaluate_scalar(Cast(BIGINT, bound), queries.context.settings.evaluation)
     if not isinstance(value, int):
         raise failure(
             "UNEXPECTED_INPUT_TYPE",
-            f'Parameter {place + 1} of function `range` requires the "BIGINT" type, however it is null '
-            f'("{sql_name(bound.type)}").',
+            f'Parameter {place + 1} of function `range` requires the "BIGINT" type, however it is null or '
+            f'of another type ("{sql_name(bound.type)}").',
             node,
         )
     return value

@@ -73,7 +73,7 @@ def _moved_by_null(
     if operator == "add":
         binder.context.moved[id(node)] = Moved(node, MovedBy.INTERVAL, swapped)
         return Literal(TIMESTAMP if left.type == DATE else left.type, None)
-    return Literal(DAY_TIME_INTERVAL, None)
+    return Literal(DAY_INTERVAL if DATE in (left.type, right.type) else DAY_TIME_INTERVAL, None)
 
 
 def _other_time(operand: Expr, other: Expr) -> pa.DataType:

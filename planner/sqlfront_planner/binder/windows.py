@@ -12,13 +12,14 @@ from sqlfront_engine.expressions import (
     FrameUnit,
     Literal,
     WindowCall,
+    walk,
 )
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import WindowFunction, lookup_window
 from sqlfront_engine.types import INT, is_integral
 from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
-from sqlfront_planner.binder.collected import OrderItem, WindowItem, Windows
+from sqlfront_planner.binder.collected import OrderItem, WindowItem, WindowOutput, Windows
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.types import is_orderable
@@ -49,6 +50,9 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     order = ordering(binder, window.args.get("order"))
     function, condition, ignore_nulls = _unwrapped(node.this)
     call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
+    inner = (*partition, *(item for item, _, _ in order), *call.arguments)
+    if any(isinstance(part, WindowOutput) for item in inner for part in walk(item)):
+        raise unsupported("A window function inside of another one", node)
     return collector.add(WindowItem(call, partition, order, binder.name(node), node))
 
 
@@ -107,6 +111,8 @@ def _unwrapped(node: exp.Expr) -> tuple[exp.Anonymous, exp.Expr | None, bool]:
                 pass
             case exp.Filter():
                 condition = node.expression.this
+            case exp.WithinGroup():
+                raise unsupported("WITHIN GROUP", node)
             case _:
                 raise failure(
                     "UNSUPPORTED_EXPR_FOR_WINDOW",
@@ -164,7 +170,7 @@ def _aggregate(
     """An aggregate function over a window."""
     inner = binder.within(inside_aggregate=False)
     call = aggregate_call(inner, node, function_name(node), ignore_nulls=ignore_nulls)
-    if call.distinct:
+    if isinstance(next(iter(node.expressions), None), exp.Distinct):
         raise failure(
             "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED",
             f'Distinct window functions are not supported: "{binder.name(node)}".',
@@ -211,8 +217,14 @@ def _ranking(
             operands[place] = cast_to(operands[place], operands[0].type)
     kinds = argument_kinds(entry.arguments, len(operands), variadic=False)
     arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
+    if name in _OFFSETS and len(arguments) > 1 and arguments[1] == Literal(arguments[1].type, None):
+        raise unsupported(f"A null as the offset of {name}", node)
     if name == "ntile" and arguments:
-        _check_buckets(arguments[0], node)
+        if isinstance(operands[0], Literal) and operands[0].value is None:
+            raise unsupported("ntile of NULL", node)
+        _check_positive(arguments[0], "number of buckets", node)
+    elif name == "nth_value":
+        _check_positive(arguments[1], "offset", node)
     kind = entry.result_type(tuple(item.type for item in arguments))
     frame = _frame(binder, window, order)
     if not entry.uses_frame:
@@ -224,11 +236,11 @@ def _ranking(
     return WindowCall(name, arguments, kind, frame, ignore_nulls)
 
 
-def _check_buckets(count: Expr, node: exp.Expr) -> None:
+def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
     if isinstance(count, Literal) and isinstance(count.value, int) and count.value <= 0:
         raise failure(
             "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
-            f"The number of buckets must be between 1 and 2147483647, but is {count.value}.",
+            f"The {what} must be at least 1, but is {count.value}.",
             node,
         )
 

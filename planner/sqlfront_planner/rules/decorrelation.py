@@ -44,7 +44,7 @@ from sqlfront_planner.logical import (
     walk_plan,
     with_call_operands,
 )
-from sqlfront_planner.rewriting import filtered, holds_outer_column, shift, substitute
+from sqlfront_planner.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
 from sqlfront_planner.rules.fold_constants import fold
 from sqlfront_planner.rules.simplify_expressions import simplify
 
@@ -114,7 +114,9 @@ def _pull_filter(plan: Filter, settings: Settings) -> Pulled:
         passes = simplify_constant(substitute(plan.condition, empty), settings)
         if not isinstance(passes, Literal):
             raise unsupported("the outer column in HAVING")
-        empty = empty if passes.value is True else None
+        if passes.value is True:  # a group that HAVING drops would be taken for one without rows
+            raise unsupported("a HAVING that holds for no rows")
+        empty = None
     return Pulled(filtered(inner.plan, kept), (*inner.predicates, *lifted), inner.values, empty)
 
 
@@ -220,8 +222,9 @@ def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
     count = plan.count if isinstance(plan, Limit) else plan.limit
     inner = pull_up(plan.input, settings)
     if inner.empty is not None:
-        kept = (count is None or count > 0) and plan.offset == 0
-        return inner if kept else replace(inner, empty=None)
+        if plan.offset == 0 and count != 0:
+            return inner
+        return replace(inner, plan=filtered(inner.plan, (FALSE,)), empty=None)
     extra, _tied = equalities(inner, "LIMIT")
     number = WindowCall("row_number", (), INT, Frame(FrameUnit.ROWS, None, 0))
     order = _order(plan, settings) or tuple((item, False, True) for item in extra[:1])

@@ -35,6 +35,7 @@ from sqlfront_planner.logical import (
     ScalarSubquery,
     Sort,
     Subquery,
+    Values,
     Window,
     transform_plan,
 )
@@ -188,6 +189,10 @@ class _Attaching:
         width = self.plan.width
         (value,) = pulled.values
         if not pulled.predicates and pulled.empty is None:
+            if any(isinstance(item, OuterColumn) for item in walk(value)):
+                if not isinstance(pulled.plan, Values) or len(pulled.plan.rows) != 1:
+                    raise unsupported("the outer column in the value of a row that is not aggregated")
+                return _on(value, width)  # SELECT without FROM
             row = Project(pulled.plan, pulled.values, ("",)) if not isinstance(value, Column) else pulled.plan
             only = _only(row, value)
             one = only if _gives_one_row(only) else ScalarRow(only)

@@ -89,6 +89,7 @@ def test_what_takes_no_text_is_none() -> None:
 def test_arguments_that_are_constants_are_known() -> None:
     assert only("s.sql('?', [1, n, 'x'])").arguments == {0: 1, 2: "x"}
     assert only("s.sql(':a', args={'a': 1, 'b': n, **more})").arguments == {"a": 1}
+    assert only("s.sql(':a', args={'a': {[]: 1}, 'b': 1})").arguments == {"b": 1}
     assert only("s.sql(':a', given)").arguments == {}
 
 
