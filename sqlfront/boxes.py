@@ -71,8 +71,8 @@ def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[
 
 
 def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
-    """Spark's box. Cells longer than ``truncate`` (0 = no limit) characters are cut and, with a limit,
-    right-aligned.
+    """Spark's box. Cells longer than ``truncate`` (0 = no limit) characters are cut, names of columns never;
+    with a limit all are right-aligned.
 
     >>> print(box(["a", "b"], [("1", "x"), ("NULL", "yz")], 20), end="")
     +----+---+
@@ -82,7 +82,7 @@ def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) 
     |NULL| yz|
     +----+---+
     """
-    texts = [[_cut(cell, truncate) for cell in row] for row in [list(names), *rows]]
+    texts = [[_cut(name) for name in names], *([_cut(cell, truncate) for cell in row] for row in rows)]
     widths = [max(_MINIMUM_WIDTH, *map(width, column)) for column in zip(*texts, strict=True)]
     rule = "+" + "+".join("-" * size for size in widths) + "+\n"
     lines = [_line(row, widths, right=truncate > 0) for row in texts]
@@ -92,7 +92,7 @@ def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) 
 def vertical(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
     """Spark's vertical form: one line per value, a header per row."""
     cut = [[_cut(cell, truncate) for cell in row] for row in rows]
-    keys = [_cut(name, truncate) for name in names]
+    keys = [_cut(name) for name in names]
     key_width = max([_MINIMUM_WIDTH, *map(width, keys)])
     value_width = max([_MINIMUM_WIDTH, *(width(cell) for row in cut for cell in row)])
     lines = []
@@ -109,7 +109,7 @@ def width(text: str) -> int:
     return len(text) if text.isascii() else len(text) + len(_FULL_WIDTH.findall(text))
 
 
-def _cut(text: str, truncate: int) -> str:
+def _cut(text: str, truncate: int = 0) -> str:
     text = text.translate(_ESCAPES)
     if truncate <= 0 or len(text) <= truncate:
         return text

@@ -21,16 +21,14 @@ _FIELD: Final = re.compile(r"(\w+)(?:\.(\w+)|\[(\w+)\])?")
 def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[str, ArrowStream]]:
     """The text with each ``{name}`` replaced, and the frames in it by the view names that they got.
 
-    As in Spark the text is one of Python's format strings if there are keywords, in quotes, too, and a brace
-    is written ``{{`` then. A frame is a fresh view name (``{name.column}``: its column), a string or number
-    is a literal, None is NULL, a tuple is a list of these for IN. ProgrammingError for a name that wasn't
-    given, and for other values, which are for ``args``.
+    As in Spark the text is one of Python's format strings, in quotes, too, and a brace is written ``{{``.
+    A frame is a fresh view name (``{name.column}``: its column), a string or number is a literal, None is
+    NULL, a tuple is a list of these for IN. ProgrammingError for a name that wasn't given, and for other
+    values, which are for ``args``.
 
     >>> replace_frames("SELECT {word} WHERE 2 IN {numbers}", {"word": "it's", "numbers": (1, 2)})
     ("SELECT 'it\\\\'s' WHERE 2 IN (1, 2)", {})
     """
-    if not given:
-        return text, {}
     filler = _Filler()
     try:
         return filler.vformat(text, (), given), filler.views

@@ -46,7 +46,7 @@ class PreparedStatement:
             return self._execute(parameters, timeout, query)
         queries = session.queries
         try:
-            arguments = Arguments.of(parameters, session.settings.time_zone)
+            arguments = Arguments.of(parameters, session.parameter_zone)
             cached, key, literals = held
             now = queries.key, arguments_key(arguments, cached.pinned)
             if key == now and cached.is_current(session.catalog):
@@ -66,7 +66,7 @@ class PreparedStatement:
     ) -> Result:
         """Run it as if it were new, and hold the plan that was made or found."""
         session, queries = self._session, self._session.queries
-        arguments = Arguments.of(parameters, session.settings.time_zone)
+        arguments = Arguments.of(parameters, session.parameter_zone)
         result = session.execute(self.text, arguments, timeout=timeout, query=query)
         key = queries.key
         found = queries.plans.find(self.text, arguments, key, session.catalog)

@@ -22,33 +22,41 @@ def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         yield batch.slice(start, SLICE_ROWS)
 
 
-def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo, *, naive: bool) -> list[tuple[object, ...]]:
+def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo | None, *, naive: bool) -> list[tuple[object, ...]]:
     """The rows as tuples of Python values: a struct as a :class:`Row`, a map as a dict, an array as a list.
-    TIMESTAMP comes as a datetime in ``zone``: aware, or naive as PySpark gives it. Errors: DataError for a
-    date or timestamp beyond Python's years."""
+    TIMESTAMP comes as a datetime in ``zone`` (None = this machine's): aware, or naive as PySpark gives it.
+    Errors: DataError for a date or timestamp beyond Python's years."""
     if batch.num_columns == 0:
         return [()] * batch.num_rows
     values = _Values(zone, naive)
     try:
         columns = [values.of(column) for column in batch.columns]
     except OverflowError as error:
-        raise DataError(
-            "The result has a date or timestamp outside of the years 1 to 9999, for which Python has no"
-            " value. Cast it to string, or read the result as Arrow."
-        ) from error
+        raise _too_far() from error
     return list(zip(*columns, strict=True))
 
 
+def _too_far() -> DataError:
+    return DataError(
+        "The result has a date or timestamp outside of the years 1 to 9999, for which Python has no"
+        " value. Cast it to string, or read the result as Arrow."
+    )
+
+
 def in_zone(
-    values: tuple[object, ...], places: Sequence[int], zone: datetime.tzinfo, *, naive: bool
+    values: tuple[object, ...], places: Sequence[int], zone: datetime.tzinfo | None, *, naive: bool
 ) -> tuple[object, ...]:
-    """A row with the aware datetimes at some places in another zone, or naive ones of that."""
+    """A row with the aware datetimes at some places in another zone, or naive ones of that. Errors as of
+    :func:`tuples`."""
     changed = list(values)
-    for place in places:
-        value = changed[place]
-        if isinstance(value, datetime.datetime):
-            moment = value.astimezone(zone)
-            changed[place] = moment.replace(tzinfo=None) if naive else moment
+    try:
+        for place in places:
+            value = changed[place]
+            if isinstance(value, datetime.datetime):
+                moment = value.astimezone(zone)
+                changed[place] = moment.replace(tzinfo=None) if naive else moment
+    except OverflowError as error:
+        raise _too_far() from error
     return tuple(changed)
 
 
@@ -62,7 +70,7 @@ def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.Reco
 class _Values:
     """Arrow arrays as lists of Python values."""
 
-    def __init__(self, zone: datetime.tzinfo, naive: bool) -> None:
+    def __init__(self, zone: datetime.tzinfo | None, naive: bool) -> None:
         self._zone = zone
         self._naive = naive
 

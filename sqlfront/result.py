@@ -114,6 +114,7 @@ class Result(Closing):
         self._plan = plan
         self._arguments = values
         self._settings = settings or Settings()
+        self._local = False
         self._statistics = statistics
         #: The rows that the statement wrote, None if it writes none.
         self.affected = statistics.affected
@@ -176,12 +177,18 @@ class Result(Closing):
         assert isinstance(frame, polars.DataFrame)
         return frame
 
+    def as_local(self) -> "Result":
+        """This result, whose naive datetimes are in this machine's time zone from now on, as PySpark's are,
+        instead of the session's."""
+        self._local = True
+        return self
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule protocol: pandas, polars, DuckDB and pyarrow take a result as it is."""
         return self.toArrow().__arrow_c_stream__(requested_schema)
 
     def collect(self) -> list[Row]:
-        """All rows. As in PySpark a TIMESTAMP is a naive datetime in the session's time zone."""
+        """All rows. A TIMESTAMP is a naive datetime in the session's time zone."""
         return [row for batch in self._read(None) for row in self._rows(batch)]
 
     def toLocalIterator(self) -> Iterator[Row]:
@@ -207,7 +214,8 @@ class Result(Closing):
         for batch in self._read(count):
             batches.append(batch.slice(0, left))
             left -= len(batches[-1])
-        return Result(self._schema, iter(batches), self._statistics, settings=self._settings)
+        limited = Result(self._schema, iter(batches), self._statistics, settings=self._settings)
+        return limited.as_local() if self._local else limited
 
     def head(self, count: int = 1) -> list[Row]:
         """The first ``count`` rows."""
@@ -225,7 +233,7 @@ class Result(Closing):
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
         """The rows as tuples, in slices, without keeping them; a TIMESTAMP in the session's time zone: as an
         aware datetime, or a naive one."""
-        zone = _zone(self._settings.time_zone)
+        zone = self._zone(naive=naive)
         for batch in self.batches():
             for piece in slices(batch):
                 yield from tuples(piece, zone, naive=naive)
@@ -313,7 +321,11 @@ class Result(Closing):
 
     def _rows(self, batch: pa.RecordBatch) -> list[Row]:
         names = self.columns
-        return [Row(names, values) for values in tuples(batch, _zone(self._settings.time_zone), naive=True)]
+        return [Row(names, values) for values in tuples(batch, self._zone(naive=True), naive=True)]
+
+    def _zone(self, *, naive: bool) -> datetime.tzinfo | None:
+        """Where the datetimes of rows are; None: in this machine's time zone."""
+        return None if naive and self._local else _zone(self._settings.time_zone)
 
     def _logical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         return to_logical(batch, self._schema)
@@ -358,7 +370,7 @@ class RowsResult(Result):
         places = self._timestamps
         if not places:
             return self._values
-        zone = _zone(self._settings.time_zone)
+        zone = self._zone(naive=naive)
         return [in_zone(values, places, zone, naive=naive) for values in self._values]
 
 

@@ -36,9 +36,14 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
             return super().__getitem__(self._names.index(key))
         return super().__getitem__(key)
 
-    def asDict(self) -> dict[str, object]:  # noqa: N802 - PySpark's name
-        """The values by column name."""
-        return dict(zip(self._names, self, strict=True))
+    @property
+    def __fields__(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._names)
+
+    def asDict(self, recursive: bool = False) -> dict[str, object]:  # noqa: N802 - PySpark's name
+        """The values by column name; ``recursive``: those that are rows, at any depth, likewise."""
+        return dict(zip(self._names, map(_plain, self) if recursive else self, strict=True))
 
     def __repr__(self) -> str:
         inner = ", ".join(f"{name}={value!r}" for name, value in zip(self._names, self, strict=True))
@@ -46,3 +51,20 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Row, (self._names, tuple(self)))
+
+    def __contains__(self, name: object) -> bool:
+        """Whether there is a column of that name."""
+        return name in self._names
+
+
+def _plain(value: object) -> object:
+    """The value with its rows as dicts."""
+    match value:
+        case Row():
+            return value.asDict(recursive=True)
+        case list():
+            return [_plain(item) for item in value]
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case _:
+            return value

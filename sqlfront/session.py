@@ -123,6 +123,11 @@ class Session(Closing):
         return BindSettings(self.options.settings.time_zone)
 
     @property
+    def parameter_zone(self) -> str | None:
+        """Where parameters are that are datetimes without a zone; None: in this machine's time zone."""
+        return self.options.settings.time_zone
+
+    @property
     def engine(self) -> Engine:
         """What runs jobs in this process."""
         return self._engine
@@ -173,10 +178,12 @@ class Session(Closing):
 
     def answer(self, text: str, args: Parameters | None, frames: Mapping[str, object]) -> Result:
         """The result of one statement in which ``{name}`` stands for the frame of that name."""
+        if not frames:
+            return self.execute(text, args)
         replaced, views = frame_names.replace_frames(text, frames)
-        for name, frame in views.items():
-            self.register(name, frame)
         try:
+            for name, frame in views.items():
+                self.register(name, frame)
             return self.execute(replaced, args)
         finally:
             for name in views:
@@ -214,9 +221,7 @@ class Session(Closing):
         try:
             if self.bases:
                 caching.follow(self)
-            arguments = (
-                NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.settings.time_zone)
-            )
+            arguments = NO_ARGUMENTS if parameters is None else Arguments.of(parameters, self.parameter_zone)
             if self.cluster is None:
                 return self._execute(text, arguments, timeout, query)
             return self._execute_among(self.cluster, text, arguments, timeout, query)

@@ -97,8 +97,9 @@ class QueryRun:
         self.timeout: float | None = None
         self._text = text
         self._running = running
-        #: Its jobs that run outside of this engine.
-        self._elsewhere: tuple[JobElsewhere, ...] = ()
+        # Its jobs that run outside of this engine, in their order; each comes and goes in one step, since
+        # they do so on threads of their own.
+        self._elsewhere: dict[JobElsewhere, None] = {}
 
     @property
     def budget(self) -> MemoryBudget:
@@ -126,18 +127,18 @@ class QueryRun:
 
     def progress(self) -> Progress | None:
         """How far it is outside of the engine; None if nothing of it runs there."""
-        jobs = self._elsewhere
+        jobs = tuple(self._elsewhere)
         return jobs[-1].progress() if jobs else None
 
     def add(self, job: JobElsewhere) -> None:
         """Let what cancels the query stop a job too that runs outside of the engine, until :meth:`remove`."""
-        self._elsewhere = (*self._elsewhere, job)
+        self._elsewhere[job] = None
         if self.cancelled:
             job.stop(JobStatus.CANCELLED)
 
     def remove(self, job: JobElsewhere) -> None:
         """Forget such a job, which has ended."""
-        self._elsewhere = tuple(other for other in self._elsewhere if other is not job)
+        self._elsewhere.pop(job, None)
 
     def stopped(self, now: Callable[[], float]) -> OperationalError | None:
         """The error to end with if it was cancelled, or its time is over; ``now``: the engine's clock."""

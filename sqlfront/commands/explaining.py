@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 from msgspec.structs import replace
@@ -11,7 +11,6 @@ from sqlfront.commands.run import Made, Run
 from sqlfront.python_values import rows_batch
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.job_statistics import JobStatistics
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_engine.types import STRING
@@ -28,11 +27,6 @@ from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Explain, ExplainMode, Query
 
-if TYPE_CHECKING:
-    from sqlfront.spark import mixed
-else:
-    mixed = lazy_module("sqlfront.spark.mixed")
-
 _PLAN: Final = pa.schema([("plan", STRING)])
 
 
@@ -48,7 +42,7 @@ def explain(run: Run, statement: Explain) -> Made:
         spark = None if session.options.lane == Lane.LIGHT else session.spark
         if spark is None or not spark.may_read_here(query.sql):
             raise
-        job = mixed.plan_mixed(run, query, spark.link, fetch=mode.is_analyze)
+        job = spark.plan_mixed(run, query, fetch=mode.is_analyze)
         return _made(_as_job(run, job, (), mode), statement)
     plan = plan_small(binding, session.settings, session.target)
     found = _by_rows(run, plan, binding, mode) if isinstance(plan, RowPlan) else None

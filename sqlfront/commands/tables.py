@@ -18,6 +18,7 @@ from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import (
@@ -43,6 +44,8 @@ def create_table(run: Run, statement: CreateTable) -> Made:
             return NOTHING
         if not statement.replace:
             raise already_exists(present)
+    if present is None and _is_sparks(run, statement):
+        raise NotSupportedError("A table that isn't USING memory and has no LOCATION is Spark's.")
     in_memory = (statement.format or "").lower() == DEFAULT_FORMAT
     bind = run.read if in_memory else run.bind  # Spark has a word in other formats
     query = None if statement.query is None else bind(statement.query)
@@ -67,22 +70,38 @@ def create_table(run: Run, statement: CreateTable) -> Made:
     return wrote(written)
 
 
+def _in_memory(statement: CreateTable) -> bool:
+    return (statement.format or DEFAULT_FORMAT).lower() == DEFAULT_FORMAT
+
+
+def _is_placed(statement: CreateTable) -> bool:
+    """Whether it says where the table's rows are: in memory, or in certain files."""
+    has_path = statement.location is not None or "path" in map(str.lower, statement.options)
+    return has_path or _in_memory(statement)
+
+
+def _is_sparks(run: Run, statement: CreateTable) -> bool:
+    """Whether Spark is to keep the table, since its rows would go with this session unasked."""
+    session = run.session
+    if session.spark is None or session.options.lane == Lane.LIGHT or session.config.warehouse is not None:
+        return False
+    return not statement.temporary and (statement.format is None or not _is_placed(statement))
+
+
 def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     if schema is not None:
         check_unique(schema.names)
-    in_memory = (statement.format or DEFAULT_FORMAT).lower() == DEFAULT_FORMAT
-    placed = in_memory or statement.location is not None or "path" in map(str.lower, statement.options)
     definition = TableDefinition(
         last_part(statement.name),
         schema,
         statement.options,
         statement.location,
-        None if placed else run.session.home,
+        None if _is_placed(statement) else run.session.home,
         statement.partitioned_by,
         statement.clustered_by,
         statement.buckets,
     )
-    if in_memory:
+    if _in_memory(statement):
         return run.memory_table(definition)
     return registry.create(statement.format or DEFAULT_FORMAT, definition)
 

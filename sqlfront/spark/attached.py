@@ -9,6 +9,9 @@ from sqlfront.spark.frame import Frame
 from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine.columns.batches import make_batch
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.query_run import QueryRun
+from sqlfront_planner.binder import Arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,6 +29,38 @@ class AttachedSession(Session):
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
         return Frame(self.answer(text, args, frames), self)
+
+    @property
+    def parameter_zone(self) -> str | None:
+        """This machine's time zone, as PySpark has it."""
+        return None
+
+    @property
+    def has_sparks_zone(self) -> bool:
+        """Whether the time zone is one that only Spark knows."""
+        assert self.spark is not None
+        return self.spark.has_own_zone
+
+    def execute(
+        self,
+        text: str,
+        parameters: Parameters | Arguments | None = None,
+        *,
+        timeout: float | None = None,
+        query: QueryRun | None = None,
+    ) -> Result:
+        """See :meth:`Session.execute`; a parameter that only Spark knows, such as a Column, is one for it."""
+        try:
+            return super().execute(text, parameters, timeout=timeout, query=query)
+        except ProgrammingError as error:
+            if (
+                error.condition != "INVALID_SQL_ARG"
+                or parameters is None
+                or isinstance(parameters, Arguments)
+            ):
+                raise
+            assert self.spark is not None
+            return self.spark.run_with(parameters, text, timeout, query, error)
 
     def register(self, name: str, frame: "ArrowStream") -> None:
         """Make a frame a temporary view: one of Spark's if it is a DataFrame of Spark's."""

@@ -82,11 +82,16 @@ def _select(plan: LogicalPlan) -> Select:
             select = _unlimited(_select(child))
             if select.keys is not None:
                 raise NoText
-            keys = tuple(expression_text(key, select.columns) for key in plan.keys)
+            keys = tuple(_key_text(expression_text(key, select.columns)) for key in plan.keys)
             texts = (aggregate_text(call, select.columns) for call in plan.calls)
             return replace(select, columns=(*keys, *texts), keys=keys)
         case _:
             raise NoText
+
+
+def _key_text(text: str) -> str:
+    """The same value for GROUP BY, where a number alone would be the place of a column."""
+    return f"CAST({text} AS INT)" if text.removeprefix("-").isdecimal() else text
 
 
 def _unlimited(select: Select) -> Select:

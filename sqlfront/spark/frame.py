@@ -1,18 +1,20 @@
 """A result with the methods of Spark's DataFrame."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import pyarrow as pa
 
 from sqlfront.result import Result, Statistics
 from sqlfront.row import Row
+from sqlfront.spark.pandas_frames import to_pandas
 from sqlfront_connectors.spark.types import spark_schema
 
 if TYPE_CHECKING:
     import pandas
     import polars
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.sql.types import StructType
 
     from sqlfront.spark.attached import AttachedSession
@@ -22,13 +24,13 @@ if TYPE_CHECKING:
 class Frame:
     """What ``sql`` of a session with Spark gives: the rows of a statement.
 
-    The methods here need no Spark and read the rows that there are; every other method of Spark's DataFrame
-    (``filter``, ``groupBy``, ``write``, ...) is that of a real one of the same rows, which is made when it is
-    first asked for.
+    The methods here need no Spark and read the rows that there are; every other public method of Spark's
+    DataFrame (``filter``, ``groupBy``, ``write``, ...) is that of a real one of the same rows, which is made
+    when it is first asked for.
     """
 
     def __init__(self, result: Result, session: "AttachedSession") -> None:
-        self._result = result
+        self._result = result.as_local()
         self._session = session
         self._frame: DataFrame | None = None
 
@@ -39,9 +41,20 @@ class Frame:
         return self._frame
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        # Notebooks ask for ways to show what they have; Spark isn't started for that.
+        if name.startswith("_") and name != "_jdf" and name not in self.columns:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         return getattr(self.to_spark(), name)
+
+    @overload
+    def __getitem__(self, item: int | str) -> "Column": ...
+
+    @overload
+    def __getitem__(self, item: "Column | list[Column | str] | tuple[Column | str, ...]") -> "DataFrame": ...
+
+    def __getitem__(self, item: object) -> object:
+        """A column, or the rows with some columns, or of a condition, as a DataFrame of Spark's has them."""
+        return self.to_spark()[cast("str", item)]
 
     # ---- what it is
 
@@ -89,10 +102,12 @@ class Frame:
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
         """Print the first ``n`` rows as Spark does."""
-        self._result.show(n, truncate, vertical)
+        print(self.show_string(n, truncate, vertical))  # noqa: T201 - it is what the method is for
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """What :meth:`show` prints."""
+        if self._session.has_sparks_zone:
+            return cast("ClassicDataFrame", self.to_spark())._show_string(n, truncate, vertical)
         return self._result.show_string(n, truncate, vertical)
 
     def collect(self) -> list[Row]:
@@ -143,8 +158,11 @@ class Frame:
         return self._result.toArrow()
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame."""
-        return self._result.toPandas()
+        """All rows as a pandas DataFrame, as Spark makes them of Arrow: times in nanoseconds, a TIMESTAMP
+        without a zone in the session's, a map as a dict."""
+        if self._session.has_sparks_zone:
+            return self.to_spark().toPandas()
+        return to_pandas(self._result.toArrow(), self._result.settings.time_zone)
 
     def toPolars(self) -> "polars.DataFrame":
         """All rows as a polars DataFrame."""

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront.commands import caching
 from sqlfront.commands.run import Run, scans_of
@@ -31,30 +32,38 @@ from sqlfront_connectors.spark.types import quoted
 from sqlfront_engine.arrays import to_python
 from sqlfront_engine.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import Query, is_query, parse_query
 
 if TYPE_CHECKING:
+    from sqlfront.result import Parameters
     from sqlfront.session import Session
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.run import SparkRun
     from sqlfront_planner.logical import LogicalPlan
     from sqlfront_planner.plan import QueryPlan
 
+
+def _beginning(words: str) -> re.Pattern[str]:
+    """What begins with these words; each space stands for blanks and comments."""
+    gap = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
+    return re.compile(f"{gap}*{words.replace(' ', f'{gap}+')}", re.IGNORECASE | re.DOTALL)
+
+
 #: What a statement changes.
-_TARGET: Final = re.compile(
-    r"\s*(?:INSERT\s+(?:INTO|OVERWRITE)(?:\s+TABLE)?|UPDATE|DELETE\s+FROM|MERGE\s+INTO|TRUNCATE\s+TABLE"
-    r"|ALTER\s+(?:TABLE|VIEW)|DROP\s+(?:TABLE|VIEW)(?:\s+IF\s+EXISTS)?"
-    r"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+|EXTERNAL\s+)?(?:TABLE|VIEW)(?:\s+IF\s+NOT\s+EXISTS)?"
-    r")\s+([\w.`]+)",
-    re.IGNORECASE,
+_TARGET: Final = _beginning(
+    r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE TABLE"
+    r"|ALTER (?:TABLE|VIEW)|DROP (?:TABLE|VIEW)(?: IF EXISTS)?"
+    r"|CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |EXTERNAL )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?"
+    r") ([\w.`]+)"
 )
 #: What makes another database the current one.
-_USE: Final = re.compile(r"\s*USE\b", re.IGNORECASE)
+_USE: Final = _beginning(r"USE\b")
 #: What shows a query's plan.
-_EXPLAIN: Final = re.compile(r"\s*EXPLAIN\b", re.IGNORECASE)
+_EXPLAIN: Final = _beginning(r"EXPLAIN\b")
 
 #: What is left of a timeout that is over (s).
 _AT_ONCE: Final = 0.001
@@ -74,6 +83,8 @@ class SparkLane:
         self._start = start
         # Why sqlfront's answers aren't those of the session, None if they are.
         self._other_answers = first_other(start.options)
+        #: Whether its time zone is one that nobody else has; then it has to show timestamps itself.
+        self.has_own_zone = False
         if TIME_ZONE in start.options:
             self._take_time_zone(start.options[TIME_ZONE])
         self._lent = Lent(session, self)
@@ -110,9 +121,14 @@ class SparkLane:
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of Spark's; False if there is none."""
+        """Drop a temporary view of Spark's, and its copy; False if there is none."""
         known = self._start.known
-        return known is not None and self.has_view(name) and known.drop_view(name)
+        if known is None or not known.drop_view(name):
+            return False
+        copy = self._session.catalog.own((name,))
+        if isinstance(copy, TableEntry) and origin_of(copy) is not None:
+            caching.let_go(Run(self._session, NO_ARGUMENTS, None), (copy,))
+        return True
 
     @property
     def is_settled(self) -> bool:
@@ -124,7 +140,7 @@ class SparkLane:
         """Take over what has changed in Spark: its settings, and that names may stand for something else; and
         drop copies of what was other rows then."""
         session = self._session
-        self._other_answers = known.other_answers
+        self._other_answers, self.has_own_zone = known.other_answers, False
         if session.options.settings.time_zone != known.time_zone:
             self._take_time_zone(known.time_zone)
         if (session.settings.catalog, session.settings.database) != known.database:
@@ -138,7 +154,8 @@ class SparkLane:
     def _take_time_zone(self, name: str) -> None:
         try:
             self._session.options.set(TIME_ZONE, name)
-        except Error:  # Spark has zones that no one else has
+        except Error:  # such as `GMT+3`
+            self.has_own_zone = True
             self._other_answers = f"{TIME_ZONE} is {name}"
 
     # ---- copies
@@ -191,32 +208,28 @@ class SparkLane:
         here: Here,
     ) -> Result:
         """Run a statement ``here`` or, if need be, by Spark."""
-        began = time.perf_counter()
+        run = Run(self._session, arguments, timeout, query)
         try:
-            return self._execute(text, arguments, timeout, query, here)
+            return self._execute(text, run, here)
         except NotStarted as needed:
-            self._start.wait(needed.message, self._limit(timeout), query)
-        timeout = self._limit(timeout)
-        left = None if timeout is None else max(_AT_ONCE, timeout - (time.perf_counter() - began))
-        return self._execute(text, arguments, left, query, here)
+            run = self._started(run, needed.message)
+        return self._execute(text, run, here)
 
-    def _limit(self, timeout: float | None) -> float | None:
-        return self._session.options.timeout if timeout is None else timeout
+    def _started(self, run: Run, why: str) -> Run:
+        """Start Spark, if it isn't there; the run with what is left of its time."""
+        began, limit = time.perf_counter(), run.limit
+        self._start.wait(why, limit, run.query)
+        if limit is None:
+            return run
+        return replace(run, timeout=max(_AT_ONCE, limit - (time.perf_counter() - began)))
 
-    def _execute(
-        self,
-        text: str,
-        arguments: Arguments,
-        timeout: float | None,
-        query: QueryRun | None,
-        here: Here,
-    ) -> Result:
-        """The same, as soon as Spark is there if need be; raises NotStarted."""
+    def _execute(self, text: str, run: Run, here: Here) -> Result:
+        """Run a statement, as soon as Spark is there if need be; raises NotStarted."""
         reason = self.reason_before(text)
         if reason is not None:
-            return self.run(text, arguments, reason, timeout, query)
+            return self.run(text, run, reason)
         try:
-            return here(text, arguments, timeout, query)
+            return here(text, run.arguments, run.timeout, run.query)
         except NotStarted:
             raise
         except (NotSupportedError, ProgrammingError, OperationalError) as error:
@@ -226,7 +239,7 @@ class SparkLane:
             ours = error
         if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
             try:
-                return self._run_mixed(text, arguments, timeout, query)
+                return self._mixed(text, run)
             except DataError:  # perhaps of rows that find no partner, which the whole query doesn't ask for
                 pass
             except (NotSupportedError, ProgrammingError, OperationalError) as error:
@@ -235,7 +248,7 @@ class SparkLane:
                     raise
                 reason = later or reason
         try:
-            return self.run(text, arguments, reason, timeout, query)
+            return self.run(text, run, reason)
         except ProgrammingError as theirs:
             if theirs.condition == SYNTAX != ours.condition and not is_query(text):
                 raise ours from None  # a statement of sqlfront's own
@@ -246,14 +259,12 @@ class SparkLane:
         names = {entry.name.lower() for entry in self._session.catalog.entries()}
         return not names.isdisjoint(words_of(text))
 
-    def _run_mixed(
-        self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
-    ) -> Result:
+    def _mixed(self, text: str, run: Run) -> Result:
         """Run a query over tables of both sides; errors of its planning and of its parts say why not."""
         session, began = self._session, time.perf_counter()
-        run = Run(session, arguments, timeout, query or session.begin(text))
+        run = replace(run, query=run.query or session.begin(text))
         plan = self.plan_mixed(run, parse_query(text))
-        return session.run(plan, timeout=timeout, query=run.query, began=began)
+        return session.run(plan, timeout=run.timeout, query=run.query, began=began)
 
     def plan_mixed(self, run: Run, query: Query, *, fetch: bool = True) -> "QueryPlan":
         """See :func:`~sqlfront.spark.mixed.plan_mixed`; for a plan that is too large NotSupportedError."""
@@ -267,7 +278,14 @@ class SparkLane:
         known = self._start.known
         if known is not None and known.is_outdated:
             known.settle(partial(self._follow, known))
-        return self._reason_for_queries() if is_query(text) else self._reason_for_command(text)
+        return self._reason_for_query(text) if is_query(text) else self._reason_for_command(text)
+
+    def _reason_for_query(self, text: str) -> str | None:
+        """Why a query is Spark's, whatever it reads; None if it isn't."""
+        reason = self._reason_for_queries()
+        if reason is None and "${" in text and self._session.options.lane != Lane.LIGHT:
+            return "Spark puts values of settings in the place of ${...}"
+        return reason
 
     def _reason_for_queries(self) -> str | None:
         """Why all queries are Spark's, None if they aren't."""
@@ -327,27 +345,38 @@ class SparkLane:
 
     # ---- Spark's turn
 
-    def run(
-        self,
-        text: str,
-        arguments: Arguments,
-        reason: str,
-        timeout: float | None,
-        query: QueryRun | None,
-    ) -> Result:
+    def run(self, text: str, run: Run, reason: str) -> Result:
         """Run a statement by Spark, which is started if need be."""
         began = time.perf_counter()
-        run = self._begin(text, arguments, reason, timeout, query)
-        schema, rows = run.schema, run.batches()
+        begun = self._begin(text, run, reason)
+        schema, rows = begun.schema, begun.batches()
         if _EXPLAIN.match(text):
             rows = _explained(schema, rows, reason)
         statistics = Statistics(Lane.SPARK, reason, time.perf_counter() - began)
-        return Result(schema, rows, statistics, settings=self._session.settings, job=run)
+        return Result(schema, rows, statistics, settings=self._session.settings, job=begun)
+
+    def run_with(
+        self,
+        parameters: "Parameters",
+        text: str,
+        timeout: float | None,
+        query: QueryRun | None,
+        error: ProgrammingError,
+    ) -> Result:
+        """Run a statement by Spark with parameters that nobody takes here: which is the ``error``, where the
+        statement has to stay here."""
+        if self._session.options.lane == Lane.LIGHT or self.changes_own(text):
+            raise error
+        reason = self.reason_before(text) or error.message
+        names = tuple(parameters) if isinstance(parameters, Mapping) else None
+        values = tuple(parameters.values() if isinstance(parameters, Mapping) else parameters)
+        arguments = Arguments(values, (VOID,) * len(values), names)
+        return self.run(text, Run(self._session, arguments, timeout, query), reason)
 
     def read(self, run: Run, query: Query) -> "LogicalPlan":
         """See :meth:`~sqlfront.commands.run.Run.read`. NotSupportedError if Spark would give more than the
         members' memory holds."""
-        reason = self._reason_for_queries()
+        reason = self._reason_for_query(query.text)
         if reason is None:
             try:
                 return self._read_here(run, query)
@@ -357,8 +386,7 @@ class SparkLane:
                 reason = self.reason_after(error)
                 if reason is None:
                     raise
-        begun = self._begin(query.text, run.arguments, reason, run.timeout, run.query)
-        return given(begun, self._session.memory)
+        return given(self._begin(query.text, run, reason), self._session.memory)
 
     def _read_here(self, run: Run, query: Query) -> "LogicalPlan":
         try:
@@ -366,23 +394,15 @@ class SparkLane:
         except FoundElsewhere:
             return fetched(run, query, self.link)
 
-    def _begin(
-        self,
-        text: str,
-        arguments: Arguments,
-        reason: str,
-        timeout: float | None,
-        query: QueryRun | None,
-    ) -> "SparkRun":
+    def _begin(self, text: str, run: Run, reason: str) -> "SparkRun":
         """Have Spark begin a statement."""
-        began, timeout = time.perf_counter(), self._limit(timeout)
-        self._start.wait(reason, timeout, query)
+        run = self._started(run, reason)
+        arguments = run.arguments
         values: Mapping[str, object] | Sequence[object] = arguments.values
         if arguments.names is not None:
             values = dict(zip(arguments.names, arguments.values, strict=True))
-        if timeout is not None:
-            timeout = max(_AT_ONCE, timeout - (time.perf_counter() - began))
-        return self.link.run(text, values, views=self._lent.views_of(text), timeout=timeout, query=query)
+        views = self._lent.views_of(text)
+        return self.link.run(text, values, views=views, timeout=run.limit, query=run.query)
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:

@@ -112,9 +112,11 @@ class MixedQuery(msgspec.Struct, frozen=True):
     def fetched(self, run: Run, link: SparkLink, most: float) -> LogicalPlan:
         """The plan over what Spark gives for the parts, which it runs side by side. NotSupportedError if that
         is more than ``most`` bytes, or of other types."""
-        runs = {text: link.run(text, timeout=run.limit, query=run.query) for text in self.parts}
+        runs: dict[str, SparkRun] = {}
         left = _Allowance(most)
         try:
+            for text in self.parts:
+                runs[text] = link.run(text, timeout=run.limit, query=run.query)
             return self.with_rows({text: left.taken(self.parts[text], part) for text, part in runs.items()})
         finally:
             for part in runs.values():

@@ -9,7 +9,13 @@ from sqlfront_engine.memory import in_units
 SYNTAX: Final = "PARSE_SYNTAX_ERROR"
 #: Conditions of what may be right nevertheless: Spark knows more names, functions and syntax.
 _SPARK_MAY_KNOW: Final = frozenset(
-    {SYNTAX, "TABLE_OR_VIEW_NOT_FOUND", "UNRESOLVED_ROUTINE", "SCHEMA_NOT_FOUND"}
+    {
+        SYNTAX,
+        "SCHEMA_NOT_FOUND",
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "UNRESOLVABLE_TABLE_VALUED_FUNCTION",
+        "UNRESOLVED_ROUTINE",
+    }
 )
 #: The SQLSTATE of a statement that would need more memory than there is.
 _NO_MEMORY: Final = "53200"

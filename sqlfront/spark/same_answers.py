@@ -38,6 +38,7 @@ OTHERS: Final[Mapping[str, str]] = {
     "spark.sql.storeAssignmentPolicy": "ANSI",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     # values
+    "spark.sql.jsonGenerator.ignoreNullFields": "true",
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.legacy.allowParameterlessCount": "false",
     "spark.sql.legacy.allowStarWithSingleTableIdentifierInCount": "false",

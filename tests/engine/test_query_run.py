@@ -1,5 +1,6 @@
 """A query of several jobs: listed under one id, and cancelled as a whole."""
 
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -9,7 +10,7 @@ import pytest
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.query_run import DESCRIPTION_LENGTH
+from sqlfront_engine.query_run import DESCRIPTION_LENGTH, Progress, QueryRun
 from sqlfront_engine.testing import FakeClock
 from tests.engine.jobs import Numbers, chain
 
@@ -71,6 +72,47 @@ def test_jobs_of_one_query_have_its_id_and_end_with_it(engine: Engine, inline: b
     assert engine.cancel(query.id, "a wish")
     with pytest.raises(OperationalError, match="the query was cancelled by a wish"):
         list(batches)
+
+
+class Elsewhere:
+    """A job of a query that runs elsewhere."""
+
+    def __init__(self, query: QueryRun) -> None:
+        self.query = query
+        self.stopped = False
+
+    def stop(self, status: JobStatus) -> None:
+        self.stopped = True
+
+    def progress(self) -> Progress:
+        return Progress(stages=1)
+
+
+def test_jobs_elsewhere_come_and_go_on_several_threads(engine: Engine) -> None:
+    query, done = engine.begin_query(), threading.Event()
+
+    def others() -> None:
+        while not done.is_set():
+            other = Elsewhere(query)
+            query.add(other)
+            query.remove(other)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    threads = [threading.Thread(target=others) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    jobs = []
+    for _ in range(300):
+        jobs.append(Elsewhere(query))
+        query.add(jobs[-1])
+    done.set()
+    for thread in threads:
+        thread.join()
+    sys.setswitchinterval(interval)
+    query.cancel()
+    assert all(job.stopped for job in jobs)
+    assert query.progress() == Progress(stages=1)
 
 
 def test_a_query_is_cancelled_between_two_jobs(engine: Engine, inline: bool) -> None:

@@ -1,6 +1,8 @@
 """Dates and timestamps beyond Python's are values like others as long as they don't become Python's."""
 
-from sqlfront import Session
+import pytest
+
+from sqlfront import DataError, Session
 
 
 def test_far_dates_are_compared_joined_and_shown_as_text() -> None:
@@ -14,3 +16,13 @@ def test_far_dates_are_compared_joined_and_shown_as_text() -> None:
         ).collect()
 
     assert [tuple(row) for row in rows] == [(1, 12000, "+12000-01-01 00:00:00")]
+
+
+@pytest.mark.parametrize("more", ["", ", array(1)"])
+def test_a_timestamp_beyond_pythons_in_the_sessions_zone_is_an_error(more: str) -> None:
+    with Session() as session:
+        session.sql("SET TIME ZONE 'America/New_York'")
+        result = session.sql(f"SELECT TIMESTAMP'0001-01-01 00:00:00Z' AS t{more}")
+
+        with pytest.raises(DataError, match="outside of the years 1 to 9999"):
+            result.collect()

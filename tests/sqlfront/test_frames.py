@@ -18,7 +18,6 @@ from sqlfront_engine.errors import ProgrammingError
         ("SELECT {x}", {"x": "it's \\ x"}, r"SELECT 'it\'s \\ x'"),
         ("SELECT 2 IN {x}", {"x": (1, "a", None)}, "SELECT 2 IN (1, 'a', NULL)"),
         ("SELECT {x}, '{x}', '{{x}}'", {"x": Decimal("1.50")}, "SELECT 1.50, '1.50', '{x}'"),
-        ("SELECT '{' || a FROM t", {}, "SELECT '{' || a FROM t"),
     ],
 )
 def test_values(text: str, given: dict[str, object], filled: str) -> None:
@@ -39,6 +38,10 @@ def test_what_is_no_value(text: str, given: dict[str, object], told: str) -> Non
         replace_frames(text, given)
 
 
+def test_without_keywords_a_brace_is_a_brace() -> None:
+    assert sqlfront.sql("SELECT '{' || '{{x}'").collect() == [("{{{x}",)]
+
+
 def test_a_frame_and_its_columns() -> None:
     rows = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
     found = sqlfront.sql(
@@ -47,3 +50,17 @@ def test_a_frame_and_its_columns() -> None:
     assert found.collect() == [("a", 1), ("c", 3)]
     with pytest.raises(ProgrammingError, match="_sqlfront_frame"):
         sqlfront.sql("SELECT * FROM _sqlfront_frame_1")
+
+
+class Unreadable:
+    """A frame that gives no stream."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        raise ValueError("nothing to read")
+
+
+def test_a_frame_that_can_t_be_read_leaves_no_other_behind() -> None:
+    with sqlfront.Session() as session:
+        with pytest.raises(ValueError, match="nothing to read"):
+            session.sql("SELECT * FROM {a}, {b}", a=pa.table({"id": [1]}), b=Unreadable())
+        assert session.catalog.names() == ()

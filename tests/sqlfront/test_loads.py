@@ -273,6 +273,19 @@ def test_a_member_that_is_lost_ends_the_load(house: House) -> None:
             assert staged(house.connection) == []
 
 
+def test_nobody_takes_rows_when_all_members_are_lost() -> None:
+    with started() as cluster:
+        house = House(cluster)
+        with house.connection:
+            table = house.table()
+            for name in tuple(cluster.processes):
+                kill(cluster, name)
+            until(lambda: not any(house.members.member_list.owners))
+            with pytest.raises(OperationalError, match="no member is left") as error:
+                house.load(table)
+            assert error.value.sqlstate == "08001"
+
+
 def test_what_is_staged_is_counted(house: House) -> None:
     service = f"{quick_service.__module__}:{quick_service.__name__}"
     limit = 8 << 20

@@ -60,3 +60,12 @@ def test_the_driver_gives_aware_datetimes_at_every_depth() -> None:
     inner = rows[0][1]
     assert isinstance(inner, list)
     assert inner[0].tzinfo is not None
+
+
+def test_a_row_knows_its_fields() -> None:
+    (row,) = sqlfront.sql("SELECT 1 AS a, array(named_struct('b', map('c', struct(2)))) AS d").collect()
+
+    assert row.__fields__ == ["a", "d"]
+    assert ("a" in row, 1 in row) == (True, False)
+    assert row.asDict()["d"] == [Row(["b"], [{"c": Row(["col1"], [2])}])]
+    assert row.asDict(recursive=True) == {"a": 1, "d": [{"b": {"c": {"col1": 2}}}]}

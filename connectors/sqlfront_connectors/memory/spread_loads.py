@@ -14,7 +14,7 @@ from sqlfront_connectors.memory.store import partitions_moved
 from sqlfront_engine import codec
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
 from sqlfront_engine.members.member_list import NOBODY, MemberList
 
 
@@ -23,11 +23,14 @@ class SpreadLoad:
     :meth:`publish` makes a version of what some of them have brought; on leaving, all else is dropped.
 
     ``holder``: the name of the member that coordinates it, with whom it ends. NotSupportedError if the
-    members can't be reached from outside, as those in this process.
+    members can't be reached from outside, as those in this process. OperationalError, 08001, if there is
+    none.
     """
 
     def __init__(self, table: SpreadTable, holder: str) -> None:
         members = table.members.member_list
+        if NOBODY in members.owners:
+            raise OperationalError(f"no member is left to take the rows of `{table.name}`", sqlstate="08001")
         reached = _addresses(table.name, members, members.owners)
         names = [name for name, _ in reached]
         placed = table.partitioning

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyspark.util as spark_util
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as spark_functions
+    from pyspark.sql.pandas.conversion import PandasConversionMixin
 else:
     spark_functions = lazy_module("pyspark.sql.functions")
     spark_util = lazy_module("pyspark.util")
@@ -22,7 +23,9 @@ def arriving(frame: "DataFrame") -> Iterator[pa.RecordBatch]:
     """Run a query; its batches as they come, in the order of the partitions."""
     numbered = frame.select("*", spark_functions.spark_partition_id())
     if numbered._jdf.queryExecution().optimizedPlan().nodeName() == "LocalRelation":
-        return iter(frame.toArrow().to_batches())  # which its optimizer has taken for one partition
+        # Its optimizer has taken it for one partition; ``toArrow`` fails where a struct is null whose fields
+        # can't be.
+        return iter(cast("PandasConversionMixin", frame)._collect_as_arrow())
     return in_order(_numbered_batches(numbered))
 
 

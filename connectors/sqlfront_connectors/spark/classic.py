@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.spark.arriving import arriving
 from sqlfront_connectors.spark.failures import gone
-from sqlfront_connectors.spark.temporary import TemporaryViews
+from sqlfront_connectors.spark.temporary import temporary_views
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.query_run import Progress
 
@@ -34,7 +34,7 @@ class ClassicSession:
 
     def __init__(self, spark: "SparkSession") -> None:
         self.spark = spark
-        self._temporary = TemporaryViews(spark)
+        self._temporary = temporary_views(spark, str(spark._jsparkSession.sessionUUID()))
 
     def check(self) -> None:
         """OperationalError if the session is stopped: much of it would go on as if it weren't."""

@@ -242,3 +242,10 @@ class _Statement:
 def is_remote(spark: "SparkSession") -> bool:
     """Whether the session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def is_stopped(spark: "SparkSession") -> bool:
+    """Whether the session has ended."""
+    if is_remote(spark):
+        return bool(spark.is_stopped)  # type: ignore[attr-defined]
+    return spark.sparkContext._jsc is None

@@ -10,8 +10,10 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from sqlfront_connectors.spark.temporary import TemporaryViews
+from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.temporary import temporary_views
 from sqlfront_connectors.spark.watch import first_word, is_query
+from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.query_run import Progress
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ _UNTOLD: Final = re.compile(
 KEPT: Final = "sqlfront_kept_"
 #: Of what ``SHOW VIEWS`` tells.
 _VIEW: Final = ("viewName", "isTemporary", "namespace")
+#: How long it may take to drop views at the end, which a server may not answer (s).
+_ENDING: Final = 2.0
 _UNITS: Final = {unit: 1024**power for power, unit in enumerate(("", "K", "M", "G", "T", "P", "E"))}
 
 
@@ -47,8 +51,9 @@ class RemoteSession:
         #: How far the jobs are that a thread has started, by its tag.
         self._progress: dict[str, Progress] = {}
         self._here = threading.local()
-        self._temporary = TemporaryViews(spark)
-        #: Names of kept views whose frames are gone.
+        self._temporary = temporary_views(spark, spark.client._session_id)
+        #: The names of kept views, and of those of them whose frames are gone.
+        self._kept: set[str] = set()
         self._forgotten: list[str] = []
         spark.registerProgressHandler(self._note)  # type: ignore[arg-type]
 
@@ -68,9 +73,8 @@ class RemoteSession:
         only. Spark's error if there is a view of that name."""
         if not views:
             return self.spark.sql(text, arguments)
-        while self._forgotten:
-            self._temporary.drop(self._forgotten.pop())
         with self._temporary.named(views):
+            self._drop_forgotten()
             frame = self.spark.sql(text, arguments)
             may_query = is_query(text) or first_word(text) == "EXECUTE"
             return self._analysed(frame) if may_query else frame
@@ -79,10 +83,20 @@ class RemoteSession:
         """The frame as a view, whose analysis the server keeps: a frame is analysed anew whenever its rows
         are asked for. The view goes some time after the frame."""
         name = f"{KEPT}{uuid4().hex}"
+        self._kept.add(name)
         self._temporary.make(name, frame)
         kept = self.spark.table(name)
         weakref.finalize(kept, self._forgotten.append, name)
         return kept
+
+    def _drop_forgotten(self) -> None:
+        """Only one thread is here at a time."""
+        while self._forgotten:
+            self._drop_kept(self._forgotten.pop())
+
+    def _drop_kept(self, name: str) -> None:
+        self._temporary.drop(name)
+        self._kept.discard(name)
 
     def thread(self, work: Callable[[], None], name: str) -> threading.Thread:
         """A thread in which the session answers as it does in this one: with its tags."""
@@ -169,6 +183,16 @@ class RemoteSession:
         )
 
     def close(self) -> None:
-        """Let the session forget this object."""
+        """Let the session forget this object, and drop the kept views. That takes a moment at most; it isn't
+        done in this thread, which a finalizer may run in."""
         with suppress(ValueError):
             self.spark.removeProgressHandler(self._note)  # type: ignore[arg-type]
+        if self._kept:
+            dropping = threading.Thread(target=self._drop_all, name="sqlfront-spark-end", daemon=True)
+            dropping.start()
+            dropping.join(_ENDING)
+
+    def _drop_all(self) -> None:
+        with suppress(DatabaseError), ours():  # a server that is gone has none
+            for name in tuple(self._kept):
+                self._drop_kept(name)

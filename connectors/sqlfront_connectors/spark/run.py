@@ -72,8 +72,8 @@ class SparkRun:
         """Start it. ``timeout``: seconds from now; ``query``: the run of the statement that it belongs to,
         which stops it too."""
         self._attempt = attempt = _Attempt(jobs, work, timeout, query)
-        attempt.begin()
         weakref.finalize(self, attempt.release).atexit = False
+        attempt.begin()
 
     @property
     def tag(self) -> str:
@@ -133,6 +133,7 @@ class _Attempt:
         self._timer = threading.Timer(timeout or 0.0, self.stop, (JobStatus.TIMED_OUT,))
         #: Guards the settling of both futures: the first word counts.
         self._lock = threading.Lock()
+        self._thread = jobs.thread(self._run, f"{THREADS}{self.tag}")
 
     @property
     def query(self) -> QueryRun | None:
@@ -151,13 +152,18 @@ class _Attempt:
 
     def begin(self) -> None:
         """Start the thread, and the clock."""
-        thread = self.jobs.thread(self._run, f"{THREADS}{self.tag}")
-        if self._query is not None:
-            self._query.add(self)
-        if self._timeout is not None:
-            self._timer.daemon = True
-            self._timer.start()
-        thread.start()
+        try:
+            if self._query is not None:
+                self._query.add(self)
+            if self._timeout is not None:
+                self._timer.daemon = True
+                self._timer.start()
+            self._thread.start()
+        except BaseException:  # of Ctrl-C, too, which may come when it has begun
+            self.stop(JobStatus.CANCELLED)
+            if not self._thread.is_alive():
+                self._end()
+            raise
 
     def _run(self) -> None:
         try:
@@ -171,10 +177,14 @@ class _Attempt:
         except Exception as error:  # noqa: BLE001 - whoever waits gets it
             self._fail(translated(error) or error)
         finally:
-            self.ended.set()
-            self._timer.cancel()
-            if self._query is not None:
-                self._query.remove(self)
+            self._end()
+
+    def _end(self) -> None:
+        """Nothing of it runs."""
+        self.ended.set()
+        self._timer.cancel()
+        if self._query is not None:
+            self._query.remove(self)
 
     def stop(self, status: JobStatus) -> None:
         """End the waiting and, from a thread of its own, the jobs; nothing if it has ended. ``status`` says

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, TypeGuard
 
 import msgspec
 
-from sqlfront_connectors.spark.failures import ours, quiet, translated
-from sqlfront_connectors.spark.link import is_remote
+from sqlfront_connectors.spark.failures import gone, ours, quiet, translated
+from sqlfront_connectors.spark.link import is_remote, is_stopped
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.lazy_modules import lazy_module
 
@@ -55,6 +55,8 @@ class StartedSession(msgspec.Struct, frozen=True):
             if _users[self.spark]:
                 return
             del _users[self.spark]
+            if is_stopped(self.spark):
+                raise gone()  # stopping it again would take the next session for this one
             with ours():
                 if is_remote(self.spark):
                     _hurry(self.spark)

@@ -11,7 +11,7 @@ from sqlfront_connectors.arrow import ArrowSnapshot
 from sqlfront_connectors.base import Partitioning, ScanPlan, ScanRequest, TableStatistics
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.types import logical_schema
+from sqlfront_connectors.spark.types import table_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 class SparkTable:
     """``frame`` gives the rows as a DataFrame of now; its errors are ours. ``reference`` is what stands for
-    them in a FROM clause of Spark's; ``named``: whether that is a name. Read-only."""
+    them in a FROM clause of Spark's; ``named``: whether that is a name. Read-only. NotSupportedError for a
+    column that sqlfront can't read as Spark does."""
 
     def __init__(
         self,
@@ -40,7 +41,7 @@ class SparkTable:
         self._link = link
         self._frame = frame
         with ours():
-            self._schema = logical_schema(frame().schema)
+            self._schema = table_schema(frame().schema)
 
     @property
     def schema(self) -> pa.Schema:

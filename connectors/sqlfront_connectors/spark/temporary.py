@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
 
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_connectors.spark.watch import unwatched
@@ -13,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class TemporaryViews:
-    """Temporary views of a session that are there for one statement only."""
+    """Temporary views of a session that are there for one statement only. All who use the session share them
+    (:func:`temporary_views`), so that nobody takes those of another for its own."""
 
     def __init__(self, spark: "SparkSession") -> None:
         self._spark = spark
@@ -34,8 +36,12 @@ class TemporaryViews:
                 # Invariant: others don't take one for the session's, as long as it is there.
                 self._names.add(name.lower())
                 undo.callback(self._names.discard, name.lower())
-                self.make(name, frame)
-                undo.callback(self.drop, name)
+                try:
+                    self.make(name, frame)
+                    undo.callback(self.drop, name)
+                except KeyboardInterrupt:  # it may be there nevertheless
+                    self.drop(name)
+                    raise
             yield
 
     def make(self, name: str, frame: "DataFrame") -> None:
@@ -47,3 +53,16 @@ class TemporaryViews:
         """Forget a name; nobody is told."""
         with unwatched():
             self._spark.catalog.dropTempView(name)
+
+
+def temporary_views(spark: "SparkSession", session_id: str) -> TemporaryViews:
+    """Those of the session with that id."""
+    with _lock:
+        found = _of_sessions.get(session_id)
+        if found is None:
+            found = _of_sessions[session_id] = TemporaryViews(spark)
+        return found
+
+
+_lock: Final = threading.Lock()
+_of_sessions: Final[WeakValueDictionary[str, TemporaryViews]] = WeakValueDictionary()

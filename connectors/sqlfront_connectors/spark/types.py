@@ -4,13 +4,14 @@ Every logical type (:mod:`sqlfront_engine.types`) is one of Spark's, and goes th
 for what sqlfront doesn't know: whether nulls are possible, and a column's metadata. What Spark has besides is
 refused by the name of its column: ``variant``, ``time``, the old ``interval`` of three units, strings with a
 collation, ``geometry`` and ``geography``, user-defined types, and the map without a type of keys that
-``map()`` is.
+``map()`` is. ``char(n)`` is a string in answers, and refused in what sqlfront is to read itself.
 
 Spark doesn't turn everything into Arrow, or into Parquet. A column that holds such a thing is cast in Spark
 to a :func:`carrier`, and read as what it was by :func:`to_physical`, which goes by position and never by the
 names of fields.
 """
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -69,12 +70,28 @@ _CLASSES: Final = {ours: name for name, ours in _SIMPLE.items()}
 #: The units of intervals by Spark's numbers.
 _MONTH_UNITS: Final = tuple(MONTHS_OF)
 _TIME_UNITS: Final = tuple(MICROS_OF)
+#: Where a column of strings says as what it was declared, and how one of a fixed length is.
+_DECLARED: Final = "__CHAR_VARCHAR_TYPE_STRING"
+_FIXED_LENGTH: Final = re.compile(r"\bchar\(\d+\)")
 
 
 def logical_schema(schema: "spark_types.StructType") -> pa.Schema:
     """Our schema for that of a DataFrame; NotSupportedError names the first column that has no type of
     ours."""
     return pa.schema([(field.name, logical_type(field.dataType, field.name)) for field in schema.fields])
+
+
+def table_schema(schema: "spark_types.StructType") -> pa.Schema:
+    """The same for a DataFrame whose rows sqlfront is to compare with others: Spark takes the blanks at the
+    end of ``char(n)`` for none then, so that such a column is refused, too."""
+    for field in schema.fields:
+        declared = _FIXED_LENGTH.search(field.metadata.get(_DECLARED, ""))
+        if declared is not None:
+            raise NotSupportedError(
+                f"column `{field.name}` has Spark's type {declared[0]}, which sqlfront does not have; "
+                f"CAST(`{field.name}` AS STRING) is a string"
+            )
+    return logical_schema(schema)
 
 
 def logical_type(data_type: "spark_types.DataType", column: str = "") -> pa.DataType:

@@ -116,22 +116,24 @@ def unwatched() -> Iterator[None]:
 _here: Final = threading.local()
 _lock: Final = threading.Lock()
 _watchers: Final[weakref.WeakSet[Watcher]] = weakref.WeakSet()
-#: The methods as they were, by class and name.
-_originals: Final[dict[tuple[type, str], Callable[..., object]]] = {}
+#: The methods as they were, and what tells in their place, by class and name.
+_hooks: Final[dict[tuple[type, str], tuple[Callable[..., object], Callable[..., object]]]] = {}
 
 
 def _hook(kind: type, methods: list[str]) -> None:
     for name in methods:
         original = kind.__dict__.get(name)
-        if original is not None and (kind, name) not in _originals:
-            _originals[kind, name] = original
-            setattr(kind, name, _telling(original, name == "sql"))
+        if original is not None and (kind, name) not in _hooks:
+            telling = _telling(original, name == "sql")
+            _hooks[kind, name] = original, telling
+            setattr(kind, name, telling)
 
 
 def _unhook() -> None:
-    while _originals:
-        (kind, name), original = _originals.popitem()
-        setattr(kind, name, original)
+    while _hooks:
+        (kind, name), (original, telling) = _hooks.popitem()
+        if kind.__dict__.get(name) is telling:  # else somebody has put theirs around it, which stays
+            setattr(kind, name, original)
 
 
 def _telling(method: Callable[..., object], takes_text: bool) -> Callable[..., object]:

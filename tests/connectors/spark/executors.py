@@ -73,7 +73,8 @@ def standalone(folder: Path, hosts: tuple[str, ...]) -> Iterator[str]:
 @contextmanager
 def session(folder: Path, master: str = MASTER, **settings: str) -> Iterator[SparkSession]:
     """A session whose executors don't see our sources; three with two slots each, or those of a
-    ``master``."""
+    ``master``. There can be no other one in this process at the time."""
+    assert CONNECT or SparkContext._active_spark_context is None, "this process has a session already"
     python = python_with(PACKAGES, folder / "python")
     given = {"PYSPARK_PYTHON": python, "SPARK_WORKER_DIR": str(folder / "work"), "PYTHONPATH": ""}
     if CONNECT:

@@ -1,9 +1,6 @@
 """Rows of Spark's as they come: in which order they are handed on, and what happens if they are too many."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -13,6 +10,7 @@ from hypothesis import strategies as st
 from sqlfront_connectors.spark.arriving import in_order
 from sqlfront_connectors.spark.rows import behind
 from sqlfront_engine.errors import OperationalError
+from tests.programs import printed
 
 
 def numbers(*values: int) -> pa.RecordBatch:
@@ -74,22 +72,17 @@ builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "fa
 builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.maxResultSize", "2m")
 spark = builder.getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
+spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "5000")
 link = SparkLink(spark)
-
-def numbers(text):
-    run = link.run(text)
-    batches = run.batches()
-    found = next(batches).column(0).to_pylist()
-    first = len(found)
-    for batch in batches:
-        found += batch.column(0).to_pylist()
-    return first, found
 
 def files():
     return os.listdir(os.path.dirname(link._rows.exchange.place()))
 
-first, found = numbers("SELECT id FROM range(0, 1000000, 1, 10)")
-assert first < 100_001 and found == list(range(1_000_000)), (first, len(found))
+run = link.run("SELECT id FROM range(0, 1000000, 1, 100)")
+batches = [batch.column(0).to_pylist() for batch in run.batches()]
+assert [number for batch in batches for number in batch] == list(range(1_000_000))
+sizes = [len(batch) for batch in batches]
+assert sizes[0] == 5_000 and sizes[-1] == 10_000, sizes  # as tasks ended, then from files
 assert files() == []
 link.close()
 print("all came")
@@ -98,13 +91,4 @@ print("all came")
 
 @pytest.mark.cluster
 def test_the_rest_of_an_answer_that_is_too_large_for_the_driver_comes_as_files() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[3],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-    assert done.stdout.splitlines()[-1:] == ["all came"], done.stdout + done.stderr[-3000:]
+    assert printed(PROGRAM) == ["all came"]

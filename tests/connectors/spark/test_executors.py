@@ -185,7 +185,8 @@ def test_members_may_have_a_resource_profile(spark: SparkSession) -> None:
 @pytest.mark.parametrize("master", ["yarn", "local-cluster[3,2,1024]"])
 def test_dynamic_allocation_is_refused(master: str) -> None:
     settings = {"spark.master": master, "spark.dynamicAllocation.enabled": "true"}
-    session = SimpleNamespace(conf=SimpleNamespace(get=settings.get))
+    context = SimpleNamespace(_jsc=object())  # not stopped
+    session = SimpleNamespace(conf=SimpleNamespace(get=settings.get), sparkContext=context)
     with pytest.raises(NotSupportedError, match=r"spark\.dynamicAllocation\.enabled=false"):
         await_capacity(session, None, None)  # type: ignore[arg-type]
 

@@ -102,6 +102,13 @@ def either_way(link: SparkLink, request: pytest.FixtureRequest) -> Iterator[None
     rows.large = large
 
 
+@pytest.mark.parametrize("source", ["VALUES (1), (2)", "range(1, 3)"])
+def test_a_struct_may_be_null_although_its_fields_may_not(link: SparkLink, source: str) -> None:
+    run = link.run(f"SELECT IF(a = 1, named_struct('x', 1, 'y', 'b'), NULL) AS s FROM {source} AS t(a)")
+
+    assert answer(run) == Answer((Column("s", "struct<x:int,y:string>"),), (("(1, 'b')",), ("NULL",)))
+
+
 @pytest.mark.usefixtures("either_way")
 def test_a_query_gives_names_types_and_rows(link: SparkLink) -> None:
     assert answer(link.run(SIMPLE)) == SIMPLE_ANSWER

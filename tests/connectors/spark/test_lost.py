@@ -1,10 +1,8 @@
 """A session that is stopped, and a JVM that dies: one clear error each. In a process that loses both."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+
+from tests.programs import printed
 
 PROGRAM = """
 import os, signal, sys, threading, time, warnings
@@ -60,13 +58,4 @@ print("all lost")
 
 @pytest.mark.cluster
 def test_a_lost_session_is_one_clear_error() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        cwd=Path(__file__).parents[3],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-
-    assert done.stdout.splitlines()[-1:] == ["all lost"], done.stdout + done.stderr[-3000:]
+    assert printed(PROGRAM) == ["all lost"]

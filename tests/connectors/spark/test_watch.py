@@ -3,13 +3,15 @@
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from weakref import WeakSet
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as sf
 
+from sqlfront_connectors.spark import watch
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.watch import may_change
+from sqlfront_connectors.spark.watch import Watcher, may_change
 from tests.connectors.spark.conftest import CONNECT
 
 
@@ -46,6 +48,37 @@ def test_a_text_that_only_reads(text: str) -> None:
 )
 def test_a_text_that_may_change_something(text: str) -> None:
     assert may_change(text)
+
+
+class Session:
+    """What stands for PySpark's."""
+
+    def sql(self, text: str) -> str:
+        return text
+
+
+def test_what_others_put_around_a_method_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_CLASSIC", ((__name__, "Session", "sql"),))
+    monkeypatch.setattr(watch, "_watchers", WeakSet())
+    monkeypatch.setattr(watch, "_hooks", {})
+    calls: list[str] = []
+    original = Session.sql
+    watcher = Watcher(lambda: calls.append("we"))
+    telling = Session.sql
+
+    def theirs(self: Session, text: str) -> str:
+        calls.append("they")
+        return telling(self, text)
+
+    monkeypatch.setattr(Session, "sql", theirs)
+    assert Session().sql("USE other") == "USE other"
+    assert calls == ["they", "we"]
+    watcher.close()
+    assert Session().sql("USE other") == "USE other"
+    assert calls == ["they", "we", "they"]
+    monkeypatch.setattr(Session, "sql", original)
+    Watcher(lambda: None).close()
+    assert Session.sql is original
 
 
 @pytest.fixture

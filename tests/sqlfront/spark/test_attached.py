@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 from pyspark.sql.types import LongType, StructField, StructType
 
 import sqlfront
@@ -121,6 +121,69 @@ def test_a_view_over_tables_of_both_sides(session: AttachedSession, beside: Spar
     assert session.execute("SELECT max(name) FROM named").collect() == [("z",)]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT name FROM IDENTIFIER('kinds') WHERE kind = 2",
+        "SELECT name FROM named(2)",
+        "FROM kinds |> LIMIT 7 |> WHERE kind = 2 |> SELECT name",
+        "SELECT name FROM kinds WHERE name = '${a.word}'",
+    ],
+)
+def test_what_only_spark_makes_of_a_text(session: AttachedSession, beside: SparkSession, text: str) -> None:
+    named = "named(kind BIGINT) RETURNS TABLE (name STRING) RETURN SELECT concat('k', kind)"
+    beside.sql(f"CREATE OR REPLACE TEMPORARY FUNCTION {named}")
+    beside.conf.set("a.word", "k2")
+    frame = session.sql(text)
+    assert frame.collect() == [("k2",)]
+    assert frame.stats.lane == "spark"
+
+
+def test_a_parameter_may_be_a_column(session: AttachedSession) -> None:
+    arguments = {"kinds": functions.array(functions.lit(1), functions.lit(5)), "least": 2}
+    frame = session.sql(
+        "SELECT name FROM kinds WHERE array_contains(:kinds, kind) AND kind > :least", arguments
+    )
+    assert frame.collect() == [("k5",)]
+    with pytest.raises(ProgrammingError) as found:
+        session.sql("DELETE FROM kinds WHERE array_contains(:kinds, kind)", arguments)
+    assert found.value.condition == "INVALID_SQL_ARG"
+
+
+def test_columns_of_a_frame(session: AttachedSession) -> None:
+    frame = session.sql("SELECT kind, name FROM kinds")
+    assert frame[frame["kind"] == 3].select(frame.name).collect() == [("k3",)]
+
+
+PANDAS = """
+SELECT * FROM VALUES
+  (1, TIMESTAMP'2024-07-01 12:00:00', TIMESTAMP_NTZ'2024-07-01 12:00:00', INTERVAL '3' DAY, DATE'2024-07-01',
+   map('a', 1), array(1, 2), named_struct('x', map('b', 2)), true),
+  (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL) AS t(i, ts, ntz, days, day, m, list, st, flag)
+"""
+
+
+@pytest.mark.parametrize("rows", ["", " WHERE i = 1", " WHERE false"])
+def test_pandas_frames_are_sparks(session: AttachedSession, beside: SparkSession, rows: str) -> None:
+    beside.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    ours, theirs = (each.sql(PANDAS + rows).toPandas() for each in (session, beside))
+    assert ours.dtypes.to_dict() == theirs.dtypes.to_dict()
+    assert repr(ours.to_dict("records")) == repr(theirs.to_dict("records"))
+
+
+@pytest.mark.parametrize("zone", ["+03:00", "GMT-7"])
+def test_timestamps_show_in_a_zone_that_only_spark_has(
+    session: AttachedSession, beside: SparkSession, capsys: pytest.CaptureFixture[str], zone: str
+) -> None:
+    beside.conf.set("spark.sql.session.timeZone", zone)
+    for each in session, beside:
+        each.sql("SELECT timestamp_micros(0) AS t").show()
+    first, second = capsys.readouterr().out.strip().split("\n\n")
+    assert first == second
+    beside.conf.set("spark.sql.session.timeZone", "UTC")
+    assert "1970-01-01 00:00:00" in session.sql("SELECT timestamp_micros(0) AS t").show_string()
+
+
 def test_own_tables_take_what_only_spark_computes(session: AttachedSession, beside: SparkSession) -> None:
     beside.udf.register("twice", lambda text: 2 * text)
     session.execute("CREATE TABLE types USING memory AS SELECT schema_of_json('[1]') AS type")
@@ -197,6 +260,21 @@ def test_a_table_that_spark_makes_is_seen(session: AttachedSession, beside: Spar
         session.sql("SELECT * FROM made_by_spark")
 
 
+@pytest.mark.parametrize("form", ["", " USING parquet"])
+def test_a_table_outlives_the_session(beside: SparkSession, tmp_path: Path, form: str) -> None:
+    with AttachedSession(beside) as session:
+        session.execute("CREATE TABLE own USING memory AS SELECT 1 AS a")
+        session.execute(f"CREATE TABLE kept{form} AS SELECT a FROM own")
+        session.execute(f"CREATE TABLE placed USING parquet LOCATION '{tmp_path}' AS SELECT 2 AS a")
+        assert lane(session, "SELECT a FROM placed") == "light"
+    try:
+        assert beside.table("kept").collect() == [(1,)]
+        assert not beside.catalog.tableExists("placed")
+        assert not beside.catalog.tableExists("own")
+    finally:
+        beside.sql("DROP TABLE kept")
+
+
 def test_without_ansi_spark_answers_everything(session: AttachedSession, beside: SparkSession) -> None:
     beside.conf.set("spark.sql.ansi.enabled", "false")
     assert session.sql("SELECT 1 / 0 AS n").collect() == [(None,)]
@@ -207,10 +285,13 @@ def test_without_ansi_spark_answers_everything(session: AttachedSession, beside:
 
 def test_the_time_zone_is_sparks(session: AttachedSession, beside: SparkSession) -> None:
     beside.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    text = "SELECT hour(timestamp_micros(0)) AS h, timestamp_micros(0) AS t"
-    assert session.sql(text).collect() == [(9, datetime.datetime(1970, 1, 1, 9))]
+    text = "SELECT hour(timestamp_micros(0)) AS h, timestamp_micros(0) AS t, ? = timestamp_micros(0) AS same"
+    local = datetime.datetime.fromtimestamp(0)  # PySpark's rows are in the machine's time zone
+    (row,) = beside.sql(text, [local]).collect()
+    assert session.sql(text, [local]).collect() == [tuple(row)] == [(9, local, True)]
+    assert session.sql(text, [local]).stats.lane != "spark"
     session.execute("SET spark.sql.session.timeZone = UTC")
-    assert beside.sql(text).collect()[0].h == session.sql(text).collect()[0].h == 0
+    assert beside.sql(text, [local]).collect()[0].h == session.sql(text, [local]).collect()[0].h == 0
 
 
 def test_the_lane_can_be_chosen(session: AttachedSession) -> None:
@@ -309,3 +390,24 @@ def test_frames_of_both_sides_and_values(session: AttachedSession, beside: Spark
     assert frame.collect() == [(2, "it's")]
     assert frame.stats.lane == "mixed"
     assert views(beside) == ["events"]
+
+
+def test_what_one_session_lends_hides_no_table_of_another(
+    session: AttachedSession, beside: SparkSession
+) -> None:
+    assert session.spark is not None
+    with AttachedSession(beside) as other:
+        other.execute("CREATE TABLE kinds USING memory AS SELECT 'other' AS name")
+        with session.spark.link._session._temporary.named({"kinds": beside.range(3)}):
+            beside.range(1).createOrReplaceTempView("events")  # so that names are asked for anew
+            assert other.execute("SELECT name FROM kinds").collect() == [("other",)]
+        assert other.execute("SELECT upper(name) FROM kinds").collect() == [("OTHER",)]
+
+
+def test_closing_leaves_no_view_behind(beside: SparkSession) -> None:
+    with AttachedSession(beside) as session:
+        session.execute("CREATE TABLE own USING memory AS SELECT 1 AS a")
+        session.execute("SET sqlfront.lane = spark")
+        frame = session.sql("SELECT a FROM own")
+        assert frame.collect() == [(1,)]
+    assert [view.name for view in beside.catalog.listTables()] == ["events"]

@@ -1,8 +1,6 @@
 """What changes in Spark, and what is left there: names, settings, what was handed over, hooks."""
 
 import gc
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from pyspark.sql import SparkSession
 from sqlfront.spark.attached import AttachedSession
 from sqlfront.spark.same_answers import OTHERS
 from tests.oracle.spark import SparkOracle
+from tests.programs import printed
 
 pytestmark = pytest.mark.spark
 
@@ -37,6 +36,20 @@ with AttachedSession(spark) as session:
         except OperationalError as error:
             print(error.sqlstate, error.message)
     assert session.sql("SELECT a + 1 FROM own").collect() == [(2,)]
+"""
+
+NEXT = """
+import os, sys
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+import sqlfront
+
+first = sqlfront.connect(spark="local[1]")
+assert first.execute("SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1))").fetchall() == [(1,)]
+SparkSession.active().stop()
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+first.close()
+print(spark.range(3).count(), SparkSession.builder.getOrCreate() is spark)
 """
 
 
@@ -155,8 +168,9 @@ def test_a_session_that_nobody_has_is_freed(beside: SparkSession, folder: Path) 
 
 @pytest.mark.cluster
 def test_own_tables_answer_when_spark_is_stopped() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED], check=False, capture_output=True, text=True, timeout=300
-    )
-    message = "08003 the Spark session is stopped, or its JVM has died"
-    assert done.stdout.splitlines() == [message] * 2, done.stdout + done.stderr[-3000:]
+    assert printed(STOPPED) == ["08003 the Spark session is stopped, or its JVM has died"] * 2
+
+
+@pytest.mark.cluster
+def test_the_next_session_stays_when_that_of_a_stopped_one_is_closed() -> None:
+    assert printed(NEXT) == ["3 True"]

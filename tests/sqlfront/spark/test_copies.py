@@ -93,8 +93,12 @@ def test_a_table_that_spark_writes_to_is_read_anew(alone: AttachedSession, besid
         assert (found.collect(), found.stats.lane) == ([(7,)], "spark")
         alone.execute("CACHE TABLE copied_numbers CLUSTERED BY (id)")
         assert alone.execute("SELECT id FROM copied_numbers WHERE id = 7").stats.lane == "direct"
+        alone.execute("-- one more\nINSERT INTO /* once */ copied_numbers VALUES (8)")
+        assert alone.execute("SELECT max(id) FROM copied_numbers").collect() == [(8,)]
+        alone.execute("CACHE TABLE copied_numbers CLUSTERED BY (id)")
     finally:
-        alone.execute("DROP TABLE copied_numbers")
+        alone.execute("/* done */ DROP TABLE copied_numbers")
+    assert not beside.catalog.tableExists("copied_numbers")
     with pytest.raises(ProgrammingError) as found_error:
         alone.execute("SELECT * FROM copied_numbers")
     assert found_error.value.condition == "TABLE_OR_VIEW_NOT_FOUND"
@@ -188,6 +192,16 @@ def test_a_copy_of_another_database_goes_by_its_whole_name(
         assert alone.execute("SELECT max(id) FROM far.events").stats.lane == "spark"
     finally:
         beside.sql("DROP DATABASE far CASCADE")
+
+
+def test_a_frame_takes_the_place_of_a_view_and_its_copy(alone: AttachedSession, beside: SparkSession) -> None:
+    alone.execute("CACHE TABLE events CLUSTERED BY (id)")
+    alone.sql("SELECT 7 AS x").createOrReplaceTempView("events")
+    assert alone.execute("SELECT * FROM events").collect() == [(7,)]
+    assert not beside.catalog.listTables(pattern="events")
+    alone.unregister("events")
+    with pytest.raises(ProgrammingError, match="events"):
+        alone.execute("SELECT * FROM events")
 
 
 def test_a_view_over_a_copy_is_sparks(alone: AttachedSession, beside: SparkSession) -> None:

@@ -103,6 +103,22 @@ def test_a_type_that_is_spark_s_alone(
     assert session.execute("SELECT id FROM stranger").collect() == [(1,)]
 
 
+def test_strings_of_a_fixed_length_are_compared_by_spark(
+    session: AttachedSession, beside: SparkSession
+) -> None:
+    beside.sql("CREATE TABLE padded (id INT, code CHAR(5), name VARCHAR(5)) USING parquet")
+    try:
+        beside.sql("INSERT INTO padded VALUES (1, 'ab', 'ab')")
+        with pytest.raises(NotSupportedError, match=r"column `code` has Spark's type char\(5\)"):
+            session.execute("CACHE TABLE padded CLUSTERED BY (id)")
+        assert session.execute("SELECT id, name FROM padded WHERE code = 'ab'").collect() == [(1, "ab")]
+        session.execute("CACHE TABLE plain CLUSTERED BY (id) AS SELECT id, name FROM padded")
+        found = session.execute("SELECT id FROM plain WHERE id = 1 AND name = 'ab'")
+        assert (found.collect(), found.stats.lane) == ([(1,)], "direct")
+    finally:
+        beside.sql("DROP TABLE padded")
+
+
 def test_what_is_cancelled(session: AttachedSession, beside: SparkSession) -> None:
     beside.range(1 << 40).where("sin(id) > 2").createOrReplaceTempView("endless")
     tracker, text = beside.sparkContext.statusTracker(), "CACHE TABLE endless CLUSTERED BY (id)"

@@ -75,6 +75,10 @@ QUERIES: Final = {
     "HAVING max(id) > 95) ON k = kind": (
         "SELECT `kind` AS c0 FROM `events` GROUP BY `kind` HAVING (max(`id`) > 95L)",
     ),
+    "SELECT label, n, t FROM (SELECT n, count(*) AS t FROM (SELECT 9 AS n, id FROM events) GROUP BY n) "
+    "JOIN kinds ON t > weight": (
+        "SELECT CAST(9 AS INT) AS c0, count(*) AS c1 FROM `events` GROUP BY CAST(9 AS INT)",
+    ),
     "SELECT kind, weight FROM kinds EXCEPT SELECT kind, CAST(id AS DOUBLE) FROM events": (
         "SELECT `kind` AS c0, CAST(`id` AS DOUBLE) AS c1 FROM `events`",
     ),

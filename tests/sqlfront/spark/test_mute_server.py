@@ -86,20 +86,19 @@ def test_ctrl_c_ends_the_command(address: str) -> None:
     assert time.monotonic() - began < SOON
 
 
-def test_where_nothing_listens_an_error_says_so_soon() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"sc://127.0.0.1:{free.getsockname()[1]}"
-    message, seconds = printed(CLOSED, address)
-    assert message.startswith(f"Spark can't be started ({address}): ")
-    assert "Connection refused" in message
-    assert float(seconds) < SOON
-
-
-@pytest.mark.cluster
-def test_who_takes_connections_and_says_nothing_is_given_up() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        address = f"sc://127.0.0.1:{silent.getsockname()[1]}"
+@pytest.mark.parametrize(
+    ("is_there", "reason", "limit"),
+    [
+        pytest.param(False, "Connection refused", SOON, id="nobody"),
+        pytest.param(True, "timed out", 2 * SOON, id="somebody mute", marks=pytest.mark.cluster),
+    ],
+)
+def test_who_does_not_answer_is_given_up(is_there: bool, reason: str, limit: float) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"sc://127.0.0.1:{server.getsockname()[1]}"
+        if not is_there:
+            server.close()
         message, seconds = printed(CLOSED, address)
     assert message.startswith(f"Spark can't be started ({address}): ")
-    assert "timed out" in message
-    assert float(seconds) < 2 * SOON
+    assert reason in message
+    assert float(seconds) < limit

@@ -133,8 +133,9 @@ def test_another_database_is_the_current_one(session: AttachedSession, beside: S
     found = session.execute("SELECT far.plain.a FROM plain WHERE a = 2")
     assert (found.collect(), found.stats.lane) == ([(2,)], "direct")
 
-    session.execute("USE default")
+    session.execute("-- and back\nUSE default")
     assert session.execute(text).collect() == [(1, "default")]
+    assert beside.catalog.currentDatabase() == "default"
 
 
 def test_a_temporary_view_hides_the_copy_of_a_table(session: AttachedSession, beside: SparkSession) -> None:

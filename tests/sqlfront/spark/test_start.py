@@ -1,17 +1,18 @@
 """A Spark session that is started when a statement needs it: who waits for it, and who doesn't."""
 
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 from pyspark.sql import SparkSession
 
 from sqlfront.session import Session
+from sqlfront.spark.attached import AttachedSession
 from sqlfront_connectors.spark import starting
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from tests.oracle.spark import SparkOracle
+from tests.programs import printed
 
 #: What a session is needed for that sqlfront doesn't do.
 PIVOT = "SELECT * FROM (SELECT 1 AS a) PIVOT (count(*) FOR a IN (1, 2))"
@@ -57,6 +58,15 @@ class SlowBuilder:
         self.stopped += 1
 
 
+class NoBuilder:
+    """Stands for a builder that has no session to give."""
+
+    _options: Final[dict[str, str]] = {}
+
+    def getOrCreate(self) -> SparkSession:
+        raise RuntimeError("there is none")
+
+
 def beside(builder: SlowBuilder) -> Session:
     return Session(spark=builder)  # type: ignore[arg-type]
 
@@ -71,15 +81,11 @@ def builder(spark: SparkOracle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slo
 
 
 def test_without_pyspark_the_first_statement_that_needs_it_says_what_to_install_and_why() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_PYSPARK], capture_output=True, text=True, timeout=120, check=False
-    )
-
     message = (
         "pyspark is not installed: pip install 'sqlfront[spark]' "
         "(Spark is needed: SUBQUERY with pivots is not supported.)"
     )
-    assert done.stdout.splitlines() == [message, message, "[(2,)]"], done.stderr
+    assert printed(WITHOUT_PYSPARK) == [message, message, "[(2,)]"]
 
 
 @pytest.mark.spark
@@ -117,6 +123,17 @@ def test_waiting_ends_with_the_statement(builder: SlowBuilder) -> None:
         assert session.execute(PIVOT).collect() == [(1, None)]
 
 
+def test_showing_a_frame_starts_no_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "_has_session", lambda: False)
+    with AttachedSession(NoBuilder()) as session:  # type: ignore[arg-type]
+        frame = session.sql("SELECT 1 AS _1")
+        assert "_1" in frame._repr_html_()
+        assert not hasattr(frame, "_repr_mimebundle_")
+        assert not hasattr(frame, "_ipython_display_")
+        with pytest.raises(OperationalError, match="a DataFrame of its own is asked for"):
+            _ = frame._1
+
+
 @pytest.mark.spark
 def test_a_name_that_is_unknown_here_needs_the_session(builder: SlowBuilder) -> None:
     with beside(builder) as session:
@@ -135,12 +152,12 @@ def test_a_start_that_fails_is_one_error_and_tried_again(builder: SlowBuilder) -
     builder.fails.append(RuntimeError("there is no Java"))
     with beside(builder) as session:
         with pytest.raises(OperationalError) as failure:
-            session.execute("CREATE TABLE t (a INT)")
+            session.execute("CREATE TABLE t (a INT) USING memory")
         assert failure.value.message == (
             "Spark can't be started: there is no Java (Spark is needed: `t` is none of this session's tables)"
         )
 
-        session.execute("CREATE TABLE t (a INT)")
+        session.execute("CREATE TABLE t (a INT) USING memory")
         assert session.execute("SELECT * FROM t").stats.lane == "light"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from sqlfront_connectors.spark.failures import gone, ours
-from sqlfront_connectors.spark.link import is_remote
+from sqlfront_connectors.spark.link import is_remote, is_stopped
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.scheduler import available_cores
 
@@ -127,13 +127,6 @@ def _expected(spark: "SparkSession") -> int | None:
     cluster = _LOCAL_CLUSTER.match(_master(spark))
     stated = cluster[1] if cluster else setting(spark, "spark.executor.instances")
     return int(stated) if stated else None
-
-
-def is_stopped(spark: "SparkSession") -> bool:
-    """Whether the session has ended."""
-    if is_remote(spark):
-        return bool(spark.is_stopped)  # type: ignore[attr-defined]
-    return spark.sparkContext._jsc is None
 
 
 def _master(spark: "SparkSession") -> str:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_connectors.spark.executors.capacity import is_stopped
 from sqlfront_connectors.spark.executors.interrupts import spare
 from sqlfront_connectors.spark.executors.packages import on_barrier
 from sqlfront_connectors.spark.failures import ours
-from sqlfront_connectors.spark.link import is_remote
+from sqlfront_connectors.spark.link import is_remote, is_stopped
 from sqlfront_engine.errors import OperationalError
 
 if TYPE_CHECKING:
