@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -20,6 +21,12 @@ hypothesis.settings.register_profile(
     "house", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("house")
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be heard, here and by the programs that tests start: shells have what they start in the
+    background ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def missing_for_spark() -> str | None:

@@ -301,7 +301,7 @@ def test_an_interrupted_lookup_leaves_nothing(shaken: LocalCluster) -> None:
     for _ in range(20):
         lookups.path.find([(key,)])
     stop(process.pid)
-    threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,)).start()
+    threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         lookups.path.find([(key,)])
     os.kill(process.pid, signal.SIGCONT)

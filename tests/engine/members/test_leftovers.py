@@ -24,7 +24,8 @@ from tests.engine.members.probe import Report, ask, report
 
 MIB = 1 << 20
 PRELOAD = ("tests.engine.members.cluster", "tests.engine.members.probe")
-FEW = 200
+#: Ten of each kind: what one of them leaves is seen.
+FEW = 90
 MANY = pytest.param(10_000, marks=[pytest.mark.cluster, pytest.mark.timeout(900)])
 #: Queries before the first look: threads are started, modules loaded, caches filled.
 WARM_UP = 60

@@ -1,5 +1,6 @@
 """Who waits for a message takes it from the socket itself; whatever else comes is handled as always."""
 
+import os
 import select
 import signal
 import threading
@@ -181,7 +182,7 @@ def test_an_answer_that_is_none_closes_the_connection(town: Town) -> None:
 
 
 def test_an_interrupt_while_nothing_comes_changes_nothing(asking: Asking) -> None:
-    threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         asking.transport.attend([asking.peer], lambda: False)
 
