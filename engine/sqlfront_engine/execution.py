@@ -168,7 +168,10 @@ class Execution:
         """One of the things has happened for which the end was held up."""
         with self._lock:
             self._held -= 1
+            awaited = self._held
         self._count_down(0)
+        if not awaited:  # who waits for that has to look whether the job can go on without
+            self.wake()
 
     def _count_down(self, tasklets: int = 1) -> None:
         with self._lock:
@@ -353,11 +356,13 @@ class Execution:
 
     def _drive(self, runner: InlineRunner) -> None:
         """Run what is runnable."""
+        # Looked at first: who releases something has made runnable before what that brought.
+        awaited = self._held
         if not runner.run_round():
             if self._stopping:
                 # Another thread is about to wake those that it has stopped.
                 self._news.acquire(timeout=STUCK_CHECK)
-            elif self._held and not (self._result is not None and len(self._result)):
+            elif awaited and not (self._result is not None and len(self._result)):
                 if self.attend is not None:
                     self.attend(self._has_news)
                 self._news.acquire()

@@ -250,6 +250,17 @@ def test_each_waiting_for_another_is_an_error(
     assert job.status is JobStatus.FAILED
 
 
+def test_an_inline_job_is_stuck_once_no_other_member_can_move_it(engine: Engine) -> None:
+    config = JobConfig(inline=True)
+    held = engine.execution(engine.next_number(), config)
+    held.hold()
+    engine.start(held, engine.plan(diamond(result=True), held, config), config)
+    threading.Timer(0.1, held.release).start()
+
+    with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another one"):
+        list(LightJob(held).batches())
+
+
 def test_a_stuck_job_without_a_result_is_an_error_too(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,19 +3,24 @@
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import msgspec
 import pytest
 
+from sqlfront_engine import coordinator
 from sqlfront_engine.coordinator import JobConfig
 from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.launchers.embedded import EmbeddedCluster
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.network.transport import Body, Peer
+from sqlfront_engine.scheduler import InlineRunner
+from tests.engine.jobs import Numbers
 from tests.engine.launchers.stopping import stop
-from tests.engine.members.test_leftovers import PRELOAD, lookup
+from tests.engine.members.test_leftovers import PRELOAD, exchanged, lookup
 
 TARGET = "local-1"
 
@@ -58,6 +63,26 @@ def test_the_reader_handles_what_other_members_send(client: RunningMember) -> No
         assert read(submitted(client)) == 3
 
     assert threading.current_thread().name in threads
+
+
+class SlowLook(InlineRunner):
+    """Everything comes right after it has seen that there is nothing to run."""
+
+    __slots__ = ()
+
+    def run_round(self) -> bool:
+        ran = super().run_round()
+        if not ran:
+            time.sleep(0.02)
+        return ran
+
+
+def test_what_comes_just_after_a_look_in_vain_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coordinator, "InlineRunner", SlowLook)
+    with EmbeddedCluster(3, workers=1) as cluster:
+        for _ in range(10):
+            job = cluster.coordinator.submit(exchanged(Numbers(30)), JobConfig(inline=True))
+            assert read(job) == 30
 
 
 @pytest.mark.parametrize("end", ["cancelled", "timed out", "interrupted"])
