@@ -8,10 +8,11 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
+from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_planner.statements import Query
+from sqlfront_planner.token_checks import check
 from sqlfront_planner.token_rewriting import rewrite
-from sqlfront_planner.tokens import parse_tokens, syntax_error_at, tokenize
+from sqlfront_planner.tokens import parse_tokens, syntax_error_at, tokenize, unknown_type_at
 
 #: What the SELECT that stands for DELETE or UPDATE has in its meta data.
 CHANGES: Final = "changes"
@@ -35,7 +36,7 @@ def parse_query(sql: str, start: int = 0) -> Query:
     """The query that the text holds from offset ``start`` to its end.
 
     Raises ProgrammingError (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT), NotSupportedError
-    (UNSUPPORTED_DATATYPE, ``|>``).
+    (UNSUPPORTED_DATATYPE, and see :mod:`sqlfront_planner.token_checks`).
     """
     return query_of(statement_tokens(sql, start), sql)
 
@@ -50,6 +51,7 @@ def statement_tokens(sql: str, start: int = 0) -> list[Token]:
 def query_of(tokens: list[Token], sql: str) -> Query:
     """The query that the tokens make; they need not stand in the text's order. Raises as
     :func:`parse_query`."""
+    check(tokens, sql)
     rewritten = rewrite(tokens, sql)
     try:
         tree = _tree(rewritten, sql)
@@ -85,37 +87,15 @@ _LAST_WORDS: Final = frozenset(
 
 
 def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
-    """The tokens without trailing semicolons. NotSupportedError for ``|>``, whose steps sqlglot puts into one
-    SELECT whatever their order."""
+    """The tokens without trailing semicolons."""
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens = tokens[:-1]
     for place, token in enumerate(tokens):
         if token.token_type == TokenType.SEMICOLON:
             raise syntax_error_at(tokens[place + 1], sql)
-        if token.token_type == TokenType.PIPE_GT:
-            error = NotSupportedError("|> is not supported.", position=(token.start, token.end + 1))
-            error.locate(sql)
-            raise error
     if not tokens:
         raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
-    if tokens[0].token_type == TokenType.FROM:
-        _refuse_several(tokens, sql)
     return tokens
-
-
-def _refuse_several(tokens: list[Token], sql: str) -> None:
-    """``FROM t INSERT ...`` and ``FROM t SELECT a SELECT b``, which give one relation to several queries."""
-    depth, selects = 0, 0
-    for token in tokens:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        selects += depth == 0 and token.token_type == TokenType.SELECT
-        if depth == 0 and (token.token_type == TokenType.INSERT or selects > 1):
-            error = NotSupportedError(
-                "FROM before INSERT or before several SELECTs is not supported.",
-                position=(token.start, token.end + 1),
-            )
-            error.locate(sql)
-            raise error
 
 
 def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
@@ -142,10 +122,4 @@ def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -
     token = next((token for token in tokens if (token.line, token.col) == place), None)
     if token is None or token.token_type == TokenType.R_PAREN:
         return syntax_error_at(token, sql)
-    failure = spark_error(
-        "UNSUPPORTED_DATATYPE",
-        f'Unsupported data type "{token.text.upper()}".',
-        position=(token.start, token.end + 1),
-    )
-    failure.locate(sql)
-    return failure
+    return unknown_type_at(token, sql)

@@ -14,30 +14,33 @@ The parser folds many functions into one node (nvl, ifnull and coalesce; substr 
   comma;
 * ``CASE END`` becomes two names, and so does a word that is an operand: no word is reserved in Spark;
 * ``TABLE name`` as a query becomes ``SELECT * FROM name``;
-* the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text.
+* the n-th ``?`` becomes ``:?n``, since the tree doesn't keep the order of the text;
+* ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>`` is ``<=``, VALUES after WITH becomes a
+  SELECT.
 
-What Spark's parser refuses and sqlglot's takes is refused here: a comma with nothing on one side, an empty
-select list, ``@x``, BETWEEN without AND, VARCHAR without a length, ``OFFSET 1 ROWS``, ``AS "x"``,
-types by names that Spark doesn't have. So is what sqlglot reads in another way or drops a part of: ``a:b``,
-FILTER without WHERE, ``0x1F``, IDENTIFIER(). ``ISNULL`` and ``NOTNULL`` without an argument are names, ``!>``
-is ``<=``, VALUES after WITH becomes a SELECT.
+What Spark's parser refuses or reads otherwise is for :mod:`sqlfront_planner.token_checks`; refused here is
+only what takes this pass's own knowledge: types by names that Spark doesn't have, VARCHAR without a length,
+``AS "x"``, ``a:b``, IDENTIFIER().
 """
 
 import re
 from collections.abc import Callable
 from functools import cached_property
-from typing import Final, NoReturn
+from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import NotSupportedError, spark_error
+from sqlfront_planner.token_checks import begins_query
 from sqlfront_planner.tokens import (
     EXPLICIT_CROSS,
     FUNCTION_MARK,
     NOT_NULL_MARK,
+    error_at,
     replaced,
     syntax_error_at,
     unescape,
+    unknown_type_at,
+    unsupported_at,
 )
 
 _T = TokenType
@@ -108,10 +111,10 @@ class _Rewriter:
         self._source = tokens
         self._sql = sql
         self._output: list[Token] = []
-        self._casts: list[
-            bool
-        ] = []  # per open parenthesis: does it belong to a cast, so that AS begins a type?
-        self._type_depth: int | None = None  # inside the type of the cast at this depth
+        # Per open parenthesis: does it belong to a cast, so that AS begins a type?
+        self._casts: list[bool] = []
+        # Inside the type of the cast at this depth.
+        self._type_depth: int | None = None
         self._placeholders = 0
 
     def run(self) -> list[Token]:
@@ -130,7 +133,7 @@ class _Rewriter:
             if token.text.upper() == "EXTRACT" and self._is_extract(position):
                 return self._extract(position, token)
             if token.text.upper() == "IDENTIFIER" and not self._after_operand():
-                raise self._unsupported(token, "IDENTIFIER()")
+                raise unsupported_at(token, "IDENTIFIER()", self._sql)
             if self._is_call(position, token):
                 token = replaced(token, _T.VAR, FUNCTION_MARK + token.text)
         self._output.append(token)
@@ -163,29 +166,10 @@ class _Rewriter:
         self._output.append(token)
         return position + 1
 
-    def _comma(self, position: int, token: Token) -> int:
-        """A comma with nothing on one side is an error, which sqlglot forgives."""
-        following = self._at(position + 1)
-        if not self._output or self._output[-1].token_type in (_T.SELECT, _T.L_PAREN, _T.COMMA):
-            raise syntax_error_at(token, self._sql)
-        if following is None or following.token_type in (_T.COMMA, _T.R_PAREN, _T.FROM):
-            raise syntax_error_at(following, self._sql)
-        self._output.append(token)
-        return position + 1
-
-    def _rows(self, _: int, token: Token) -> None:
-        if [word.token_type for word in self._output[-2:]] == [_T.OFFSET, _T.NUMBER]:
-            raise syntax_error_at(token, self._sql)
-
     def _colon(self, _: int, token: Token) -> None:
         """``a:b`` reads a field of a variant; before a name and in a type a colon is something else."""
         if self._type_depth is None and self._output and self._output[-1].token_type in _OPERAND_ENDS:
-            raise self._unsupported(token, "The operator :")
-
-    def _filter(self, position: int, token: Token) -> None:
-        after_call = bool(self._output) and self._output[-1].token_type == _T.R_PAREN
-        if after_call and self._follows(position, _T.L_PAREN) and not self._follows(position + 1, _T.WHERE):
-            raise self._unsupported(token, "FILTER without WHERE")
+            raise unsupported_at(token, "The operator :", self._sql)
 
     def _values(self, position: int, token: Token) -> int | None:
         """VALUES as the query of a WITH: sqlglot needs a SELECT there."""
@@ -218,41 +202,11 @@ class _Rewriter:
         self._output.append(replaced(token, _T.VAR, token.text))
         return position + 1
 
-    def _hexadecimal(self, _: int, token: Token) -> None:
-        if self._sql[token.start] == "0":
-            raise self._unsupported(token, "A name that begins with 0x")
-
     def _known_type(self, position: int) -> None:
         """The type's name has to be one of Spark's: sqlglot knows other dialects' names for its types."""
         token = self._at(position)
         if token is not None and _WORD.match(token.text) and token.text.upper() not in _TYPES:
-            error = spark_error(
-                "UNSUPPORTED_DATATYPE",
-                f'Unsupported data type "{token.text.upper()}".',
-                position=(token.start, token.end + 1),
-            )
-            error.locate(self._sql)
-            raise error
-
-    def _unsupported(self, token: Token, what: str) -> NotSupportedError:
-        error = NotSupportedError(f"{what} is not supported.", position=(token.start, token.end + 1))
-        error.locate(self._sql)
-        return error
-
-    def _select(self, position: int, _: Token) -> None:
-        if self._begins_query() and self._ends_query(position + 1):
-            raise syntax_error_at(self._at(position + 1), self._sql)
-
-    def _group_by(self, position: int, _: Token) -> None:
-        if self._ends_query(position + 1):
-            raise syntax_error_at(self._at(position + 1), self._sql)
-
-    def _grouping_word(self, position: int, _: Token) -> None:
-        """``WITH ROLLUP`` and ``WITH CUBE`` end a GROUP BY; sqlglot lets other items follow."""
-        following = self._at(position + 1)
-        ends = self._output and self._output[-1].token_type == _T.WITH
-        if ends and following is not None and following.token_type in (_T.COMMA, _T.WITH):
-            raise syntax_error_at(following, self._sql)
+            raise unknown_type_at(token, self._sql)
 
     def _case(self, position: int, token: Token) -> int | None:
         if not self._follows(position, _T.END):
@@ -267,21 +221,6 @@ class _Rewriter:
             return None
         self._output.append(replaced(token, _T.VAR, token.text))
         return position + 1
-
-    def _foreign_parameter(self, _: int, token: Token) -> NoReturn:
-        """``@x`` and ``$1`` are other dialects'."""
-        raise syntax_error_at(token, self._sql)
-
-    def _between(self, position: int, _: Token) -> None:
-        """Its AND has to follow before its parentheses close."""
-        depth = 0
-        for token in self._source[position + 1 :]:
-            depth += (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
-            if depth < 0:
-                break
-            if depth == 0 and token.token_type == _T.AND:
-                return
-        raise syntax_error_at(None, self._sql)
 
     def _plus(self, position: int, token: Token) -> int | None:
         if not self._output or self._output[-1].token_type not in _BEFORE_SIGN:
@@ -316,7 +255,7 @@ class _Rewriter:
     def _table(self, position: int, token: Token) -> int | None:
         """``TABLE name`` as a query."""
         named = self._at(position + 1)
-        if not self._begins_query() or named is None or named.token_type == _T.L_PAREN:
+        if not begins_query(self._source, position) or named is None or named.token_type == _T.L_PAREN:
             return None
         self._output += [
             replaced(token, _T.SELECT, "SELECT"),
@@ -330,13 +269,8 @@ class _Rewriter:
         if self._type_depth is None or self._follows(position, _T.L_PAREN):
             return
         name = token.text.upper()
-        error = spark_error(
-            "DATATYPE_MISSING_SIZE",
-            f'DataType "{name}" requires a length parameter, for example "{name}"(10).',
-            position=(token.start, token.end + 1),
-        )
-        error.locate(self._sql)
-        raise error
+        message = f'DataType "{name}" requires a length parameter, for example "{name}"(10).'
+        raise error_at(token, "DATATYPE_MISSING_SIZE", message, self._sql)
 
     def _placeholder(self, position: int, token: Token) -> int:
         self._output += [replaced(token, _T.COLON, ":"), replaced(token, _T.VAR, f"?{self._placeholders}")]
@@ -491,10 +425,6 @@ class _Rewriter:
         token = self._at(position)
         return token is None or token.token_type in _ENDS_ITEM
 
-    def _ends_query(self, position: int) -> bool:
-        token = self._at(position)
-        return token is None or token.token_type == _T.R_PAREN
-
     def _is_quantifier(self, position: int) -> bool:
         """ANY, SOME, ALL before a query or after LIKE; otherwise ``any`` and ``some`` are aggregates."""
         if self._output and self._output[-1].token_type in _PATTERNS:
@@ -516,12 +446,6 @@ class _Rewriter:
         while following < len(self._source) and self._source[following].token_type == _T.L_PAREN:
             following += 1
         return following < len(self._source) and self._source[following].token_type in _QUERY_STARTS
-
-    def _begins_query(self) -> bool:
-        if not self._output:
-            return True
-        kind = self._output[-1].token_type
-        return kind in (_T.L_PAREN, _T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ALL, _T.DISTINCT)
 
     def _contains(self, position: int, kinds: frozenset[TokenType]) -> bool:
         """Whether one of the words stands directly inside the parenthesis at ``position``."""
@@ -556,19 +480,13 @@ _NOT_COMPARED: Final = {_T.GT: (_T.LTE, "<="), _T.LT: (_T.GTE, ">=")}
 #: next position, or None if the token is nothing special where it stands.
 _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]] = {
     _T.ALIAS: _Rewriter._alias,
-    _T.BETWEEN: _Rewriter._between,
     _T.CASE: _Rewriter._case,
     _T.CHAR: _Rewriter._sized_type,
     _T.COLON: _Rewriter._colon,
-    _T.COMMA: _Rewriter._comma,
     _T.CROSS: _Rewriter._cross,
-    _T.CUBE: _Rewriter._grouping_word,
     _T.DCOLON: _Rewriter._type_after,
-    _T.FILTER: _Rewriter._filter,
     _T.FROM: _Rewriter._from,
-    _T.GROUP_BY: _Rewriter._group_by,
     _T.GT: _Rewriter._triple,
-    _T.HEX_STRING: _Rewriter._hexadecimal,
     _T.INTERVAL: _Rewriter._interval,
     _T.IS: _Rewriter._is_not_null,
     _T.ISNULL: _Rewriter._name,
@@ -576,15 +494,10 @@ _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]]
     _T.NOT: _Rewriter._not,
     _T.NOTNULL: _Rewriter._name,
     _T.NUMBER: _Rewriter._number,
-    _T.PARAMETER: _Rewriter._foreign_parameter,
     _T.PLACEHOLDER: _Rewriter._placeholder,
     _T.PLUS: _Rewriter._plus,
     _T.RAW_STRING: _Rewriter._string,
-    _T.ROLLUP: _Rewriter._grouping_word,
-    _T.ROW: _Rewriter._rows,
-    _T.ROWS: _Rewriter._rows,
     _T.R_PAREN: _Rewriter._close_parenthesis,
-    _T.SELECT: _Rewriter._select,
     _T.STRING: _Rewriter._string,
     _T.TABLE: _Rewriter._table,
     _T.VALUES: _Rewriter._values,

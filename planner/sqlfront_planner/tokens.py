@@ -13,7 +13,7 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import ProgrammingError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, ProgrammingError, spark_error
 
 SPARK: Final = Dialect.get_or_raise("spark")
 #: Stands before the name of a function call.
@@ -85,6 +85,25 @@ def syntax_error_at(token: Token | None, sql: str) -> ProgrammingError:
     error.locate(sql)
     assert isinstance(error, ProgrammingError)
     return error
+
+
+def error_at(token: Token, condition: str, message: str, sql: str) -> DatabaseError:
+    """Spark's error of that condition, at a token."""
+    error = spark_error(condition, message, position=(token.start, token.end + 1))
+    error.locate(sql)
+    return error
+
+
+def unsupported_at(token: Token, what: str, sql: str) -> NotSupportedError:
+    """What is not supported, at a token."""
+    error = NotSupportedError(f"{what} is not supported.", position=(token.start, token.end + 1))
+    error.locate(sql)
+    return error
+
+
+def unknown_type_at(token: Token, sql: str) -> DatabaseError:
+    """Spark's UNSUPPORTED_DATATYPE for a word where a type is due."""
+    return error_at(token, "UNSUPPORTED_DATATYPE", f'Unsupported data type "{token.text.upper()}".', sql)
 
 
 def unescape(quoted: str) -> str:

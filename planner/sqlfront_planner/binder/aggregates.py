@@ -23,13 +23,11 @@ else:
     call_arguments = lazy_module("sqlfront_planner.binder.arguments")
 
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})
-
-
 #: Aggregates that compare the values of their last argument.
 _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
-
-
+#: How many arguments Spark takes at most of those of which it takes more than here are known.
 _MORE_ARGUMENTS: Final = {"percentile": 3, "mode": 2}
+#: Aggregates of which Spark takes TIMESTAMP, and those of which it takes intervals.
 _SUMS: Final = frozenset({"sum", "avg", "mean"})
 _MEDIANS: Final = frozenset({"median", "percentile"})
 
