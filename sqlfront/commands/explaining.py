@@ -19,7 +19,6 @@ from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import Bound, Explanation, explanation
 from sqlfront_planner.explain.rows import explained_rows
-from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.planning import plan_logical, plan_small
@@ -39,7 +38,7 @@ def explain(run: Run, statement: Explain) -> Made:
     try:
         binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
     except FoundElsewhere:
-        spark = None if session.options.lane == Lane.LIGHT else session.spark
+        spark = run.spark
         if spark is None or not spark.may_read_here(query.sql):
             raise
         job = spark.plan_mixed(run, query, fetch=mode.is_analyze)

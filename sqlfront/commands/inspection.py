@@ -1,7 +1,7 @@
 """Statements that show something: tables, columns, settings."""
 
-import fnmatch
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 
@@ -20,24 +20,41 @@ from sqlfront_planner.statement import (
     UseDatabase,
 )
 
+if TYPE_CHECKING:
+    from sqlfront.spark.lane import SparkLane
+
+#: A line of SHOW TABLES: the database, the name, and whether it is temporary.
+_Shown: TypeAlias = tuple[str, str, bool]
 _DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
 _TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
 _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
 def show_tables(run: Run, statement: ShowTables) -> Made:
-    """SHOW TABLES: Spark's three columns."""
-    database = statement.database or DEFAULT_DATABASE
-    if database.lower() == SYSTEM:
-        found = [(SYSTEM, name, False) for name in SYSTEM_TABLES]
-    elif is_default((database,)):
-        found = [
-            (_database(entry), entry.name.lower(), entry.temporary) for entry in run.session.catalog.entries()
-        ]
+    """SHOW TABLES: Spark's three columns. Beside a Spark session what that has is shown, too."""
+    database, pattern = statement.database, statement.pattern
+    if database is not None and database.lower() == SYSTEM:
+        rows = {(SYSTEM, name, False) for name in SYSTEM_TABLES}
+    elif run.spark is not None:
+        rows = _tables_of_both(run, run.spark, database)
+    elif database is None or is_default((database,)):
+        rows = {_shown(entry) for entry in run.session.catalog.entries()}
     else:
         raise no_database(database)
-    rows = [row for row in found if statement.pattern is None or _matches(row[1], statement.pattern)]
-    return _TABLES, [rows_batch(_TABLES, sorted(rows))], None
+    found = sorted(row for row in rows if pattern is None or _matches(row[1], pattern))
+    return _TABLES, [rows_batch(_TABLES, found)], None
+
+
+def _tables_of_both(run: Run, spark: "SparkLane", database: str | None) -> set[_Shown]:
+    """What Spark shows, and the tables and views that it doesn't have: all but copies of its own."""
+    sparks = spark.tables(run, database)
+    shown = is_default(tuple((database or run.session.settings.database).split(".")))
+    own = [entry for entry in run.session.catalog.entries() if not spark.has(entry)]
+    return {*sparks, *(_shown(entry) for entry in own if shown or entry.temporary)}
+
+
+def _shown(entry: Entry) -> _Shown:
+    return _database(entry), entry.name.lower(), entry.temporary
 
 
 def _database(entry: Entry) -> str:
@@ -46,8 +63,15 @@ def _database(entry: Entry) -> str:
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Spark's SHOW patterns: ``*`` for any characters, ``|`` between alternatives, case doesn't matter."""
-    return any(fnmatch.fnmatchcase(name.lower(), part.strip().lower()) for part in pattern.split("|"))
+    """Spark's SHOW patterns: regular expressions in which ``*`` is any characters, ``|`` between them; case
+    doesn't matter, and one that is malformed matches nothing."""
+    for part in pattern.strip().split("|"):
+        try:
+            if re.fullmatch(part.replace("*", ".*"), name, re.IGNORECASE):
+                return True
+        except re.error:
+            continue
+    return False
 
 
 def describe_table(run: Run, statement: DescribeTable) -> Made:

@@ -18,6 +18,7 @@ from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
+from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan, Project, Scan
 from sqlfront_planner.lowering import Store
 from sqlfront_planner.plan import QueryPlan
@@ -27,6 +28,7 @@ from sqlfront_planner.statement import Query, parse_query
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
+    from sqlfront.spark.lane import SparkLane
 
 #: The columns and rows that a command gives, and how many rows it wrote (None: it writes none).
 Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
@@ -72,6 +74,12 @@ class Run(msgspec.Struct, frozen=True):
     def limit(self) -> float | None:
         """How many seconds it may take, None = as many as it likes."""
         return self.session.options.timeout if self.timeout is None else self.timeout
+
+    @property
+    def spark(self) -> "SparkLane | None":
+        """The Spark session beside the command's, None also if all is to stay here."""
+        session = self.session
+        return None if session.options.lane == Lane.LIGHT else session.spark
 
     def bind(self, query: Query) -> LogicalPlan:
         """The query's logical plan."""

@@ -18,7 +18,6 @@ from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.insertion import assign
-from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.named_columns import check_unique
 from sqlfront_planner.statement import (
@@ -82,8 +81,7 @@ def _is_placed(statement: CreateTable) -> bool:
 
 def _is_sparks(run: Run, statement: CreateTable) -> bool:
     """Whether Spark is to keep the table, since its rows would go with this session unasked."""
-    session = run.session
-    if session.spark is None or session.options.lane == Lane.LIGHT or session.config.warehouse is not None:
+    if run.spark is None or run.session.config.warehouse is not None:
         return False
     return not statement.temporary and (statement.format is None or not _is_placed(statement))
 

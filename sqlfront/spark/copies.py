@@ -18,6 +18,12 @@ def origin_of(entry: Entry | None) -> SparkTable | None:
     return origin(entry.table) if isinstance(entry, TableEntry) else None
 
 
+def has(entry: Entry | None) -> bool:
+    """Whether the entry is a copy of a table or view that Spark has."""
+    table = origin_of(entry)
+    return table is not None and table.named
+
+
 def is_current(table: SparkTable) -> bool:
     """Whether Spark has still the rows that the table's copy was made of."""
     try:

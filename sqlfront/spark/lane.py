@@ -20,7 +20,7 @@ from sqlfront.commands.run import Run, scans_of
 from sqlfront.options import TIME_ZONE
 from sqlfront.python_values import rows_batch
 from sqlfront.result import Result, Statistics
-from sqlfront.spark.copies import is_current, origin, origin_of
+from sqlfront.spark.copies import has, is_current, origin, origin_of
 from sqlfront.spark.known import Known, reads_here
 from sqlfront.spark.lent import Lent, words_of
 from sqlfront.spark.mixed import fetched, given, plan_mixed
@@ -163,6 +163,15 @@ class SparkLane:
     def origin(self, entry: Entry | None) -> SparkTable | None:
         """What a cached table is a copy of, if that is Spark's."""
         return origin_of(entry)
+
+    def has(self, entry: Entry) -> bool:
+        """Whether the entry is a copy of a table or view that Spark has."""
+        return has(entry)
+
+    def tables(self, run: Run, database: str | None) -> list[tuple[str, str, bool]]:
+        """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if need be."""
+        self._started(run, "its tables are asked for")
+        return self.link.tables(database)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
         """See :class:`~sqlfront_planner.catalog.Elsewhere`. TABLE_OR_VIEW_NOT_FOUND if there is nothing."""
@@ -310,8 +319,7 @@ class SparkLane:
             entry = self._session.catalog.lookup(tuple(target[1].replace("`", "").split(".")))
         except FoundElsewhere:
             return None
-        table = origin_of(entry)
-        return entry if isinstance(entry, TableEntry) and table is not None and table.named else None
+        return entry if isinstance(entry, TableEntry) and has(entry) else None
 
     def changes_own(self, text: str) -> bool:
         """Whether a statement changes what only sqlfront has: Spark can't."""

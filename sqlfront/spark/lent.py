@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from sqlfront.commands.run import Run
-from sqlfront.spark.copies import origin_of
+from sqlfront.spark.copies import has
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.catalog import TableEntry, ViewEntry
@@ -33,11 +33,7 @@ class Lent:
 
     def views_of(self, text: str) -> "dict[str, DataFrame]":
         """The tables and views that only sqlfront knows and that the text may name."""
-        entries = {
-            entry.name.lower(): entry
-            for entry in self._session.catalog.entries()
-            if (table := origin_of(entry)) is None or not table.named
-        }
+        entries = {entry.name.lower(): entry for entry in self._session.catalog.entries() if not has(entry)}
         found: dict[str, DataFrame] = {}
 
         def find(words: str) -> None:

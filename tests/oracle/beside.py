@@ -12,7 +12,7 @@ from unittest.mock import patch
 from pyspark.sql.catalog import Table
 
 import sqlfront
-from tests.oracle.answers import Answer, Column, Failure, Outcome, difference
+from tests.oracle.answers import Column, Failure, Outcome, difference
 from tests.oracle.file_run import clustered
 from tests.oracle.slt import Record
 from tests.oracle.spark import SparkSubject
@@ -109,12 +109,10 @@ class BesideSpark:
         """Copy what of Spark's tables and views is to be copied and isn't, or not as it is now."""
         if self._copied:
             return
-        shown = answer(self._connection, "SHOW TABLES")
-        assert isinstance(shown, Answer), shown
-        known = {row[1] for row in shown.rows}
+        known = set(self._connection.session.catalog.names())
         tables = sorted(self.spark.session.catalog.listTables(), key=lambda table: table.name)
         for table in self._share(tables):
-            if repr(table.name) not in known:
+            if table.name not in known:
                 schema = self.spark.session.table(table.name).schema
                 columns = tuple(Column(field.name, field.dataType.simpleString()) for field in schema)
                 outcome = answer(self._connection, f"CACHE TABLE {table.name}{clustered(columns)}")

@@ -138,6 +138,19 @@ class SparkLink:
         with self._asking():
             return self.spark.catalog.currentCatalog(), self.spark.catalog.currentDatabase()
 
+    def tables(self, database: str | None = None) -> list[tuple[str, str, bool]]:
+        """What SHOW TABLES shows of a database (a dotted name; None = the current one) and of temporary
+        views: the database, the name, and whether it is temporary."""
+        text = "SHOW TABLES"
+        if database is not None:
+            text += f" IN {'.'.join(map(quoted, database.split('.')))}"
+        with self._asking():
+            shown = [tuple(row) for row in self._session.sql(text, [], {}).collect()]
+            views = {view.lower() for view in self._session.views()}
+        # Those of statements under way, that other threads run, and what is kept over Spark Connect aren't
+        # anybody's.
+        return [row for row in shown if not row[2] or row[0] or row[1].lower() in views]
+
     @property
     def has_variables(self) -> bool:
         """Whether the session may have variables (``DECLARE``)."""

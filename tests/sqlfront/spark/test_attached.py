@@ -50,6 +50,41 @@ def test_what_sqlfront_knows_it_answers_itself(session: AttachedSession) -> None
     assert frame.stats.lane == "direct"
 
 
+def test_both_sides_tables_are_shown(session: AttachedSession, beside: SparkSession) -> None:
+    beside.sql("CREATE DATABASE shown")
+    try:
+        beside.sql("CREATE TABLE shown.plain USING parquet AS SELECT 1L AS id")
+        beside.range(1).createOrReplaceGlobalTempView("everywhere")
+        events = ("", "events", True)
+        late = ("", "late", True)
+        kinds = ("default", "kinds", False)
+        plain = ("shown", "plain", False)
+
+        assert {events, late, kinds} <= set(session.sql("SHOW TABLES").collect())
+        assert session.sql("SHOW TABLES IN shown").collect() == [events, late, plain]
+        assert session.sql("SHOW TABLES LIKE 'EV*|k[h-j]nds|['").collect() == [events, kinds]
+        assert session.sql("SHOW TABLES IN global_temp LIKE 'every*'").collect() == [
+            ("global_temp", "everywhere", True)
+        ]
+        session.sql("CACHE TABLE events")
+        session.sql("CACHE TABLE shown.plain")
+        assert session.sql("SHOW TABLES LIKE 'events'").collect() == [events]
+        assert session.sql("SHOW TABLES IN shown LIKE 'p*'").collect() == [plain]
+
+        session.sql("USE shown")
+        assert session.sql("SHOW TABLES").collect() == [events, late, plain]
+        with pytest.raises(ProgrammingError) as caught:
+            session.sql("SHOW TABLES IN nowhere")
+        assert caught.value.condition == "SCHEMA_NOT_FOUND"
+
+        session.sql("SET sqlfront.lane = light")  # what sqlfront has, copies included
+        assert session.sql("SHOW TABLES").collect() == [events, late, kinds, ("shown", "plain", True)]
+    finally:
+        beside.sql("USE default")
+        beside.sql("DROP DATABASE shown CASCADE")
+        beside.catalog.dropGlobalTempView("everywhere")
+
+
 def test_a_view_of_sparks_is_read_by_spark(session: AttachedSession, beside: SparkSession) -> None:
     text = "SELECT kind, count(*) AS n FROM events WHERE id < ? GROUP BY kind ORDER BY kind"
     frame = session.sql(text, [50])
