@@ -83,6 +83,14 @@ _BEFORE_SIGN: Final = frozenset(
         _T.WHEN, _T.WHERE, _T.GROUP_BY,
     }
 )  # fmt: skip
+#: What IS tests for, and operators that may not follow it.
+_TESTED: Final = frozenset({_T.NULL, _T.TRUE, _T.FALSE, _T.UNKNOWN})
+_AFTER_OPERAND: Final = frozenset(
+    {
+        _T.BETWEEN, _T.DASH, _T.EQ, _T.GT, _T.GTE, _T.ILIKE, _T.IN, _T.IS, _T.LIKE, _T.LT, _T.LTE, _T.NEQ,
+        _T.NOT, _T.NULLSAFE_EQ, _T.PLUS, _T.RLIKE,
+    }
+)  # fmt: skip
 _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
 _INTERVAL_UNITS: Final = frozenset(
@@ -228,7 +236,14 @@ class _Rewriter:
         self._output.append(replaced(token, _T.PIPE_SLASH, "+"))
         return position + 1
 
-    def _is_not_null(self, position: int, token: Token) -> int | None:
+    def _is(self, position: int, token: Token) -> int | None:
+        """``IS NOT NULL`` with its mark. No operator follows a predicate: sqlglot takes one to compare it."""
+        negated = self._follows(position, _T.NOT)
+        after = self._at(position + (3 if negated else 2))
+        tested = self._at(position + (2 if negated else 1))
+        is_whole = tested is not None and tested.token_type in _TESTED
+        if is_whole and after is not None and after.token_type in _AFTER_OPERAND:
+            raise syntax_error_at(after, self._sql)
         following = [word.token_type for word in self._source[position + 1 : position + 3]]
         if following not in ([_T.NOT, _T.NULL], [_T.NOT, _T.UNKNOWN]):
             return None
@@ -304,6 +319,9 @@ class _Rewriter:
     def _string(self, position: int, token: Token) -> int:
         """All string literals in a row as one; a quote that touches its neighbour is an escaped
         quote, but not after a raw one."""
+        before = self._at(position - 1) if position else None
+        if before is not None and before.token_type == _T.VAR and before.text.upper() == "X":
+            raise self._unsupported(before, "X before a string, with a space between,")
         source, end = self._source, position + 1
         values = [unescape(self._sql[token.start : token.end + 1])]
         while end < len(source) and source[end].token_type in _STRINGS:
@@ -328,6 +346,8 @@ class _Rewriter:
         while (following := self._after_unit(end)) is not None:
             units, end = units + 1, following
         if units < 2:
+            if units and self._is_sum_with_string(end):
+                raise self._unsupported(token, "A string added to an interval")
             return position + 1
         parts = [
             unescape(self._sql[part.start : part.end + 1]) if part.token_type in _STRINGS else part.text
@@ -346,6 +366,13 @@ class _Rewriter:
         if position + 1 >= len(source) or source[position].token_type not in (_T.NUMBER, _T.STRING):
             return None
         return position + 2 if source[position + 1].text.upper().rstrip("S") in _INTERVAL_UNITS else None
+
+    def _is_sum_with_string(self, position: int) -> bool:
+        """``INTERVAL 1 DAY + '2 hours'``, which sqlglot takes for a sum of intervals."""
+        operator, operand = self._at(position), self._at(position + 1)
+        if operator is None or operand is None or operand.token_type not in _STRINGS:
+            return False
+        return operator.token_type in (_T.PLUS, _T.DASH)
 
     def _is_extract(self, position: int) -> bool:
         following = self._source[position + 1 : position + 4]
@@ -488,7 +515,7 @@ _HANDLERS: Final[dict[TokenType, Callable[[_Rewriter, int, Token], int | None]]]
     _T.FROM: _Rewriter._from,
     _T.GT: _Rewriter._triple,
     _T.INTERVAL: _Rewriter._interval,
-    _T.IS: _Rewriter._is_not_null,
+    _T.IS: _Rewriter._is,
     _T.ISNULL: _Rewriter._name,
     _T.L_PAREN: _Rewriter._open_parenthesis,
     _T.NOT: _Rewriter._not,

@@ -64,6 +64,16 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
     return _common_nested(left, right)
 
 
+def same_but_for_names(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether two types differ in the names of structs' fields at most: values of such types are compared,
+    and go into one column of a set operation."""
+    if pa.types.is_struct(left) and pa.types.is_struct(right) and left.num_fields == right.num_fields:
+        return all(same_but_for_names(mine.type, other.type) for mine, other in zip(left, right, strict=True))
+    if pa.types.is_list(left) and pa.types.is_list(right):
+        return same_but_for_names(left.value_type, right.value_type)
+    return bool(left == right)
+
+
 def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
     """Spark's least common type of any number of types (VOID for none), None if they have none.
 

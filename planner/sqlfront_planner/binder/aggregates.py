@@ -232,6 +232,8 @@ def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:
                 "aggregate functions, and generator functions in the WHERE clause.",
                 node,
             )
+        case "QUALIFY":
+            return unsupported("An aggregate function in QUALIFY", node)
         case "GROUP BY":
             return failure(
                 "GROUP_BY_AGGREGATE",

@@ -74,6 +74,8 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
     if name in _COMPARING:
         for operand in coerced:
             check_orderable(binder, name, operand.type, node)
+    if name == "regexp_replace" and len(coerced) == 4:
+        _check_position(binder, coerced[3], node)
     arguments, values = _constants(binder, entry, coerced, node)
     return Call(entry.result_type(tuple(item.type for item in arguments), values), entry.name, arguments)
 
@@ -89,6 +91,25 @@ def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Exp
             "NON_FOLDABLE_ARGUMENT",
             f"The function {quoted((name,))} requires the parameter `scale` to be a foldable expression of"
             ' the type "INT", but the actual argument is not.',
+            node,
+        )
+
+
+def _check_position(binder: ExpressionBinder, position: Expr, node: exp.Expr) -> None:
+    """regexp_replace begins at a place that is known before it runs, and counted from 1."""
+    known = transform(position, binder.context.known_value)
+    head = f'Cannot resolve "{binder.name(node)}" due to data type mismatch: '
+    if any(isinstance(item, Column | OuterColumn) for item in walk(known)):
+        raise failure(
+            "DATATYPE_MISMATCH.NON_FOLDABLE_INPUT",
+            f'{head}the input `position` should be a foldable "INT" expression.',
+            node,
+        )
+    value = evaluate_scalar(known, binder.context.settings.evaluation)
+    if isinstance(value, int) and value <= 0:
+        raise failure(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"{head}The position must be between (0, 2147483647] (current value = {value}).",
             node,
         )
 

@@ -232,6 +232,11 @@ _CALLS: Final[dict[str, tuple[tuple[int, ...], Callable[[list[str]], str]]]] = {
         (2,),
         lambda arguments: f"convert_timezone(current_timezone(), {arguments[0]}, {arguments[1]})",
     ),
+    "raise_error": (
+        (1,),
+        lambda arguments: f"raise_error(USER_RAISED_EXCEPTION, map(errorMessage, {arguments[0]}))",
+    ),
+    "try_make_timestamp": ((7,), lambda arguments: f"try_make_timestamp({', '.join(arguments[:6])})"),
     "positive": ((1,), lambda arguments: f"(+ {arguments[0]})"),
     "ceil": ((1,), lambda arguments: f"CEIL({arguments[0]})"),
     "floor": ((1,), lambda arguments: f"FLOOR({arguments[0]})"),

@@ -180,6 +180,17 @@ def _not(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return binder.bind(exp.Not(this=node.expressions[0]))
 
 
+def _instr(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    if len(node.expressions) > 2:
+        raise unsupported("instr with a start", node)
+    return call_function(binder, "instr", binder.bind_all(node.expressions), node)
+
+
+def _unix_timestamp(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions) or [RunValue(TIMESTAMP, "current_timestamp")]
+    return call_function(binder, "unix_timestamp", operands, node)
+
+
 def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
@@ -199,6 +210,8 @@ SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     "grouping_id": (bind_grouping_call, 0, None),
     "cast": (_cast, 0, None),
     "try_cast": (_cast, 0, None),
+    "instr": (_instr, 2, 4),
     "not": (_not, 1, 1),
     "typeof": (_typeof, 1, 1),
+    "unix_timestamp": (_unix_timestamp, 0, 2),
 }

@@ -1,6 +1,6 @@
 """Calls over arrays and maps whose binding depends on which of the two they get, or on names of columns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pyarrow as pa
@@ -10,9 +10,9 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Call, Expr
 from sqlfront_engine.functions.registry import Kind
-from sqlfront_engine.types import BIGINT, is_integral
+from sqlfront_engine.types import BIGINT, is_decimal, is_integral
 from sqlfront_planner.binder.arguments import call_function, coerce, function_name
-from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.expressions import ExpressionBinder, unify
 from sqlfront_planner.binder.syntax import failure, unsupported
 
 _ORDINALS: Final = {0: "first", 1: "second"}
@@ -43,6 +43,7 @@ def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """An array's element by position, or a map's value: null if the key isn't there."""
     operand, key = binder.bind_all(node.expressions)
     if pa.types.is_map(operand.type):
+        _refuse_rounding("element_at", (operand.type.key_type, key.type), node)
         return _value(binder, (Kind.COMMON_MAP, Kind.COMMON), operand, key, node)
     if key.type != types.VOID and (not is_integral(key.type) or key.type == BIGINT):
         raise _wrong(binder, 1, '"INT"', key, node)
@@ -59,6 +60,8 @@ def _array_repeat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """Start and stop of one integral type, date or timestamp; the step an integer or an interval."""
     operands = binder.bind_all(node.expressions)
+    if all(is_integral(operand.type) for operand in operands):
+        operands = unify(operands) or operands
     typed = call_function(binder, "sequence", operands, node)
     assert isinstance(typed, Call)
     kind = typed.arguments[0].type
@@ -137,6 +140,8 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             binder, "NULL_TYPE", f"Null typed values cannot be used as arguments of `{name}`.", node
         )
     inside = _inner_type(operand.type)
+    if name not in _ROUNDING:
+        _refuse_rounding(name, (inside, value.type), node)
     known = inside is not None and types.VOID not in (inside, value.type)
     if known and types.is_string(inside) != types.is_string(value.type):
         whole, part = ("MAP", "key") if pa.types.is_map(operand.type) else ("ARRAY", "element")
@@ -156,6 +161,9 @@ def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions)
     inside = [_inner_type(operand.type) for operand in operands]
     strings = {types.is_string(kind) for kind in inside if kind is not None and kind != types.VOID}
+    if all(operand.type == types.VOID for operand in operands):
+        raise unsupported(f"{name} of NULLs", node)
+    _refuse_rounding(name, inside, node)
     if len(strings) > 1 or (types.VOID in [operand.type for operand in operands] and len(strings) > 0):
         shown = ", ".join(f'"{types.sql_name(operand.type)}"' for operand in operands)
         raise _mismatch(
@@ -166,6 +174,25 @@ def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
             node,
         )
     return call_function(binder, name, operands, node)
+
+
+def _array_insert(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    operands = binder.bind_all(node.expressions)
+    _refuse_rounding("array_insert", (_inner_type(operands[0].type), operands[2].type), node)
+    return call_function(binder, "array_insert", operands, node)
+
+
+def _refuse_rounding(name: str, kinds: Sequence[pa.DataType | None], node: exp.Expr) -> None:
+    """Beside another number Spark refuses a decimal here, and takes a float for the common type."""
+    known = {kind for kind in kinds if kind is not None and kind != types.VOID}
+    if len(known) > 1 and any(is_decimal(leaf) or leaf == types.FLOAT for leaf in map(_leaf, known)):
+        raise unsupported(f"{name} of {' and '.join(sorted(map(types.sql_name, known)))}", node)
+
+
+def _leaf(kind: pa.DataType) -> pa.DataType:
+    while pa.types.is_list(kind):
+        kind = kind.value_type
+    return kind
 
 
 def _inner_type(kind: pa.DataType) -> pa.DataType | None:
@@ -193,6 +220,8 @@ def _mismatch(binder: ExpressionBinder, kind: str, message: str, node: exp.Expr)
 
 
 _NO_NULL_TYPE: Final = frozenset({"array_contains", "map_contains_key"})
+#: Functions that compare a decimal with other numbers.
+_ROUNDING: Final = frozenset({"array_contains", "map_contains_key"})
 
 #: By name: what binds the call, and the least and greatest number of arguments.
 COLLECTION_FUNCTIONS: Final[
@@ -200,6 +229,7 @@ COLLECTION_FUNCTIONS: Final[
 ] = {
     "element_at": (_element_at, 2, 2),
     "try_element_at": (_element_at, 2, 2),
+    "array_insert": (_array_insert, 3, 3),
     "array_repeat": (_array_repeat, 2, 2),
     "arrays_zip": (_arrays_zip, 0, None),
     "sequence": (_sequence, 2, 3),

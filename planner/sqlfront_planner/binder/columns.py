@@ -178,6 +178,7 @@ def _alias(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) -> 
         )
     if not is_deterministic(found[0]):
         raise unsupported("A reference to an alias of a nondeterministic expression in the same SELECT", node)
+    binder.aliases_used.append(parts[0])
     return _fields(binder, found[0], parts[1:], node)
 
 
@@ -212,6 +213,8 @@ def _implied(binder: ExpressionBinder, name: str, node: exp.Expr) -> Expr | None
     """What a word means that names no column: the user, and ``grouping__id`` of grouping sets."""
     if name in _USER_WORDS:
         return RunValue(STRING, "current_user")
+    if name == "current_time":
+        raise unsupported("current_time", node)
     if name == "grouping__id" and binder.aggregates is not None:
         return binder.aggregates.add_grouping(GroupingCall((), BIGINT, node))
     return None

@@ -11,7 +11,8 @@ from sqlfront_engine.types import BOOLEAN, VOID
 from sqlfront_planner.binder.arguments import call_function, mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to, unify
 from sqlfront_planner.binder.predicates import comparison
-from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown
+from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.rewriting import is_deterministic
 
 
 @handles(exp.Case, arguments="this ifs default")
@@ -95,6 +96,18 @@ def _zeroifnull(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     return Call(unified[0].type, "coalesce", tuple(unified))
 
 
+def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """The second value is computed only where the first is NaN; two floats give a float."""
+    operands = binder.bind_all(node.expressions)
+    if all(operand.type == types.FLOAT for operand in operands):
+        raise unsupported("nanvl of floats", node)
+    call = call_function(binder, "nanvl", operands, node)
+    value, other = call.children()
+    if not is_deterministic(value):
+        return call
+    return Case(call.type, ((Call(BOOLEAN, "isnan", (value,)), other),), value)
+
+
 def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """``decode(value, search, result, ..., default)``: null equals null."""
     value, *rest = binder.bind_all(node.expressions)
@@ -134,6 +147,7 @@ CONDITIONAL_FUNCTIONS: Final[
     "nullif": (_nullif, 2, 2),
     "nullifzero": (_nullifzero, 1, 1),
     "zeroifnull": (_zeroifnull, 1, 1),
+    "nanvl": (_nanvl, 2, 2),
     "decode": (_decode, 2, None),
     "isnull": (_is_null, 1, 1),
     "isnotnull": (_is_not_null, 1, 1),

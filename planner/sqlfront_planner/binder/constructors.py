@@ -10,7 +10,7 @@ from sqlfront_engine import types
 from sqlfront_engine.expressions import Call, Expr, Literal
 from sqlfront_planner.binder.arguments import mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.syntax import failure, handles, unsupported
+from sqlfront_planner.binder.syntax import failure, field_name, handles, unsupported
 from sqlfront_planner.types import common_type
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
@@ -22,8 +22,7 @@ def _struct(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     for place, part in enumerate(node.expressions, 1):
         inner = part.this if isinstance(part, exp.Alias) else part
         values.append(binder.bind(inner))
-        named = isinstance(part, exp.Alias | exp.Column | exp.Dot)
-        names.append(part.output_name if named and part.output_name else f"col{place}")
+        names.append(field_name(part, place))
     return struct_of(names, values)
 
 
@@ -77,9 +76,9 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 @handles(exp.Tuple, arguments="expressions")
 def bind_tuple(binder: ExpressionBinder, node: exp.Tuple) -> Expr:
-    """``(1, 2)`` is a struct of ``col1`` and ``col2``."""
-    values = binder.bind_all(node.expressions)
-    return struct_of([f"col{place}" for place in range(1, len(values) + 1)], values)
+    """``(1, 2)`` is a struct of ``col1`` and ``col2``, ``(a, b)`` one of ``a`` and ``b``."""
+    names = [field_name(part, place) for place, part in enumerate(node.expressions, 1)]
+    return struct_of(names, binder.bind_all(node.expressions))
 
 
 #: How they are bound, and the least and most arguments.

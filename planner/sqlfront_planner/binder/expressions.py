@@ -51,8 +51,8 @@ class ExpressionBinder(msgspec.Struct):
     """Binds expressions over one scope.
 
     ``clause`` names the place for messages. ``aggregates`` and ``windows`` collect the calls found; None
-    where such calls aren't allowed. ``aliases`` are the select list's earlier columns. ``inside_aggregate``
-    is true within an aggregate's arguments.
+    where such calls aren't allowed. ``aliases`` are the select list's earlier columns, ``aliases_used``
+    collects the names of those that were read. ``inside_aggregate`` is true within an aggregate's arguments.
     """
 
     queries: "QueryBinder"
@@ -61,6 +61,7 @@ class ExpressionBinder(msgspec.Struct):
     aggregates: "Aggregates | None" = None
     windows: "Windows | None" = None
     aliases: dict[str, list[Expr]] = msgspec.field(default_factory=dict)
+    aliases_used: list[str] = msgspec.field(default_factory=list)
     output: OutputNames | None = None
     named_windows: Mapping[str, exp.Window] = msgspec.field(default_factory=dict)
     inside_aggregate: bool = False

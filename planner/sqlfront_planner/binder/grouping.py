@@ -22,7 +22,16 @@ _LEVELS: Final[dict[type[exp.Expr], int]] = {
     exp.BitwiseOr: 5,
     **dict.fromkeys((exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.GT, exp.GTE, exp.LT, exp.LTE), 6),
 }
-_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)
+_PREDICATES: Final = (
+    exp.In,
+    exp.Between,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.Escape,
+    exp.Is,
+    exp.NullSafeNEQ,
+)
 
 
 def left_of(node: exp.Expr) -> exp.Expr:
@@ -57,11 +66,18 @@ def regrouped(node: exp.Expr) -> exp.Expr:
 
 
 def refuse_predicate_operands(node: exp.Binary) -> None:
-    """A comparison whose operand is an IN, LIKE or BETWEEN without parentheses reads differently in Spark."""
+    """A comparison whose operand is an IN, LIKE, BETWEEN or IS without parentheses reads differently in
+    Spark."""
     for side in (node.this, node.expression):
-        inner = side.this if isinstance(side, exp.Not) else side
-        if isinstance(inner, _PREDICATES):
-            raise unsupported("A predicate as an operand of a comparison, without parentheses,", node)
+        refuse_predicate(side, node)
+
+
+def refuse_predicate(operand: exp.Expr, node: exp.Expr) -> None:
+    """A predicate follows a comparison or what binds tighter, never another predicate. (sqlglot puts IS
+    DISTINCT FROM in parentheses of its own.)"""
+    inner = operand.this if isinstance(operand, exp.Not | exp.Paren) else operand
+    if isinstance(inner, exp.NullSafeNEQ if isinstance(operand, exp.Paren) else _PREDICATES):
+        raise unsupported("A predicate as an operand of another one, without parentheses,", node)
 
 
 def _is_grouped(node: exp.Expr) -> bool:

@@ -122,6 +122,9 @@ def _sets_over(
 
 def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
     """GROUP BY ALL: every item without an aggregate; the others must not need more than these."""
+    for expression, node in items:
+        if any(isinstance(part, WindowOutput) for part in walk(expression)):
+            raise unsupported("A window function with GROUP BY ALL", node)
     keys = _without_repeats(expression for expression, _ in items if not _holds_call(expression))
     for expression, _ in items:
         if _holds_call(expression) and _needs_more(expression, keys):

@@ -18,9 +18,10 @@ from sqlfront_planner.rewriting import shift
 from sqlfront_planner.tokens import EXPLICIT_CROSS
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder import predicates, suggestions
+    from sqlfront_planner.binder import outer, predicates, suggestions
     from sqlfront_planner.binder.query import QueryBinder
 else:
+    outer = lazy_module("sqlfront_planner.binder.outer")
     suggestions = lazy_module("sqlfront_planner.binder.suggestions")
     predicates = lazy_module("sqlfront_planner.binder.predicates")
 
@@ -40,6 +41,7 @@ _KINDS: Final = {
     ("LEFT", "ANTI"): JoinKind.ANTI,
     ("", "ANTI"): JoinKind.ANTI,
 }
+_CROSS: Final = ("CROSS", EXPLICIT_CROSS)
 
 
 def join_kind(node: exp.Join) -> JoinKind:
@@ -48,7 +50,7 @@ def join_kind(node: exp.Join) -> JoinKind:
     method = _method(node)
     words = (str(node.args.get("side") or "").upper(), str(node.args.get("kind") or "").upper())
     kind = _KINDS.get(words)
-    if kind is None or method not in ("", "NATURAL"):
+    if kind is None or method not in ("", "NATURAL") or (method and words[1] in _CROSS):
         raise unsupported(f"{' '.join(word for word in (method, *words) if word)} JOIN", node)
     return kind
 
@@ -88,6 +90,8 @@ def bind_join(
             f'"{types.sql_name(bound.type)}", expected "BOOLEAN".',
             condition,
         )
+    if condition.find(exp.Query) is not None:
+        outer.refuse_correlated(bound, "in ON", condition)
     plan = joined.plan
     assert isinstance(plan, Join)
     return replace(joined, plan=replace(plan, condition=bound))

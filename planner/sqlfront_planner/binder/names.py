@@ -7,7 +7,8 @@ filled in. The rules below were read off a running Spark (``tests/planner/test_n
 """
 
 from collections.abc import Callable, Sequence
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from sqlfront_engine.expressions import Cast, Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
-from sqlfront_planner.binder.syntax import parts_of, unparenthesized
+from sqlfront_planner.binder.syntax import field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens import NOT_NULL_MARK
 
 if TYPE_CHECKING:
@@ -105,12 +106,41 @@ def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
         operator = _BINARY.get(type(node), operator)
         if type(node) not in _BINARY:
             return name_of(node, binder)
+    if type(node) in _ROUNDED:
+        return _comparison(node, operator, binder)
     left, right = name_of(grouping.left_of(node), binder), name_of(grouping.right_of(node), binder)
     if isinstance(node, exp.Add | exp.Sub | exp.Mul):
         moved = _time_arithmetic(node, left, right, binder)
         if moved is not None:
             return moved
     return f"({left} {operator} {right})"
+
+
+#: How a decimal on the right is rounded beside a whole number; on the left the other way.
+_ROUNDED: Final[dict[type[exp.Expr], str]] = {
+    exp.LT: ROUND_CEILING,
+    exp.GTE: ROUND_CEILING,
+    exp.GT: ROUND_FLOOR,
+    exp.LTE: ROUND_FLOOR,
+}
+
+
+def _comparison(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
+    """Spark rounds a decimal literal that it compares with a whole number; one that no bigint reaches decides
+    the comparison."""
+    sides = [binder.context.known_value(binder.bind(side)) for side in (node.this, node.args["expression"])]
+    texts = [name_of(side, binder) for side in (node.this, node.args["expression"])]
+    for place, (side, other) in enumerate(zip(sides, sides[::-1], strict=True)):
+        if not isinstance(side, Literal) or not isinstance(side.value, Decimal):
+            continue
+        if not types.is_integral(other.type):
+            continue
+        decided = binder.bind(node)
+        if isinstance(decided, Literal):
+            return "true" if decided.value else "false"
+        up = (_ROUNDED[type(node)] == ROUND_CEILING) == bool(place)
+        texts[place] = str(side.value.to_integral_value(ROUND_CEILING if up else ROUND_FLOOR))
+    return f"({texts[0]} {operator} {texts[1]})"
 
 
 def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "ExpressionBinder") -> str | None:
@@ -252,17 +282,39 @@ def _pattern(node: exp.Expr, binder: "ExpressionBinder", escape: str) -> str:
     assert isinstance(node, exp.Binary)
     left, negated = name_of(node.this, binder), bool(node.args.get("negate"))
     if isinstance(node.expression, exp.Any | exp.All):
+        if not _only_strings(node.expression):
+            return _several_patterns(node, node.expression, binder)
         quantifier = "any" if isinstance(node.expression, exp.Any) else "all"
         left = f"lower({left})" if isinstance(node, exp.ILike) else left
         return f"{'not' if negated else ''}like{quantifier}({left})"
-    right = name_of(node.expression, binder)
+    return _one_pattern(node, left, name_of(node.expression, binder), escape)
+
+
+def _one_pattern(node: exp.Binary, left: str, right: str, escape: str = "") -> str:
     if isinstance(node, exp.ILike):
         text = f"ilike({left}, {right})"
     elif isinstance(node, exp.RegexpLike):
         text = f"RLIKE({left}, {right})"
     else:
         text = f"{left} LIKE {right}{escape}"
-    return f"(NOT {text})" if negated else text
+    return f"(NOT {text})" if node.args.get("negate") else text
+
+
+def _choices(quantifier: exp.Expr) -> list[exp.Expr]:
+    inner = quantifier.this
+    return list(inner.expressions) if isinstance(inner, exp.Tuple) else [inner]
+
+
+def _only_strings(quantifier: exp.Expr) -> bool:
+    """Whether the patterns are literals, which Spark shows as ``likeany(s)``."""
+    return all(isinstance(choice, exp.Literal) for choice in map(unparenthesized, _choices(quantifier)))
+
+
+def _several_patterns(node: exp.Binary, quantifier: exp.Expr, binder: "ExpressionBinder") -> str:
+    """``LIKE ANY (a, b)`` over columns: one comparison per pattern."""
+    left, word = name_of(node.this, binder), "OR" if isinstance(quantifier, exp.Any) else "AND"
+    texts = [_one_pattern(node, left, name_of(choice, binder)) for choice in _choices(quantifier)]
+    return reduce(lambda before, text: f"({before} {word} {text})", texts)
 
 
 def _is(node: exp.Expr, binder: "ExpressionBinder") -> str:
@@ -308,7 +360,10 @@ def _dot(node: exp.Expr, binder: "ExpressionBinder") -> str:
 
 
 def _tuple(node: exp.Expr, binder: "ExpressionBinder") -> str:
-    parts = [f"col{place}, {name_of(part, binder)}" for place, part in enumerate(node.expressions, 1)]
+    parts = [
+        f"{field_name(part, place)}, {name_of(part, binder)}"
+        for place, part in enumerate(node.expressions, 1)
+    ]
     return f"named_struct({', '.join(parts)})"
 
 

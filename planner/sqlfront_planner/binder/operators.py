@@ -117,6 +117,8 @@ def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.Da
     apply."""
     if left == VOID and right == VOID:
         return BIGINT if operator == "div" else DOUBLE
+    if left == VOID and operator == "divide":
+        return DOUBLE
     if is_string(left) and is_string(right):
         return None
     kind = least_common_type(left, right)

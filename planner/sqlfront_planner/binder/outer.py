@@ -3,10 +3,33 @@
 from collections.abc import Callable
 
 import msgspec
+from sqlglot import exp
 
-from sqlfront_engine.expressions import Expr, transform
-from sqlfront_planner.logical import LogicalPlan, OuterColumn, Subquery, transform_plan
+from sqlfront_engine.expressions import Expr, transform, walk
+from sqlfront_planner.binder.syntax import unsupported
+from sqlfront_planner.logical import (
+    Exists,
+    InSubquery,
+    LogicalPlan,
+    OuterColumn,
+    ScalarSubquery,
+    Subquery,
+    transform_plan,
+)
 from sqlfront_planner.rewriting import map_operands
+from sqlfront_planner.rules.decorrelation import is_correlated
+
+
+def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:
+    """Raise NotSupportedError for a scalar subquery that reads the row around it, where Spark has none."""
+    if any(isinstance(item, ScalarSubquery) and is_correlated(item.plan) for item in walk(expression)):
+        raise unsupported(f"A correlated subquery {place}", node)
+
+
+def refuse_predicates(expression: Expr, place: str, node: exp.Expr) -> None:
+    """Raise NotSupportedError for EXISTS, and IN over a query, where Spark has neither."""
+    if any(isinstance(item, Exists | InSubquery) for item in walk(expression)):
+        raise unsupported(f"EXISTS or IN over a query {place}", node)
 
 
 def replace_outer(subquery: Subquery, rewrite: Callable[[OuterColumn], Expr]) -> Subquery:

@@ -1,5 +1,6 @@
 """Comparisons, BETWEEN, IN over lists, LIKE and its relatives, IS."""
 
+from decimal import Decimal
 from typing import Final, cast
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
 from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_integral, is_numeric, is_string
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.grouping import refuse_predicate_operands, regrouped
+from sqlfront_planner.binder.grouping import refuse_predicate, refuse_predicate_operands, regrouped
 from sqlfront_planner.binder.operators import decimal_operands, negation
 from sqlfront_planner.binder.subqueries import in_subquery
 from sqlfront_planner.binder.syntax import failure, handles, syntax_failure, unparenthesized, unsupported
@@ -22,6 +23,7 @@ from sqlfront_planner.types import (
     is_orderable,
     least_common_type,
     names_of,
+    same_but_for_names,
 )
 
 COMPARISONS: Final[dict[type[exp.Expr], str]] = {
@@ -34,6 +36,14 @@ COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.NullSafeEQ: "equal_null_safe",
     exp.NullSafeNEQ: "equal_null_safe",
 }
+_MIRRORED: Final = {
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
+}
+#: Every whole number of so many digits is a bigint.
+_BIGINT_DIGITS: Final = 18
 PATTERNS: Final[dict[type[exp.Expr], str]] = {exp.Like: "like", exp.ILike: "ilike", exp.RegexpLike: "rlike"}
 
 
@@ -51,8 +61,29 @@ def bind_comparison(binder: ExpressionBinder, node: exp.Binary) -> Expr:
 
 def comparison(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
     """The typed call of a comparison by its registry name."""
+    decided = _beyond_bigint(binder, operator, left, right)
+    if decided is not None:
+        return Literal(BOOLEAN, decided)
     left, right = comparable(binder, left, right, node)
     return Call(BOOLEAN, operator, (left, right))
+
+
+def _beyond_bigint(binder: ExpressionBinder, operator: str, left: Expr, right: Expr) -> bool | None:
+    """Whether a whole number, also a null, is less than (or greater than) a decimal literal that no bigint
+    reaches; None for other comparisons."""
+    if operator not in _MIRRORED:
+        return None
+    if is_integral(right.type):
+        operator, left, right = _MIRRORED[operator], right, left
+    beyond = is_decimal(right.type) and right.type.precision - right.type.scale > _BIGINT_DIGITS
+    if not is_integral(left.type) or not beyond:
+        return None
+    known = binder.context.known_value(right)
+    if not isinstance(known, Literal) or not isinstance(known.value, Decimal):
+        return None
+    if -(1 << 63) <= known.value <= (1 << 63) - 1:
+        return None
+    return (known.value > 0) == operator.startswith("less")
 
 
 def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:
@@ -64,6 +95,8 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     if numbers and is_decimal(least_common_type(left.type, right.type)):
         left, right = decimal_operands(binder, left, right)
     kind = least_common_type(left.type, right.type)
+    if kind is None and same_but_for_names(left.type, right.type):
+        kind = left.type
     if kind is not None:
         left, right = _settled(binder, left, right, kind), _settled(binder, right, left, kind)
     if kind is None:
@@ -108,6 +141,7 @@ def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.Data
 @handles(exp.Between, arguments="this low high")
 def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
     """``a BETWEEN b AND c`` is ``a >= b AND a <= c``."""
+    refuse_predicate(node.this, node)
     value = binder.bind(node.this)
     low, high = binder.bind(node.args["low"]), binder.bind(node.args["high"])
     above = comparison(binder, "greater_equal", value, low, node)
@@ -118,6 +152,7 @@ def bind_between(binder: ExpressionBinder, node: exp.Between) -> Expr:
 @handles(exp.In, arguments="this expressions query")
 def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
     """``a IN (b, c)`` over values; over a query see :mod:`sqlfront_planner.binder.subqueries`."""
+    refuse_predicate(node.this, node)
     query = node.args.get("query")
     if query is not None:
         return in_subquery(binder, node, query)
@@ -134,6 +169,8 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:
     """``value IN (choices)``, all in their least common type."""
     kind = common_type([value.type, *(choice.type for choice in choices)])
+    if kind is None and all(same_but_for_names(value.type, choice.type) for choice in choices):
+        kind = value.type
     if kind is None:
         shown = names_of([value.type, *(choice.type for choice in choices)])
         raise failure(
@@ -227,6 +264,7 @@ def _as_string(binder: ExpressionBinder, operand: Expr, node: exp.Expr) -> Expr:
 @handles(exp.Is, arguments="this expression")
 def bind_is(binder: ExpressionBinder, node: exp.Is) -> Expr:
     """IS [NOT] NULL | UNKNOWN | TRUE | FALSE."""
+    refuse_predicate(node.this, node)
     operand, what = binder.bind(node.this), node.expression
     match what:
         case exp.Null():

@@ -256,6 +256,8 @@ def _common_row(word: str, left: LogicalPlan, right: LogicalPlan, node: exp.Expr
     kinds = []
     for place, (mine, other) in enumerate(zip(left.row(), right.row(), strict=True), 1):
         kind = coercion.least_common_type(mine.type, other.type)
+        if kind is None and coercion.same_but_for_names(mine.type, other.type):
+            kind = mine.type
         if kind is None:
             raise failure(
                 "INCOMPATIBLE_COLUMN_TYPE",

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Set
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -260,8 +260,17 @@ def _arity(wanted: int, given: int, node: exp.Expr) -> Exception:
 # ---- VALUES
 
 
+#: Functions that Spark replaces by other expressions too late for VALUES.
+_NOT_IN_VALUES: Final = frozenset(
+    FUNCTION_MARK + name for name in ("nullif", "nullifzero", "zeroifnull", "array_compact")
+)
+
+
 def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
     """``VALUES (1, 'a'), (2, 'b')``: columns ``col1``, ``col2``, ..."""
+    for value in node.find_all(exp.Between, exp.Anonymous):
+        if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
+            raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
     binder = ExpressionBinder(queries, Scope((), 0), "VALUES")
     rows = [binder.bind_all(_row_parts(row)) for row in node.expressions]
     width = len(rows[0])

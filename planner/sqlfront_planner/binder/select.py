@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Expr, transform
+from sqlfront_engine.expressions import Call, Expr, transform, walk
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows
@@ -28,17 +28,18 @@ from sqlfront_planner.binder.sorting import (
     sorted_plan,
 )
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, syntax_failure, unsupported
-from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan
+from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import columns as column_binder
-    from sqlfront_planner.binder import group_rows, groups, relations, suggestions
+    from sqlfront_planner.binder import group_rows, groups, outer, relations, suggestions
     from sqlfront_planner.binder.query import QueryBinder
 else:
     column_binder = lazy_module("sqlfront_planner.binder.columns")
     group_rows = lazy_module("sqlfront_planner.binder.group_rows")
     groups = lazy_module("sqlfront_planner.binder.groups")
+    outer = lazy_module("sqlfront_planner.binder.outer")
     suggestions = lazy_module("sqlfront_planner.binder.suggestions")
     relations = lazy_module("sqlfront_planner.binder.relations")
 
@@ -75,13 +76,15 @@ Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
 class SelectItem(msgspec.Struct, frozen=True):
-    """A column of the select list: its expression, its name, where it stands in the text, and what may stand
-    before its name in an ORDER BY that sees the output only."""
+    """A column of the select list: its expression, its name, where it stands in the text, what may stand
+    before its name in an ORDER BY that sees the output only, and whether it reads an alias of the same
+    list."""
 
     expression: Expr
     name: str
     node: exp.Expr
     qualifier: tuple[str, ...] = ()
+    uses_alias: bool = False
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -184,18 +187,21 @@ class _Select(msgspec.Struct):
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:
         """One expression, with or without an alias; later ones may use the alias."""
+        used = len(binder.aliases_used)
         if not isinstance(part, exp.Alias):
             expression = binder.bind(part)
             qualifier = self._qualifier(part)
             name = "" if self._is_unnamed(part, expression) else result_name(part, binder)
-            self.items.append(SelectItem(expression, name, part, qualifier))
+            uses_alias = len(binder.aliases_used) > used
+            self.items.append(SelectItem(expression, name, part, qualifier, uses_alias))
             if isinstance(part, exp.Column) and len(part.parts) > 1 and isinstance(expression, Call):
                 # To Spark a struct's field or a map's value is an alias of its own.
                 binder.aliases.setdefault(name.lower(), []).append(expression)
             return
         refuse_unknown(part, frozenset({"this", "alias"}))
         expression = binder.bind(part.this)
-        self.items.append(SelectItem(expression, part.alias, part.this))
+        uses_alias = len(binder.aliases_used) > used
+        self.items.append(SelectItem(expression, part.alias, part.this, uses_alias=uses_alias))
         binder.aliases.setdefault(part.alias.lower(), []).append(expression)
 
     def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
@@ -281,7 +287,14 @@ class _Select(msgspec.Struct):
             "GROUP BY",
             output=OutputNames(self._outputs(), first=False),
         )
-        return groups.bind_grouping(binder, group, [(item.expression, item.node) for item in self.items])
+        items = [(item.expression, item.node) for item in self.items]
+        grouping = groups.bind_grouping(binder, group, items)
+        for item in self.items:
+            if item.uses_alias and item.expression in grouping.keys:
+                raise unsupported(
+                    "A reference to an alias of the same SELECT in what is grouped by", item.node
+                )
+        return grouping
 
     def _condition(
         self, clause: str, binder: ExpressionBinder, grouping: "groups.Grouping | None"
@@ -293,8 +306,7 @@ class _Select(msgspec.Struct):
         grouped = frozenset[int]() if grouping is None else grouping.columns()
         names = OutputNames(self._outputs(), first=False, grouped=grouped if clause == "having" else None)
         inner = replace(binder, clause=clause.upper(), output=names, aliases={})
-        if clause == "having":
-            inner = replace(inner, windows=None)
+        inner = replace(inner, windows=None) if clause == "having" else replace(inner, aggregates=None)
         return Condition(inner.condition(node.this), node.this)
 
     def _bind_order(self, binder: ExpressionBinder) -> None:
@@ -310,10 +322,22 @@ class _Select(msgspec.Struct):
     def _group(self, grouping: "groups.Grouping") -> None:
         """Aggregate, and everything else over the groups' row."""
         grouped = self.node.args.get("group") is not None
+        self._check_grouped_subqueries(grouping)
         self.plan, row = group_rows.grouped_plan(self.plan, grouping, self.aggregates, grouped=grouped)
         self._rewrite(row.over, row.over_order)
+        for item in self.items:
+            outer.refuse_correlated(item.expression, "beside GROUP BY", item.node)
+            if any(isinstance(part, OuterColumn) for part in walk(item.expression)):
+                raise unsupported("A column of the enclosing query beside an aggregate", item.node)
         if self.having is not None:
             self.plan = Filter(self.plan, self.having.expression)
+
+    def _check_grouped_subqueries(self, grouping: "groups.Grouping") -> None:
+        """A correlated subquery that is a key has to be in the select list, too."""
+        selected = [part for item in self.items for part in walk(item.expression)]
+        for key in grouping.keys:
+            if key not in selected:
+                outer.refuse_correlated(key, "that only GROUP BY has", self.node)
 
     def _apply_windows(self) -> None:
         """The Window nodes, then QUALIFY over their row."""

@@ -19,9 +19,10 @@ from sqlfront_planner.logical import LogicalPlan, Project, Sort
 
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion
-    from sqlfront_planner.binder import windows
+    from sqlfront_planner.binder import outer, windows
 else:
     coercion = lazy_module("sqlfront_planner.types")
+    outer = lazy_module("sqlfront_planner.binder.outer")
     windows = lazy_module("sqlfront_planner.binder.windows")
 
 
@@ -72,7 +73,11 @@ def _expressions(binder: ExpressionBinder, node: exp.Expr, outputs: Sequence[Exp
                     node,
                 )
             return [outputs[place - 1]]
-    return [binder.bind(node)]
+    expression = binder.bind(node)
+    if node.find(exp.Query) is not None:  # an alias may stand for a subquery
+        outer.refuse_correlated(expression, "in ORDER BY", node)
+        outer.refuse_predicates(expression, "in ORDER BY", node)
+    return [expression]
 
 
 def sorted_plan(

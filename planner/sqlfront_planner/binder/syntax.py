@@ -133,6 +133,17 @@ def unparenthesized(node: exp.Expr) -> exp.Expr:
     return node
 
 
+def field_name(node: exp.Expr, place: int) -> str:
+    """The name of a struct's field that is made of an expression: that of a column, of a field, or of a key
+    in brackets, else ``col1``, ``col2``, ..."""
+    node = unparenthesized(node)
+    if isinstance(node, exp.Bracket):
+        key = node.expressions[0]
+        return str(key.this) if isinstance(key, exp.Literal) and key.is_string else f"col{place}"
+    is_name = isinstance(node, exp.Alias | exp.Column | exp.Dot)
+    return node.output_name if is_name and node.output_name else f"col{place}"
+
+
 def parts_of(node: exp.Column) -> tuple[str, ...]:
     """The parts of a dotted name as written, first to last."""
     return tuple([part.name for part in node.parts])

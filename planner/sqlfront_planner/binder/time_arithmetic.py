@@ -27,7 +27,7 @@ from sqlfront_engine.types import (
 )
 from sqlfront_planner.binder.context import Moved, MovedBy
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.syntax import failure
+from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.types import DATETIMES, least_common_type
 
 _SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
@@ -100,6 +100,9 @@ def interval_arithmetic(
     """Intervals of one kind added and subtracted, or scaled by a number; None if Spark has no such
     operator."""
     if operator in ("add", "subtract"):
+        moved = left if operator == "subtract" or is_string(left.type) else right
+        if is_string(moved.type) and (is_day_time(left.type) or is_day_time(right.type)):
+            raise unsupported("A string moved by an interval", node)
         kind = None if STRING in (left.type, right.type) else least_common_type(left.type, right.type)
         if kind is None and is_interval(left.type) and is_interval(right.type):
             raise _wrong_second(binder, node, right.type)

@@ -65,9 +65,7 @@ def _bound(value: object, side: object, text: Text) -> str:
 def ignore_nulls_text(node: exp.Expr, text: Text) -> str:
     """A call with IGNORE NULLS or RESPECT NULLS, which show by the function's name, if at all."""
     shown = text(node.this)
-    if isinstance(node, exp.RespectNulls):
-        return shown
-    if shown.startswith("nth_value("):
+    if shown.startswith("nth_value(") and isinstance(node, exp.IgnoreNulls):
         return f"{shown} ignore nulls"
     for name in ("first", "last"):
         if shown.startswith(f"{name}_value("):

@@ -28,6 +28,10 @@ _WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
 _RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)
 _RUNNING_ROWS: Final = Frame(FrameUnit.ROWS, None, 0)
 _OFFSETS: Final = frozenset({"lag", "lead"})
+#: Aggregates of whole partitions.
+_UNORDERED: Final = frozenset({"median"})
+#: Ranking functions whose arguments Spark takes and doesn't read.
+_ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
 #: Aggregates whose FILTER is the same as a null argument for the rows left out.
 _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
@@ -176,6 +180,12 @@ def _aggregate(
             f'Distinct window functions are not supported: "{binder.name(node)}".',
             node,
         )
+    if call.function in _UNORDERED and (order or window.args.get("spec") is not None):
+        raise failure(
+            "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC",
+            f'Cannot specify ORDER BY or a window frame for "{binder.name(node)}".',
+            node,
+        )
     if condition is not None:
         call = _filtered(binder, call, filter_condition(inner, condition), node)
     return WindowCall(call.function, call.arguments, call.type, _frame(binder, window, order))
@@ -205,6 +215,8 @@ def _ranking(
 ) -> WindowCall:
     """Ranking and offset functions."""
     name, operands = entry.name, binder.bind_all(node.expressions)
+    if operands and name in _ARGUMENTS_UNREAD:
+        raise unsupported(f"{name} with arguments", node)
     check_count(name, len(operands), len(entry.arguments) - entry.optional, len(entry.arguments), node)
     if entry.needs_order and not order:
         raise failure(
@@ -259,6 +271,8 @@ def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem,
     start = _bound(binder, spec, spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
     last = spec.args.get("end")
     end = 0 if last is None else _bound(binder, spec, last, spec.args.get("end_side"), "FOLLOWING")
+    if start is not None and start > 0 and end == 0:
+        raise unsupported("A window frame from a following row to the current one", spec)
     if start is not None and end is not None and start > end:
         raise failure(
             "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",

@@ -115,7 +115,7 @@ class _Attaching:
         if isinstance(subquery, Exists):
             return self.filter_by_existence(subquery, JoinKind.ANTI if negated else JoinKind.SEMI)
         if isinstance(subquery, InSubquery) and not any(map(holds_subquery, subquery.operands)):
-            return self.filter_by_membership(subquery, negated, part)
+            return self.filter_by_membership(subquery, negated)
         return self.value(part)
 
     def value(self, expression: Expr) -> Expr:
@@ -166,10 +166,12 @@ class _Attaching:
         self.join(pulled, kind)
         return TRUE
 
-    def filter_by_membership(self, subquery: InSubquery, negated: bool, part: Expr) -> Expr:
+    def filter_by_membership(self, subquery: InSubquery, negated: bool) -> Expr:
         pulled = self.pulled(_for_membership(subquery.plan))
         if pulled.empty is not None:
-            return self.value(part)
+            if negated or len(subquery.operands) != 1:
+                raise _aggregated_membership()
+            return Call(BOOLEAN, "equal", (subquery.operands[0], self.scalar(pulled)))
         outer = tuple(columns_to_outer(operand) for operand in subquery.operands)
         same = tuple(Call(BOOLEAN, "equal", pair) for pair in zip(outer, pulled.values, strict=True))
         if not negated:
@@ -246,8 +248,7 @@ class _Attaching:
             raise NotSupportedError("IN with several columns below OR or in an expression is not supported")
         operand = subquery.operands[0]
         if pulled.empty is not None:
-            function = "not_equal" if negated else "equal"
-            return Call(BOOLEAN, function, (operand, self.scalar(pulled)))
+            raise _aggregated_membership()
         if negated and not is_repeatable(pulled.plan):  # it is read twice
             pulled = replace(pulled, plan=shared_scan("subquery", pulled.plan))
         what = "IN below OR or in an expression"
@@ -316,6 +317,11 @@ def _is_unique(pulled: Pulled) -> bool:
         if isinstance(side, Column)
     }
     return isinstance(plan, Aggregate) and fixed >= set(range(len(plan.keys)))
+
+
+def _aggregated_membership() -> NotSupportedError:
+    """To Spark a correlated aggregate has no row where nothing satisfies its condition, but for count's."""
+    return NotSupportedError("IN over an aggregate of an enclosing query's rows is not supported")
 
 
 def _distinct_keys(pulled: Pulled, calls: tuple[AggregateCall, ...], what: str) -> Pulled:
