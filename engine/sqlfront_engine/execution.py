@@ -166,16 +166,14 @@ class Execution:
 
     def release(self) -> None:
         """One of the things has happened for which the end was held up."""
-        with self._lock:
-            self._held -= 1
-            awaited = self._held
-        self._count_down(0)
-        if not awaited:  # who waits for that has to look whether the job can go on without
+        self._count_down(0, released=1)
+        if not self._held:  # who waits for that has to look whether the job can go on without
             self.wake()
 
-    def _count_down(self, tasklets: int = 1) -> None:
+    def _count_down(self, tasklets: int = 1, released: int = 0) -> None:
         with self._lock:
             self._remaining -= tasklets
+            self._held -= released
             if self._remaining or self._has_ended or (self._held and not self._stopping):
                 return
             self._has_ended = True
@@ -294,8 +292,9 @@ class Execution:
         queues that are too small for it do. One that has edges to other members may wait for these."""
         if self._held:
             return
-        unread = self._result is not None and len(self._result) > 0
         calls = self._calls_while_blocked()
+        # Between two looks at the calls: what came before the first is there, and after it nothing comes.
+        unread = self._result is not None and len(self._result) > 0
         if calls and not unread and calls == self._calls_while_blocked():
             self._fail_stuck()
 
@@ -389,6 +388,8 @@ class Execution:
             raise InterfaceError("the result has to be read before the job can end")
         waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
         with self._lock:
+            if self._has_ended:  # in this moment
+                return
             if not self._stopping:
                 self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
         self._stop_all()

@@ -3,8 +3,10 @@ alike."""
 
 import gc
 import threading
+import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import cast
 
 import pytest
@@ -259,6 +261,65 @@ def test_an_inline_job_is_stuck_once_no_other_member_can_move_it(engine: Engine)
 
     with pytest.raises(InternalError, match="each of 'source', 'both', 'result' waits for another one"):
         list(LightJob(held).batches())
+
+
+class Paused:
+    """A lock behind whose release its holder does nothing for a while, but others are woken."""
+
+    def __init__(self, lock: AbstractContextManager[object], wake: Callable[[], None]) -> None:
+        self._lock, self._wake = lock, wake
+
+    def __enter__(self) -> None:
+        self._lock.__enter__()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.__exit__(*raised)  # type: ignore[arg-type]
+        self._wake()
+        time.sleep(0.05)
+
+
+def test_a_job_whose_last_news_is_just_being_handled_is_not_stuck(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = JobConfig(inline=True)
+    held = engine.execution(engine.next_number(), config)
+    held.hold()
+    engine.start(held, engine.plan(chain(Numbers(5)), held, config), config)
+    monkeypatch.setattr(held, "_lock", Paused(held._lock, held.wake))
+    threading.Timer(0.1, held.release).start()
+
+    job = LightJob(held)
+    assert read(job) == list(range(5))
+    assert job.status is JobStatus.COMPLETED
+
+
+class Late(Processor, frozen=True):
+    """A source without end that begins when the job's `gate` is open."""
+
+    cooperative = False
+
+    def run(self, context: ProcessorContext) -> Steps:
+        assert cast(threading.Event, context.resources["gate"]).wait(60)
+        while True:
+            yield numbers(1)
+
+
+def test_rows_that_come_while_a_job_is_looked_at_show_that_it_is_not_stuck(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = threading.Event()
+    look = execution.Execution._calls_while_blocked
+
+    def slow_look(of: execution.Execution) -> list[int]:
+        gate.set()
+        while not (found := look(of)):
+            time.sleep(0.001)
+        return found
+
+    monkeypatch.setattr(execution, "STUCK_CHECK", 0.01)
+    monkeypatch.setattr(execution.Execution, "_calls_while_blocked", slow_look)
+    with engine.run(chain(Late()), JobConfig(resources={"gate": gate})).batches() as batches:
+        assert len(next(batches)) == 1
 
 
 def test_a_stuck_job_without_a_result_is_an_error_too(
