@@ -344,9 +344,10 @@ class Execution:
                 self._end_driving()
 
     def _begin_driving(self) -> None:
-        # Who drives a job that is being stopped is about to end it.
-        if not self._driving.acquire(blocking=self._stopping):
-            raise InterfaceError("the job is being read by another thread")
+        if not self._driving.acquire(blocking=False):
+            if not self._stopping:
+                raise InterfaceError("the job is being read by another thread")
+            self._driving.acquire()  # who drives a job that is being stopped is about to end it
 
     def _end_driving(self) -> None:
         self._driving.release()

@@ -420,6 +420,29 @@ def test_who_reads_an_inline_job_while_another_thread_ends_it_hears_of_the_cance
     ]
 
 
+def test_who_begins_to_read_an_inline_job_just_when_it_is_cancelled_hears_of_that(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, gate = threading.Event(), threading.Event()
+    job = engine.run(chain(Lingers()), JobConfig(inline=True, resources={"started": started, "gate": gate}))
+    batches = job.batches()
+    next(batches)
+    reader, canceller = threading.current_thread(), threading.Thread(target=job.cancel)
+
+    def slow_look(of: execution.Execution) -> bool:
+        stopping = of._stopped_as is not None
+        if threading.current_thread() is reader and not canceller.is_alive() and not stopping:
+            canceller.start()
+            started.wait(0.2)
+            threading.Timer(0.1, gate.set).start()
+        return stopping
+
+    monkeypatch.setattr(execution.Execution, "_stopping", property(slow_look))
+    with pytest.raises(OperationalError, match="OPERATION_CANCELED"):
+        next(batches)
+    canceller.join(60)
+
+
 @pytest.mark.parametrize("how", ["failed", "cancelled"])
 def test_a_job_that_was_stopped_before_its_start_ends(engine: Engine, inline: bool, how: str) -> None:
     config = JobConfig(inline=inline, resources={"log": []})
