@@ -62,7 +62,7 @@ class Listings:
         """Ask everybody; ``done`` is called once, on any thread."""
         for_clients = self._member.name in self._clients()
         # Who is connected without being a member has no queries.
-        members = tuple(name for name in self._member.peers if name in self._member.members)
+        members = tuple(name for name in tuple(self._member.peers) if name in self._member.members)
         self._ask(members, timeout, done, for_clients=for_clients)
 
     def asked(self, peer: Peer, message: ListJobs) -> None:

@@ -11,6 +11,7 @@ from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.listing import LISTING_TIMEOUT, JobListing
+from sqlfront_engine.members.member_list import MemberList
 from sqlfront_engine.members.messages import JobList, ListJobs
 from sqlfront_engine.processors.sink import ResultSink
 from tests.engine.members.cluster import Cluster, Endless
@@ -113,6 +114,20 @@ def test_clients_that_are_not_connected_see_each_others_queries() -> None:
 
     assert [(each.id, each.coordinator) for each in found.jobs] == [(job.id, "other")]
     assert ended(cluster, [job])
+
+
+def test_a_connection_that_breaks_while_it_is_looked_whom_to_ask_does_no_harm() -> None:
+    cluster = Cluster(3)
+    asking = cluster.members["m0"]
+
+    class Looked(MemberList, frozen=True):
+        def __contains__(self, name: object) -> bool:
+            asking.peers.pop("m2", None)
+            return super().__contains__(name)
+
+    asking.members = Looked(1, cluster.list.members, cluster.list.owners)
+
+    assert listing(cluster, "m0")[0] == JobListing(())
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
