@@ -115,7 +115,7 @@ class Documents:
     def _take(self, key: str, token: str, mine: bytes, expected: int) -> bool:
         try:
             taken = self.put(key, mine, expected)
-        except OperationalError:  # perhaps it was taken all the same
+        except BaseException:  # of Ctrl-C, too: perhaps it was taken all the same
             self._give_back(key, token)
             raise
         if taken:
@@ -130,6 +130,9 @@ class Documents:
             self.put(key, None, None)
         except OperationalError:
             self._give_back(key, token)
+        except BaseException:
+            self._give_back(key, token)
+            raise
 
     def _give_back(self, key: str, token: str, tries: int = GIVE_BACK_TRIES) -> None:
         """Remove the turn of that token, if there is one, as soon as the keeper can be asked; nobody waits

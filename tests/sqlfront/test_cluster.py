@@ -10,12 +10,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sqlfront
+from sqlfront.cluster import documents
 from sqlfront.cluster.service import TableService
+from sqlfront_connectors.memory.documents import TURN
 from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_engine.members.membership import Membership
 from tests.sqlfront.held_shares import shares
 
 SECRET = "a secret"
@@ -335,3 +339,28 @@ def test_a_session_can_bring_its_own_processes() -> None:
         sqlfront.Config(silence_limit=0)
     with pytest.raises(sqlfront.ProgrammingError, match="no launcher 'moon'"):
         sqlfront.connect(launcher="moon")
+
+
+@pytest.mark.parametrize("end", [False, True], ids=["begins", "ends"])
+def test_an_interrupt_while_a_turn_begins_or_ends_leaves_the_table_to_others(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, end: bool
+) -> None:
+    one, other = connect(), connect()
+    one.execute("CREATE TABLE t (k BIGINT) USING memory")
+    put, interrupts = Membership.put, [KeyboardInterrupt()]
+
+    def interrupted(at: Membership, key: str, content: bytes | None, *rest: Any) -> None:
+        at_turn = key.startswith(TURN) and (content is None) == end and interrupts
+        if not (at_turn and end):
+            put(at, key, content, *rest)
+        if at_turn:
+            raise interrupts.pop()
+
+    monkeypatch.setattr(Membership, "put", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.execute("INSERT INTO t VALUES (1)")
+    monkeypatch.setattr(documents, "TURN_TIMEOUT", 10.0)
+    other.execute("INSERT INTO t VALUES (2)")
+    one.execute("INSERT INTO t VALUES (3)")
+
+    assert ask(one, "SELECT k FROM t WHERE k > 1 ORDER BY k") == [(2,), (3,)]
