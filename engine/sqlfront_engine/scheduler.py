@@ -18,8 +18,9 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Condition, Lock, Thread
+from threading import Condition, RLock, Thread
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ class CooperativeWorkers:
         self.count = count
         self._runnable: SimpleQueue[Runnable | None] = SimpleQueue()
         self._threads: list[Thread] = []
-        self._lock = Lock()
+        # Reentrant for finalizers, which call.
+        self._lock = RLock()
         self.schedule: Callable[[Tasklet], None] = self._runnable.put
 
     def start(self) -> None:
@@ -168,8 +170,8 @@ class CooperativeWorkers:
         if self._threads:
             return
         with self._lock:
-            for number in range(self.count - len(self._threads)):
-                name = f"sqlfront-worker-{number}"
+            while len(self._threads) < self.count:
+                name = f"sqlfront-worker-{len(self._threads)}"
                 thread = Thread(target=self._work, name=name, daemon=True)
                 thread.start()
                 self._threads.append(thread)
@@ -243,8 +245,9 @@ class DedicatedThreads:
 
     def close(self) -> None:
         """End the idle threads."""
-        while self._idle:
-            self._idle.pop().inbox.put(None)
+        with suppress(IndexError):  # a thread may end by itself meanwhile
+            while True:
+                self._idle.pop().inbox.put(None)
 
 
 class _DedicatedThread(Thread):

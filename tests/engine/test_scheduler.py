@@ -2,7 +2,10 @@
 
 import threading
 import time
-from typing import cast
+from collections import deque
+from queue import SimpleQueue
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -11,7 +14,7 @@ from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.scheduler import SystemClock, available_cores
+from sqlfront_engine.scheduler import CooperativeWorkers, DedicatedThreads, SystemClock, available_cores
 from sqlfront_engine.testing import FakeClock
 from tests.engine.jobs import Forward, Numbers, chain, read, values
 
@@ -41,6 +44,42 @@ def test_two_workers_run_two_instances_at_the_same_time() -> None:
 def test_an_engine_has_a_worker_per_core_by_default() -> None:
     with Engine() as engine:
         assert engine.workers == available_cores()
+
+
+def test_a_finalizer_may_call_while_the_workers_are_being_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, called = CooperativeWorkers(2), threading.Semaphore(0)
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        if thread.name.startswith("sqlfront-worker") and not workers.threads:
+            monkeypatch.undo()
+            workers.start()
+            workers.call(called.release)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    starting = threading.Thread(target=workers.start, daemon=True)
+    start(starting)
+    starting.join(10)
+
+    assert not starting.is_alive()
+    assert called.acquire(timeout=10)
+    workers.close()
+
+
+class Taken(deque[Any]):
+    """Where somebody takes the last one just when there seems to be one."""
+
+    def __bool__(self) -> bool:
+        there = len(self) > 0
+        self.clear()
+        return there
+
+
+def test_an_idle_thread_that_ends_just_when_the_engine_does_disturbs_nobody() -> None:
+    dedicated = DedicatedThreads()
+    dedicated._idle = Taken([SimpleNamespace(inbox=SimpleQueue())])
+    dedicated.close()
 
 
 def shuffled(rounds: int) -> DAG:

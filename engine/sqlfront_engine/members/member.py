@@ -19,7 +19,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from threading import Lock
+from threading import RLock
 from typing import Final
 
 import msgspec
@@ -118,8 +118,9 @@ class Member:
         self._placements = Placements(self.name)
         self._clock = engine.clock
         self._resources = resources
-        # Guards the following; held for looking and changing only.
-        self._lock = Lock()
+        # Guards the following; held for looking and changing only. Reentrant for finalizers: a job that is
+        # forgotten ends at any point, so what is gone through is a copy.
+        self._lock = RLock()
         self._participations: dict[int, Participation] = {}
         self._coordinations: dict[int, Coordination] = {}
         self._early: dict[int, Early] = {}
@@ -211,7 +212,8 @@ class Member:
         """The queries that were submitted here and run, on several members or on this one alone."""
         executions = self.engine.executions()
         with self._lock:
-            coordinated = {number: each.participants for number, each in self._coordinations.items()}
+            coordinations = tuple(self._coordinations.items())
+        coordinated = {number: each.participants for number, each in coordinations}
         return tuple(
             self.engine.summary(execution, self.name, coordinated.get(execution.id, (self.name,)))
             for execution in executions
@@ -433,7 +435,9 @@ class Member:
         """Have the checks made as long as there is something to check; silent otherwise."""
         with self._lock:
             check = not self._checking and self._has_jobs()
-            adapt = not self._adapting and any(each.has_streams for each in self._participations.values())
+            adapt = not self._adapting and any(
+                each.has_streams for each in tuple(self._participations.values())
+            )
             self._checking |= check
             self._adapting |= adapt
         if check:
@@ -465,7 +469,7 @@ class Member:
                 if now - early.since >= NEVER_INITIALISED:
                     del self._early[number]
                     self._ended[number] = now
-            for number, participation in self._participations.items():
+            for number, participation in tuple(self._participations.items()):
                 old = now - participation.since >= CHECK_PERIOD
                 if old and participation.coordinator != self.name:
                     by_coordinator.setdefault(participation.coordinator, []).append(number)
@@ -508,9 +512,9 @@ class Member:
     def abandon(self, error: Error) -> None:
         """End every job that runs or is coordinated here with the error, and every wait for answers."""
         with self._lock:
-            executions = [each.execution for each in self._participations.values()]
-        for execution in executions:
-            execution.fail(error)
+            participations = tuple(self._participations.values())
+        for each in participations:
+            each.execution.fail(error)
         self.requests.abandon(error)
 
     def close(self) -> None:

@@ -1,6 +1,7 @@
 """Nothing is left behind of thousands of queries, however they end: on no member a context, a thread, an open
 file or memory."""
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -53,6 +54,22 @@ def lookup() -> DAG:
     dag = DAG()
     source = dag.vertex("numbers", Numbers(3), 1)
     return dag.edge(Edge.between(source, dag.vertex("result", ResultSink())).to_one().distribute_to())
+
+
+def test_a_job_is_forgotten_by_a_finalizer_while_its_member_is_busy_with_others() -> None:
+    with EmbeddedCluster(2, workers=1) as cluster:
+        member = cluster.coordinator
+        forgotten = [member.submit(exchanged(Endless()), JobConfig(inline=True)).batches()]
+        next(forgotten[0])
+
+        def look() -> None:
+            with member._lock:
+                forgotten.clear()
+
+        thread = threading.Thread(target=look, daemon=True)
+        thread.start()
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 class Workload:
