@@ -131,8 +131,8 @@ class _Attempt:
         self._query = query
         self._timeout = timeout
         self._timer = threading.Timer(timeout or 0.0, self.stop, (JobStatus.TIMED_OUT,))
-        #: Guards the settling of both futures: the first word counts.
-        self._lock = threading.Lock()
+        #: Guards the settling of both futures: the first word counts. Reentrant for finalizers, which stop.
+        self._lock = threading.RLock()
         self._thread = jobs.thread(self._run, f"{THREADS}{self.tag}")
 
     @property

@@ -114,7 +114,8 @@ def unwatched() -> Iterator[None]:
 
 
 _here: Final = threading.local()
-_lock: Final = threading.Lock()
+#: Guards what follows; reentrant, since a session that is forgotten ends at any point.
+_lock: Final = threading.RLock()
 _watchers: Final[weakref.WeakSet[Watcher]] = weakref.WeakSet()
 #: The methods as they were, and what tells in their place, by class and name.
 _hooks: Final[dict[tuple[type, str], tuple[Callable[..., object], Callable[..., object]]]] = {}
@@ -162,5 +163,7 @@ def tell(text: str | None = None) -> None:
     """Call all watchers back; for a ``text`` that just reads, none."""
     if not getattr(_here, "unwatched", False) and (text is None or may_change(text)):
         _last[0] = next(_numbers)
-        for watcher in tuple(_watchers):
+        with _lock:
+            watchers = tuple(_watchers)
+        for watcher in watchers:
             watcher.callback()

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlfront_connectors.spark.run import Arrive, SparkRun
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_engine.coordinator import Engine
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.query_run import Progress
 
 
@@ -62,6 +63,23 @@ class Work:
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
         self.collected = True
         return iter(())
+
+
+def test_a_run_is_forgotten_by_a_finalizer_while_it_hears_of_its_rows() -> None:
+    runs = [SparkRun(Jobs(threading.Thread), Work())]
+    attempt = runs[0]._attempt
+
+    def settle() -> None:
+        with attempt._lock:
+            runs.clear()
+
+    settling = threading.Thread(target=settle, daemon=True)
+    settling.start()
+    settling.join(10)
+
+    assert not settling.is_alive()
+    with pytest.raises(OperationalError, match="cancelled"):
+        attempt.analysed.result(0)
 
 
 @pytest.mark.parametrize(("kind", "error"), [(Refusing, RuntimeError), (Interrupted, KeyboardInterrupt)])

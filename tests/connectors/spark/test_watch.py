@@ -1,6 +1,8 @@
 """Changes of tables and views through this process are noticed, reading is not."""
 
 import gc
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from weakref import WeakSet
@@ -79,6 +81,44 @@ def test_what_others_put_around_a_method_stays(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Session, "sql", original)
     Watcher(lambda: None).close()
     assert Session.sql is original
+
+
+class Slow(WeakSet[Watcher]):
+    """Who goes through it takes a while."""
+
+    def __iter__(self) -> Iterator[Watcher]:
+        for each in super().__iter__():
+            time.sleep(0.02)
+            yield each
+
+
+def test_a_session_may_begin_while_a_change_in_another_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_CLASSIC", ())
+    monkeypatch.setattr(watch, "_watchers", Slow())
+    calls: list[None] = []
+    watchers = [Watcher(lambda: calls.append(None)) for _ in range(3)]
+    beginning = threading.Timer(0.03, lambda: watchers.append(Watcher(lambda: None)))
+    beginning.start()
+
+    watch.tell()
+    beginning.join()
+
+    assert len(calls) == 3
+    assert len(watchers) == 4
+
+
+def test_a_session_may_be_forgotten_by_a_finalizer_while_another_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "_CLASSIC", ((__name__, "Session", ""),))
+    monkeypatch.setattr(watch, "_watchers", WeakSet())
+    forgotten = Watcher(lambda: None)
+    monkeypatch.setattr(watch, "_hook", lambda *_: forgotten.close())
+    beginning = threading.Thread(target=Watcher, args=(lambda: None,), daemon=True)
+    beginning.start()
+    beginning.join(10)
+
+    assert not beginning.is_alive()
 
 
 @pytest.fixture
