@@ -17,7 +17,7 @@ from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
 from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.spark.loading import SpreadFrame, load
+from sqlfront_connectors.spark.loading import load, spread_frame
 from sqlfront_connectors.spark.types import logical_schema, physical_batch
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_planner.catalog import TableEntry
@@ -150,7 +150,7 @@ class House:
 
     def read(self) -> None:
         """Tasks fetch the rows from members."""
-        with SpreadFrame(self.spark, self.table.snapshot(), self.members.door) as frame:
+        with spread_frame(self.spark, self.table.snapshot(), self.members.door) as frame:
             _use(frame.data)
 
     def created(self) -> None:

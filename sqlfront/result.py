@@ -141,6 +141,21 @@ class Result(Closing):
         return self._settings
 
     @property
+    def plan(self) -> QueryPlan | RowPlan | None:
+        """By what plan sqlfront ran it, with these :attr:`values` of its parameters; None if it didn't."""
+        return self._plan
+
+    @property
+    def values(self) -> Sequence[object]:
+        """See :attr:`plan`."""
+        return self._arguments
+
+    @property
+    def is_read(self) -> bool:
+        """Whether somebody has read rows."""
+        return self._consumed or bool(self._kept)
+
+    @property
     def columns(self) -> list[str]:
         """Column names."""
         return list(self._schema.names)
@@ -282,6 +297,12 @@ class Result(Closing):
     def wait(self) -> None:
         """Wait until the first rows are there, or there are none; raises the statement's error."""
         self._read(1)
+
+    def read_instead(self, batches: Iterator[pa.RecordBatch]) -> None:
+        """Take the same rows, none of which was read, from elsewhere; in physical form."""
+        assert not self.is_read
+        self.close()
+        self._source = batches
 
     def close(self) -> None:
         """Cancel what is still running; what was kept can still be read."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from sqlfront.config import Config
 from sqlfront.result import Parameters, Result
 from sqlfront.session import Session
+from sqlfront.spark import straight
 from sqlfront.spark.frame import Frame
 from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
@@ -14,9 +15,8 @@ from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from sqlfront_connectors.arrow import ArrowStream
+    from sqlfront_connectors.spark.rows import HeldFrame
 
 
 class AttachedSession(Session):
@@ -75,9 +75,13 @@ class AttachedSession(Session):
         if not self.spark.drop_view(name):
             super().unregister(name)
 
-    def spark_frame(self, result: Result) -> "DataFrame":
+    def spark_frame(self, result: Result) -> "HeldFrame":
         """The rows of a result as a DataFrame of Spark's."""
         assert self.spark is not None
+        link = self.spark.ready("a DataFrame of its own is asked for")
+        held = None if result.is_read else straight.of_result(self, link, result)
+        if held is not None:
+            return held
         schema = result.schema
         batches = [
             make_batch(
@@ -87,7 +91,7 @@ class AttachedSession(Session):
             )
             for batch in result.toArrow().to_batches()
         ]
-        return self.spark.ready("a DataFrame of its own is asked for").frame(schema, batches).data
+        return link.frame(schema, batches)
 
     def table(self, name: str) -> Frame:
         """All rows of a table or view."""

@@ -9,6 +9,7 @@ from sqlfront.result import Result, Statistics
 from sqlfront.row import Row
 from sqlfront.spark.pandas_frames import to_pandas
 from sqlfront_connectors.spark.types import spark_schema
+from sqlfront_engine.closing import Closing
 
 if TYPE_CHECKING:
     import pandas
@@ -18,27 +19,37 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from sqlfront.spark.attached import AttachedSession
+    from sqlfront_connectors.spark.rows import HeldFrame
     from sqlfront_engine.query_run import Progress
 
 
-class Frame:
+class Frame(Closing):
     """What ``sql`` of a session with Spark gives: the rows of a statement.
 
     The methods here need no Spark and read the rows that there are; every other public method of Spark's
     DataFrame (``filter``, ``groupBy``, ``write``, ...) is that of a real one of the same rows, which is made
-    when it is first asked for.
+    when it is first asked for. What holds the rows for Spark is there until the frame or the session is
+    closed.
     """
 
     def __init__(self, result: Result, session: "AttachedSession") -> None:
         self._result = result.as_local()
         self._session = session
-        self._frame: DataFrame | None = None
+        self._held: HeldFrame | None = None
 
     def to_spark(self) -> "DataFrame":
-        """The rows as a Spark DataFrame."""
-        if self._frame is None:
-            self._frame = self._session.spark_frame(self._result)
-        return self._frame
+        """The rows as a Spark DataFrame. Many rows that members in processes of their own have or compute
+        are read there by Spark's tasks, unless some were read here before or they have an order."""
+        if self._held is None:
+            self._held = self._session.spark_frame(self._result)
+        return self._held.data
+
+    def close(self) -> None:
+        """Cancel what is still running; neither these rows nor Spark's DataFrames of them can be read any
+        more, but for those that were read here before. Closing twice is no error."""
+        self._result.close()
+        if self._held is not None:
+            self._held.close()
 
     def __getattr__(self, name: str) -> Any:
         # Notebooks ask for ways to show what they have; Spark isn't started for that.

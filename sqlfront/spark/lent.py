@@ -4,8 +4,10 @@ runs a statement that names them."""
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 from sqlfront.commands.run import Run
+from sqlfront.spark import straight
 from sqlfront.spark.copies import has
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_planner.binder import NO_ARGUMENTS
@@ -28,8 +30,9 @@ class Lent:
     def __init__(self, session: "Session", lane: "SparkLane") -> None:
         self._session = session
         self._lane = lane
-        # What was handed to Spark of each table: the version, and its frame.
-        self._frames: dict[str, tuple[Snapshot, DataFrame]] = {}
+        # What was handed to Spark of tables, by their versions: made once for each, and there for as long as
+        # somebody reads that, or it is the current one, or a statement of Spark's has it.
+        self._frames: WeakKeyDictionary[Snapshot, DataFrame] = WeakKeyDictionary()
 
     def views_of(self, text: str) -> "dict[str, DataFrame]":
         """The tables and views that only sqlfront knows and that the text may name."""
@@ -48,22 +51,21 @@ class Lent:
                     found[entry.name] = self._frame(entry)
 
         find(text)
-        for name in self._frames.keys() - {entry.name for entry in self._session.catalog.entries()}:
-            self._frames.pop(name, None)
         return found
 
     def _frame(self, entry: TableEntry) -> "DataFrame":
-        """The current version of a table as a frame of Spark's; made once for each version, and there for as
-        long as that is current or a statement reads it."""
+        """The current version of a table as a frame of Spark's."""
         snapshot = entry.table.snapshot()
-        known = self._frames.get(entry.name)
-        if known is not None and known[0] is snapshot:
-            return known[1]
-        command = Run(self._session, NO_ARGUMENTS, None)
-        rows = command.rows(command.all_rows(entry.name, entry))
-        held = self._lane.link.frame(entry.table.schema, rows)
-        held.drop_with_data()
-        self._frames[entry.name] = snapshot, held.data
+        known = self._frames.get(snapshot)
+        if known is not None:
+            return known
+        session, link = self._session, self._lane.link
+        held = straight.of_table(session, link, snapshot)
+        if held is None:
+            run = Run(session, NO_ARGUMENTS, None)
+            held = link.frame(entry.table.schema, run.rows(run.all_rows(entry.name, entry)))
+        held.close_with_data(session.engine.call)
+        self._frames[snapshot] = held.data
         return held.data
 
 

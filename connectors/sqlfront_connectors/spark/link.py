@@ -133,6 +133,13 @@ class SparkLink:
         return (*catalog, *(found.namespace or ()), found.name)
 
     @property
+    def has_executors(self) -> bool:
+        """Whether the session's executors are processes of their own: those of a local master are in the
+        driver's."""
+        master = self.setting("spark.master")
+        return master != "local" and not master.startswith("local[")
+
+    @property
     def database(self) -> tuple[str, str]:
         """The current catalog and database."""
         with self._asking():

@@ -22,10 +22,9 @@ from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.spark import tasks
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.link import is_remote
-from sqlfront_connectors.spark.rows import as_carriers, from_sent
+from sqlfront_connectors.spark.rows import HeldFrame, as_carriers, from_sent
 from sqlfront_connectors.spark.types import logical_schema, sent_type, spark_schema
 from sqlfront_engine import codec
-from sqlfront_engine.closing import Closing
 from sqlfront_engine.codec import ErrorData
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.members.outsider import Door
@@ -101,37 +100,30 @@ def _types(schema: pa.Schema) -> str:
     return ", ".join(map(ddl, schema.types))
 
 
-class SpreadFrame(Closing):
-    """A version of a spread table as a DataFrame, ``data``, that Spark can read until :meth:`close`, whatever
-    becomes of the table meanwhile.
+def spread_frame(
+    spark: "SparkSession",
+    snapshot: SpreadSnapshot,
+    door: Door,
+    columns: tuple[int, ...] | None = None,
+) -> HeldFrame:
+    """A version of a spread table as a DataFrame, whose tasks read it from its members until it is closed,
+    whatever becomes of the table meanwhile.
 
     ``columns``: ordinals of those that it has, None = all. Errors: see
     :class:`~sqlfront_connectors.memory.spread_loads.HeldVersion`.
     """
-
-    def __init__(
-        self,
-        spark: "SparkSession",
-        snapshot: SpreadSnapshot,
-        door: Door,
-        columns: tuple[int, ...] | None = None,
-    ) -> None:
-        schema = snapshot.schema
-        ordinals = tuple(range(len(schema))) if columns is None else columns
-        wanted = pa.schema([schema.field(ordinal) for ordinal in ordinals])
-        size = (snapshot.statistics.size or 0) * len(wanted) // max(1, len(schema))
-        members = max(1, len(set(snapshot.held.owners)))
-        parts = max(_LEAST_PIECES, math.ceil(size / members / _PIECE))
-        self._held = HeldVersion(snapshot, ordinals, parts, door.coordinator)
-        try:
-            self.data = _frame(spark, self._held, wanted, size, door)
-        except BaseException:
-            self._held.close()
-            raise
-
-    def close(self) -> None:
-        """Let go of the version: Spark can't read it any more. Closing twice is no error."""
-        self._held.close()
+    schema = snapshot.schema
+    ordinals = tuple(range(len(schema))) if columns is None else columns
+    wanted = pa.schema([schema.field(ordinal) for ordinal in ordinals])
+    size = (snapshot.statistics.size or 0) * len(wanted) // max(1, len(schema))
+    members = max(1, len(set(snapshot.held.owners)))
+    parts = max(_LEAST_PIECES, math.ceil(size / members / _PIECE))
+    held = HeldVersion(snapshot, ordinals, parts, door.coordinator)
+    try:
+        return HeldFrame(_frame(spark, held, wanted, size, door), held.close)
+    except BaseException:
+        held.close()
+        raise
 
 
 def _frame(spark: "SparkSession", held: HeldVersion, schema: pa.Schema, size: int, door: Door) -> "DataFrame":

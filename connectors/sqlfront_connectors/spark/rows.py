@@ -2,8 +2,9 @@
 
 import os
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from sqlfront_connectors.spark.types import (
 )
 from sqlfront_connectors.spark.watch import unwatched
 from sqlfront_engine.arrow_intervals import exported_schema
+from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import OperationalError
 
 if TYPE_CHECKING:
@@ -99,10 +101,10 @@ class Rows:
     def frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> "HeldFrame":
         """The rows, which are in physical form and of the logical schema, as a DataFrame."""
         if not self._shared or not exchange.fits(schema):
-            return HeldFrame(self._sent(schema, batches), None)
+            return HeldFrame(self._sent(schema, batches), lambda: None)
         path = self.exchange.place()
         exchange.write(path, schema, batches)
-        return HeldFrame(self._read(path, schema), path)
+        return HeldFrame(self._read(path, schema), partial(_remove, path))
 
     def _read(self, path: str, schema: pa.Schema) -> "DataFrame":
         """A file that :func:`exchange.write` made, with the schema's names and types."""
@@ -143,23 +145,22 @@ def behind(first: Sequence[pa.RecordBatch], rows: Iterator[pa.RecordBatch]) -> I
     yield from rows
 
 
-class HeldFrame:
-    """Rows as a DataFrame, ``data``, that Spark can read until :meth:`drop` or the link's end."""
+class HeldFrame(Closing):
+    """Rows as a DataFrame, ``data``, that Spark can read until :meth:`close` or the link's end. ``free``
+    removes what holds them; calling it twice is no error."""
 
-    def __init__(self, data: "DataFrame", path: str | None) -> None:
+    def __init__(self, data: "DataFrame", free: Callable[[], None]) -> None:
         self.data = data
-        self._path = path
+        self._free = free
 
-    def drop(self) -> None:
-        """Remove what holds the rows; twice is no error."""
-        if self._path is not None:
-            _remove(self._path)
+    def close(self) -> None:
+        """Remove what holds the rows."""
+        self._free()
 
-    def drop_with_data(self) -> None:
-        """Remove what holds the rows once nobody has :attr:`data` any more; frames that were made from it
-        don't count."""
-        if self._path is not None:
-            weakref.finalize(self.data, _remove, self._path).atexit = False
+    def close_with_data(self, call: Callable[[Callable[[], None]], None]) -> None:
+        """Close it once nobody has :attr:`data` any more; frames that were made from it don't count. ``call``
+        has a function called soon, outside of the finalizer."""
+        weakref.finalize(self.data, call, self._free).atexit = False
 
 
 def _remove(path: str) -> None:

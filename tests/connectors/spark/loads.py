@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.spark.loading import SpreadFrame
+from sqlfront_connectors.spark.loading import spread_frame
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.types import BIGINT, STRING
 
@@ -49,7 +49,7 @@ def table_of(members: ProcessMembers) -> SpreadTable:
 def check(spark: SparkSession, members: ProcessMembers, table: SpreadTable, rows: int = ROWS) -> None:
     """The table has each number once, and its text."""
     assert table.snapshot().statistics.rows == rows
-    with SpreadFrame(spark, table.snapshot(), members.door) as frame:
+    with spread_frame(spark, table.snapshot(), members.door) as frame:
         facts = frame.data.selectExpr(
             "count(*)", "count(DISTINCT k)", "sum(k)", "count_if(s = concat('text ', k % 10))"
         )

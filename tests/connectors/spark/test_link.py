@@ -201,8 +201,8 @@ def test_rows_of_ours_become_a_frame_of_spark(
         held = link.frame(run.schema, run.batches())
 
         assert answer(link.run("SELECT * FROM ours", views={"ours": held.data})) == expected
-        held.drop()
-        held.drop()
+        held.close()
+        held.close()
 
 
 def test_a_view_for_one_statement_is_gone_after_it(link: SparkLink) -> None:

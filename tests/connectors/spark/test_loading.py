@@ -16,8 +16,9 @@ from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_connectors.spark.loading import SpreadFrame, load
+from sqlfront_connectors.spark.loading import load, spread_frame
 from sqlfront_connectors.spark.remote import RemoteSession
+from sqlfront_connectors.spark.rows import HeldFrame
 from sqlfront_connectors.spark.types import logical_schema
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.launchers.local import LocalCluster
@@ -54,8 +55,8 @@ class House:
         self.load(table, frame)
         return table
 
-    def back(self, table: SpreadTable, columns: tuple[int, ...] | None = None) -> SpreadFrame:
-        return SpreadFrame(self.spark, table.snapshot(), self.members.door, columns)
+    def back(self, table: SpreadTable, columns: tuple[int, ...] | None = None) -> HeldFrame:
+        return spread_frame(self.spark, table.snapshot(), self.members.door, columns)
 
     def rows(self, table: SpreadTable) -> int | None:
         return table.snapshot().statistics.rows

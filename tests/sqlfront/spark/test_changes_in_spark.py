@@ -11,6 +11,7 @@ from sqlfront.spark.attached import AttachedSession
 from sqlfront.spark.same_answers import OTHERS
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
+from tests.sqlfront.test_cluster import until
 
 pytestmark = pytest.mark.spark
 
@@ -135,7 +136,7 @@ def test_what_was_handed_to_spark_goes_with_the_table(beside: SparkSession, fold
             session.execute(f"INSERT INTO {table} VALUES (1)")
         del frame
         gc.collect()
-        assert len(handed_over(folder)) == 1
+        until(lambda: not handed_over(folder))
 
 
 def test_closing_leaves_nothing_in_spark(beside: SparkSession, folder: Path) -> None:

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 import sqlfront
 from sqlfront.config import Config, Launcher
 from sqlfront.session import Session
+from sqlfront.spark.attached import AttachedSession
+from sqlfront_connectors.spark.rows import Rows
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
@@ -46,6 +48,23 @@ def test_tables_are_spread_over_the_executors(session: Session) -> None:
     ]
     joined = "SELECT count(*) FROM orders a JOIN orders b ON a.g = b.k"
     assert session.sql(joined).collect() == [(20000,)]
+
+
+def test_rows_go_from_executors_to_executors(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("rows go through the driver")
+
+    monkeypatch.setattr(Rows, "frame", refuse)
+    assert isinstance(session, AttachedSession)
+    session.execute("CREATE TABLE large USING memory AS SELECT id AS k, id % 7 AS g FROM range(4000000)")
+    frame = session.sql("SELECT count(*), sum(k) FROM large TABLESAMPLE (100 PERCENT)")
+    assert frame.stats.lane == "spark"
+    assert frame.collect() == [(4_000_000, sum(range(4_000_000)))]
+    for text in ("SELECT * FROM large", "SELECT k + 1 AS k, g FROM large"):
+        with session.sql(text) as frame:
+            assert frame.stats.lane == "light"
+            assert frame.groupBy("g").count().where("g = 3").collect()[0][1] == len(range(3, 4_000_000, 7))
+    session.execute("DROP TABLE large")
 
 
 def test_a_copy_is_loaded_again_when_an_executor_was_killed(
