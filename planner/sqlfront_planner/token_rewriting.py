@@ -321,7 +321,7 @@ class _Rewriter:
         quote, but not after a raw one."""
         before = self._at(position - 1) if position else None
         if before is not None and before.token_type == _T.VAR and before.text.upper() == "X":
-            raise self._unsupported(before, "X before a string, with a space between,")
+            raise unsupported_at(before, "X before a string, with a space between,", self._sql)
         source, end = self._source, position + 1
         values = [unescape(self._sql[token.start : token.end + 1])]
         while end < len(source) and source[end].token_type in _STRINGS:
@@ -347,7 +347,7 @@ class _Rewriter:
             units, end = units + 1, following
         if units < 2:
             if units and self._is_sum_with_string(end):
-                raise self._unsupported(token, "A string added to an interval")
+                raise unsupported_at(token, "A string added to an interval", self._sql)
             return position + 1
         parts = [
             unescape(self._sql[part.start : part.end + 1]) if part.token_type in _STRINGS else part.text
