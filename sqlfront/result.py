@@ -151,6 +151,11 @@ class Result(Closing):
         return self._arguments
 
     @property
+    def job(self) -> "LightJob | SparkRun | None":
+        """What ran it."""
+        return self._ran
+
+    @property
     def is_read(self) -> bool:
         """Whether somebody has read rows."""
         return self._consumed or bool(self._kept)

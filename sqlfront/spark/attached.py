@@ -9,14 +9,17 @@ from sqlfront.spark import straight
 from sqlfront.spark.frame import Frame
 from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
+from sqlfront_connectors.spark.rows import HeldFrame
+from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from sqlfront_connectors.arrow import ArrowStream
-    from sqlfront_connectors.spark.rows import HeldFrame
 
 
 class AttachedSession(Session):
@@ -75,13 +78,25 @@ class AttachedSession(Session):
         if not self.spark.drop_view(name):
             super().unregister(name)
 
+    def query_of(self, result: Result) -> "DataFrame | None":
+        """The query of a result that Spark runs, as a DataFrame; see
+        :meth:`~sqlfront_connectors.spark.link.SparkLink.frame_of`."""
+        assert self.spark is not None
+        return self.spark.link.frame_of(result.job) if isinstance(result.job, SparkRun) else None
+
     def spark_frame(self, result: Result) -> "HeldFrame":
-        """The rows of a result as a DataFrame of Spark's."""
+        """The rows of a result as a DataFrame of Spark's: a query that Spark runs, and of which nobody has
+        read rows, is that query."""
         assert self.spark is not None
         link = self.spark.ready("a DataFrame of its own is asked for")
-        held = None if result.is_read else straight.of_result(self, link, result)
-        if held is not None:
-            return held
+        if not result.is_read:
+            query = self.query_of(result)
+            if query is not None:
+                result.read_instead(link.read(query))
+                return HeldFrame(query, lambda: None)
+            held = straight.of_result(self, link, result)
+            if held is not None:
+                return held
         schema = result.schema
         batches = [
             make_batch(

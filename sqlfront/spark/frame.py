@@ -38,8 +38,12 @@ class Frame(Closing):
         self._held: HeldFrame | None = None
 
     def to_spark(self) -> "DataFrame":
-        """The rows as a Spark DataFrame. Many rows that members in processes of their own have or compute
-        are read there by Spark's tasks, unless some were read here before or they have an order."""
+        """The rows as a Spark DataFrame.
+
+        Unless rows were read here before, a query that Spark runs is that query, as ``spark.sql`` gives it
+        (not over Spark Connect), and many rows that members in processes of their own have or compute are
+        read there by Spark's tasks (not those that have an order).
+        """
         if self._held is None:
             self._held = self._session.spark_frame(self._result)
         return self._held.data
@@ -147,7 +151,13 @@ class Frame(Closing):
 
     def createOrReplaceTempView(self, name: str) -> None:
         """Make the rows a temporary view of this session's, in place of one of the same name, Spark's
-        included."""
+        included. A query that Spark runs becomes a view of Spark's, unless rows of it were read here before
+        (or over Spark Connect)."""
+        if not self._result.is_read and self._session.query_of(self._result) is not None:
+            frame = self.to_spark()
+            self._session.unregister(name)
+            frame.createOrReplaceTempView(name)
+            return
         self._result.wait()  # it may read what has that name now
         self._session.unregister(name)
         self._session.register(name, self)

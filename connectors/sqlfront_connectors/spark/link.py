@@ -3,6 +3,8 @@
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import pyarrow as pa
@@ -48,6 +50,8 @@ class SparkLink:
             self._session = RemoteSession(spark) if is_remote(spark) else ClassicSession(spark)
             self._rows = Rows(spark, self._session, directory)
         self._watchers: list[Watcher] = []
+        # Of queries that somebody has as DataFrames.
+        self._lasting: list[Mapping[str, DataFrame]] = []
 
     def run(
         self,
@@ -62,8 +66,24 @@ class SparkLink:
         analysed (a command: while it runs); Spark's error if the session has a view of that name. ``timeout``
         in seconds; ``query``: the run of the statement, whose end is the end of this one."""
         with ours():
-            statement = _Statement(self, text, arguments, views or {})
+            analyse = partial(self.analysed, text, arguments, views)
+            statement = _Statement(self, analyse, is_query=is_query(text), views=views or {})
             return SparkRun(self._session, statement, timeout=timeout, query=query)
+
+    def frame_of(self, run: SparkRun) -> "DataFrame | None":
+        """The query that :meth:`run` has begun, as Spark has analysed it: who uses it has Spark run it again,
+        and its views are there until the link's end. None for a command, and over Spark Connect, where a
+        query is analysed again each time that it runs."""
+        work = run.work
+        if not isinstance(work, _Statement) or not work.is_query or is_remote(self.spark):
+            return None
+        if work.views:
+            self._lasting.append(work.views)
+        return work.frame
+
+    def read(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
+        """The rows of a DataFrame, in physical form; Spark begins when they are asked for."""
+        yield from SparkRun(self._session, _Statement(self, lambda: frame, is_query=True)).batches()
 
     def perform(
         self, work: Callable[[], _T], *, timeout: float | None = None, query: QueryRun | None = None
@@ -237,26 +257,32 @@ class _Statement:
     """What a run does for a statement in its thread."""
 
     def __init__(
-        self, link: SparkLink, text: str, arguments: Parameters | None, views: "Mapping[str, DataFrame]"
+        self,
+        link: SparkLink,
+        analyse: "Callable[[], DataFrame]",
+        *,
+        is_query: bool,
+        views: "Mapping[str, DataFrame]" = MappingProxyType({}),
     ) -> None:
+        self.is_query = is_query
+        self.views = views
+        #: There once it is analysed.
+        self.frame: DataFrame
         self._link = link
-        self._text = text
-        self._arguments = arguments
-        self._views = views
-        self._frame: DataFrame
+        self._analyse = analyse
         self._schema: pa.Schema
 
     def analyse(self) -> pa.Schema:
         """See :class:`~sqlfront_connectors.spark.run.Work`."""
-        self._frame = self._link.analysed(self._text, self._arguments, self._views)
-        self._schema = logical_schema(self._frame.schema)
+        self.frame = self._analyse()
+        self._schema = logical_schema(self.frame.schema)
         return self._schema
 
     def collect(self, arrive: Arrive) -> Iterator[pa.RecordBatch]:
         """See :class:`~sqlfront_connectors.spark.run.Work`."""
         if self._schema:
-            return self._link.collect(self._frame, self._schema, arrive)
-        return iter([without_columns(self._frame.count())] if is_query(self._text) else ())
+            return self._link.collect(self.frame, self._schema, arrive)
+        return iter([without_columns(self.frame.count())] if self.is_query else ())
 
 
 def is_remote(spark: "SparkSession") -> bool:

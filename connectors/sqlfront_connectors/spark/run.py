@@ -71,6 +71,8 @@ class SparkRun:
     ) -> None:
         """Start it. ``timeout``: seconds from now; ``query``: the run of the statement that it belongs to,
         which stops it too."""
+        #: What it does.
+        self.work = work
         self._attempt = attempt = _Attempt(jobs, work, timeout, query)
         weakref.finalize(self, attempt.release).atexit = False
         attempt.begin()

@@ -1,6 +1,7 @@
 """A session beside a live Spark: which of them answers, and that the answers are Spark's."""
 
 import datetime
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from pyspark.sql.types import LongType, StructField, StructType
 import sqlfront
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
+from sqlfront_connectors.spark.rows import Rows
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from tests.connectors.spark.conftest import CONNECT
+from tests.connectors.spark.conftest import CONNECT, jvm_context
 from tests.sqlfront.spark.conftest import Sessions, views
+from tests.sqlfront.test_cluster import until
 
 pytestmark = pytest.mark.spark
 
@@ -389,7 +392,45 @@ def test_every_type_becomes_sparks(session: AttachedSession) -> None:
 def test_a_frame_as_a_view_takes_the_place_of_sparks(session: AttachedSession, beside: SparkSession) -> None:
     session.sql("SELECT id FROM events WHERE id < 4").createOrReplaceTempView("events")
     found = session.execute("SELECT count(*) FROM events")
-    assert (found.collect(), found.stats.lane) == ([(4,)], "light")
+    assert found.collect() == [(4,)]
+    assert found.stats.lane == ("light" if CONNECT else "spark")
+    if not CONNECT:
+        assert beside.table("events").count() == 4
+
+    few = session.sql("SELECT id FROM events WHERE id < 2")
+    assert few.count() == 2  # these rows, then
+    few.createOrReplaceTempView("events")
+    found = session.execute("SELECT count(*) FROM events")
+    assert (found.collect(), found.stats.lane) == ([(2,)], "light")
+
+
+@pytest.mark.skipif(CONNECT, reason="a query is analysed again there each time that it runs")
+def test_a_query_that_spark_runs_is_its_dataframe(
+    session: AttachedSession, beside: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("rows go through this process")
+
+    monkeypatch.setattr(Rows, "frame", refuse)
+    beside.range(1 << 40).createOrReplaceTempView("huge")
+    frame = session.sql("SELECT id, sin(id) AS wave FROM huge")
+    assert frame.stats.lane == "spark"
+    assert [row.id for row in frame.select("id").where("id % 2 = 1").take(3)] == [1, 3, 5]
+    until(lambda: not jvm_context().statusTracker().getActiveJobsIds())
+
+    rows = session.sql("SELECT id % 3 AS rest, rand(7) AS r FROM events")
+    assert sorted(map(tuple, rows.to_spark().collect())) == sorted(map(tuple, rows.collect()))
+    assert rows.groupBy("rest").count().where("rest = 0").collect()[0][1] == 34
+
+
+@pytest.mark.skipif(CONNECT, reason="a query is analysed again there each time that it runs")
+def test_what_a_dataframe_of_a_query_reads_is_there_as_long_as_the_session(session: AttachedSession) -> None:
+    text = "SELECT name, count(*) AS n FROM events JOIN {words} USING (kind) GROUP BY name HAVING n > :least"
+    words = pa.table({"kind": [1, 2], "name": ["one", "two"]})
+    session.execute("SET sqlfront.lane = spark")
+    frame = session.sql(text, {"least": 1}, words=words).where("name = 'one'")
+    gc.collect()
+    assert [tuple(row) for row in frame.collect()] == [("one", 15)]
 
 
 def test_printed_as_spark_prints(
