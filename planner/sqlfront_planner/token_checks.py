@@ -97,6 +97,13 @@ def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
         raise unsupported_at(tokens[position], "A name that begins with 0x", sql)
 
 
+def _window(tokens: Sequence[Token], position: int, sql: str) -> None:
+    """The function of that name; behind the clause's word stands a name."""
+    following = _at(tokens, position + 1)
+    if following is not None and following.token_type == _T.L_PAREN:
+        raise unsupported_at(tokens[position], "The function window", sql)
+
+
 def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
     """sqlglot puts the steps into one SELECT whatever their order."""
     raise unsupported_at(tokens[position], "|>", sql)
@@ -143,4 +150,5 @@ _CHECKS: Final[dict[TokenType, Callable[[Sequence[Token], int, str], None]]] = {
     _T.ROW: _rows,
     _T.ROWS: _rows,
     _T.SELECT: _select,
+    _T.WINDOW: _window,
 }

@@ -183,7 +183,7 @@ def is_exact(source: pa.DataType, wanted: ArgumentType) -> bool:
         return is_string(source) or is_exact(source, INT)
     if wanted == INT:
         return is_integral(source) and source != BIGINT
-    if wanted == TIMESTAMP:
+    if wanted == TIMESTAMP or wanted is Kind.ANY_TIMESTAMP:
         return source in (TIMESTAMP, TIMESTAMP_NTZ)
     return source == wanted
 

@@ -147,6 +147,7 @@ def test_error_has_sparks_condition(sql: str, condition: str) -> None:
         ("select x '1F'", "with a space"),
         ("select instr('a', 'b', 2)", "instr with a start"),
         ("select current_time", "current_time"),
+        ("select count(*) from t group by window(timestamp'2020-01-01', '1 hour')", "The function window"),
         ("select nanvl(1f, 2f)", "nanvl of floats"),
         (
             "select a from t o group by a having exists (select 1 from t i where sum(o.a) = i.a)",

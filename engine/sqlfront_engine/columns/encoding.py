@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
+from sqlfront_engine.columns import lists
 from sqlfront_engine.columns.batches import Integers, Mask
 from sqlfront_engine.columns.hashing import IntegerTable
 from sqlfront_engine.columns.text import TextTable, is_hashable_text
@@ -40,11 +41,28 @@ def canonical_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floatin
 
 
 def canonical(column: pa.Array) -> pa.Array:
-    """The column with one NaN and one zero, if it is one of floats: what a group's key shows."""
-    if not pa.types.is_floating(column.type):
+    """The column with one NaN and one zero, also inside of arrays and structs: what a group's key shows."""
+    data_type = column.type
+    if pa.types.is_floating(data_type):
+        values = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
+        return from_numpy(values, data_type, valid_mask(column))
+    if not _holds_floats(data_type):
         return column
-    values = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
-    return from_numpy(values, column.type, valid_mask(column))
+    if pa.types.is_list(data_type):
+        parts = lists.take_apart(column)
+        return lists.put_together(data_type, canonical(parts.flat()), parts.lengths, parts.valid)
+    valid, children = valid_mask(column), [canonical(child) for child in column.flatten()]
+    mask = None if valid is None else pa.array(~valid)
+    return pa.StructArray.from_arrays(children, fields=list(data_type), mask=mask)
+
+
+def _holds_floats(data_type: pa.DataType) -> bool:
+    """Whether there are floats inside of arrays and structs."""
+    if pa.types.is_list(data_type):
+        return _holds_floats(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        return any(_holds_floats(field.type) for field in data_type)
+    return bool(pa.types.is_floating(data_type))
 
 
 def as_integers(column: pa.Array) -> Integers | None:

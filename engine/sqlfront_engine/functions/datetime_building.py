@@ -332,7 +332,7 @@ register(
     *(
         ScalarFunction(
             f"unix_{unit}",
-            (TIMESTAMP,),
+            (Kind.ANY_TIMESTAMP,),
             BIGINT,
             _floored(divisor),
             exact=(0,),

@@ -247,12 +247,13 @@ def _parse_by_row(
 
 
 def _unix_timestamp(signature: Signature) -> PreparedKernel:
-    """Seconds since 1970, cut off towards zero."""
+    """Seconds since 1970, cut off towards zero; since 1970 in UTC for a timestamp without a zone."""
     types = signature.argument_types
+    target = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
     has_pattern = len(types) > 1
     read_types = types if has_pattern or not is_string(types[0]) else (*types, STRING)
-    inner = Signature(TIMESTAMP, read_types, signature.constants, signature.settings)
-    read = _reading(TIMESTAMP)(inner)
+    inner = Signature(target, read_types, signature.constants, signature.settings)
+    read = _reading(target)(inner)
     default = scalar(DEFAULT_PATTERN, STRING)
 
     @columnar

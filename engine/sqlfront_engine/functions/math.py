@@ -111,6 +111,11 @@ def _power(base: Doubles, exponent: Doubles) -> Doubles:
     return np.where(undefined, np.nan, result) if undefined.any() else result
 
 
+def _atan2(y: Doubles, x: Doubles) -> Doubles:
+    """Spark knows no negative zero here."""
+    return np.arctan2(y + 0.0, x + 0.0)
+
+
 def _sign(values: Doubles) -> Doubles:
     return np.where(values == 0, values, np.sign(values))
 
@@ -235,7 +240,7 @@ register(
     _entry("cosh", _arrow("cosh"), "cosh(0) = 1.0"),
     _entry("acos", _arrow("acos"), "acos(1) = 0.0"),
     _entry("acosh", _arrow("acosh"), "acosh(1) = 0.0"),
-    _entry("atan2", _arrow("atan2"), "atan2(0, 1) = 0.0"),
+    _entry("atan2", _numpy(_atan2), "atan2(0, 1) = 0.0"),
     _entry("cot", _numpy(lambda values: 1 / np.tan(values)), "cot(1) = 0.6420926159343306"),
     _entry("sec", _numpy(lambda values: 1 / np.cos(values)), "sec(0) = 1.0"),
     _entry("csc", _numpy(lambda values: 1 / np.sin(values)), "csc(1) = 1.1883951057781212"),

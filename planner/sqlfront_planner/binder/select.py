@@ -246,7 +246,7 @@ class _Select(msgspec.Struct):
         left_out = star.args.get("except_") or []
         dropped = []
         for name in left_out:
-            expression = binder.bind(name)
+            expression = self._left_out(name, columns) or binder.bind(name)
             if all(column.expression != expression for column in columns):
                 raise failure(
                     "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH",
@@ -267,6 +267,12 @@ class _Select(msgspec.Struct):
             for column in columns
             if column.expression not in dropped
         ]
+
+    def _left_out(self, name: exp.Expr, columns: list[ScopeColumn]) -> Expr | None:
+        """The only column of a star that has the name, whatever else there is of that name."""
+        named = [column for column in columns if column.name.lower() == name.name.lower()]
+        is_plain = isinstance(name, exp.Column) and len(name.parts) == 1
+        return named[0].expression if is_plain and len(named) == 1 else None
 
     def _outputs(self) -> dict[str, list[Expr]]:
         """The select list's expressions by lower-case name."""

@@ -90,7 +90,12 @@ BUILDING: Table = {
     "timestamp_micros": [(-1, on(1969, 12, 31, 23, 59, 59, 999_999)), (None, None)],
     "date_from_unix_date": [(0, date(1970, 1, 1)), (-1, date(1969, 12, 31)), (None, None)],
     "unix_date": [(date(2020, 1, 2), 18263), (None, None)],
-    "unix_seconds": [(EARLY, -1), (on(1970, 1, 1, 0, 0, 1, 999_999), 1), (None, None)],
+    "unix_seconds": [
+        (EARLY, -1),
+        (on(1970, 1, 1, 0, 0, 1, 999_999), 1),
+        (Typed(None, TIMESTAMP), None),
+        (datetime(1970, 1, 1, 0, 0, 1), 1),
+    ],
     "unix_millis": [(on(1969, 12, 31, 23, 59, 59, 999_500), -1)],
     "unix_micros": [(EARLY, -500_000)],
 }

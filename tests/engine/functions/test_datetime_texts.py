@@ -221,7 +221,10 @@ NEW_YORK = cases(
         ],
         "to_date": [("2020-07-01 23:00 Z", "yyyy-MM-dd HH:mm X", date(2020, 7, 1))],
         "from_unixtime": [(0, "1969-12-31 19:00:00")],
-        "unix_timestamp": [(date(2020, 1, 2), Typed(1577941200, BIGINT))],
+        "unix_timestamp": [
+            (date(2020, 1, 2), Typed(1577941200, BIGINT)),
+            (datetime(2020, 1, 2), Typed(1577923200, BIGINT)),
+        ],
     },
     "America/New_York",
 )

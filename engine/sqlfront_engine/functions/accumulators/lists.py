@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, scalar
 from sqlfront_engine.columns.batches import Mask, Rows, gather, row_indices
-from sqlfront_engine.columns.encoding import Codes, combine, encode
+from sqlfront_engine.columns.encoding import Codes, canonical, combine, encode
 from sqlfront_engine.columns.grouping import group_codes
 from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_engine.functions.accumulators.base import (
@@ -82,6 +82,7 @@ class Distinct(msgspec.Struct, frozen=True):
 
 def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
     """Each different row of each group once."""
+    arguments = [canonical(argument) for argument in arguments]
     codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
     first = group_codes(combine(codes, len(groups.ids))).rows
     return Groups(groups.ids[first], groups.size), [
