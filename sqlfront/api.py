@@ -12,6 +12,8 @@ from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
+    from pyspark.resource import ResourceProfile
+
     from sqlfront import connection
     from sqlfront.spark import attached
     from sqlfront.spark.frame import Frame
@@ -36,6 +38,7 @@ def connect(
     timeout: float | None = None,
     time_zone: str | None = None,
     spark: "SparkSource | None" = None,
+    resource_profile: "ResourceProfile | None" = None,
 ) -> "connection.Connection":
     """A connection to a new session. Its tables live as long as it does, or if it is one of a ``cluster``
     (``sqlfront://host:port``) as long as that does. ``spark``: see :func:`attach`. Other keywords override
@@ -56,6 +59,7 @@ def connect(
         "memory_limit": memory_limit,
         "timeout": timeout,
         "time_zone": time_zone,
+        "resource_profile": resource_profile,
     }
     changes = {name: value for name, value in given.items() if value is not None}
     made = replace(config or Config(), **changes)

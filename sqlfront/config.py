@@ -10,6 +10,8 @@ from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     import zoneinfo
+
+    from pyspark.resource import ResourceProfile
 else:
     zoneinfo = lazy_module("zoneinfo")
 
@@ -44,7 +46,8 @@ class Config(msgspec.Struct, frozen=True):
     inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
     ``silence_limit``: seconds after which one of the session's own members that says nothing is given up (one
     whose process ends, at once). It has to be longer than anything holds up this process, which keeps their
-    list: ``to_pandas`` of six million rows does so for more than seven seconds.
+    list: ``to_pandas`` of six million rows does so for more than seven seconds. ``resource_profile``: what
+    Spark is to reserve for each member on its executors, None = a slot; a slot has to be left.
 
     ``plan_cache``: how many plans the session keeps for texts that come again, with the same literals or
     others; 0 = none.
@@ -62,6 +65,7 @@ class Config(msgspec.Struct, frozen=True):
     secret: str | None = None
     collect_rows: float = 20_000
     silence_limit: float = 30.0
+    resource_profile: "ResourceProfile | None" = None
     plan_cache: int = 1000
 
     def __post_init__(self) -> None:
@@ -75,6 +79,8 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError("a session of a cluster has no members of its own: give one or the other")
         if self.secret is not None and self.cluster is None:
             raise ProgrammingError("a secret is for the cluster that a session is to join; there is none")
+        if self.resource_profile is not None and self.launcher is not Launcher.SPARK:
+            raise ProgrammingError("a resource profile is for members on Spark's executors: launcher='spark'")
         for name, value in (
             ("memory_limit", self.memory_limit),
             ("query_memory_limit", self.query_memory_limit),

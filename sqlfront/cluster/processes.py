@@ -189,6 +189,7 @@ class Client(ProcessMembers):
                 workers=config.workers,
                 memory_limit=config.memory_limit,
                 silence_limit=config.silence_limit,
+                profile=config.resource_profile,
             )
             return self._launcher.client(name)
         if config.cluster is None:

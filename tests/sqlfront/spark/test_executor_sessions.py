@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
 from pyspark.sql import SparkSession
 
 import sqlfront
@@ -92,6 +93,16 @@ def answered(session: Session, query: str) -> list[object]:
         return [row[0] for row in session.sql(query).collect()]
     except OperationalError:
         return []
+
+
+def test_members_may_have_a_resource_profile(spark: SparkSession) -> None:
+    whole = ResourceProfileBuilder().require(TaskResourceRequests().cpus(2)).build
+    with pytest.raises(
+        OperationalError, match=r"3 members need 3 executors with 7 slots .* there are 3 with 6"
+    ):
+        sqlfront.connect(spark=spark, launcher="spark", resource_profile=whole)
+    with pytest.raises(ProgrammingError, match="launcher='spark'"):
+        sqlfront.connect(spark=spark, resource_profile=whole)
 
 
 def test_members_on_executors_need_a_spark_session() -> None:
