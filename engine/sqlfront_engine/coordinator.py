@@ -170,8 +170,9 @@ class Engine(Closing):
         """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
         read."""
         execution = self.execution(self.next_number(), config)
+        job = light_jobs.LightJob(execution)  # first, so that whoever starts it may be interrupted
         self.start(execution, self.plan(dag, execution, config), config)
-        return light_jobs.LightJob(execution)
+        return job
 
     def hold(
         self,
@@ -243,15 +244,20 @@ class Engine(Closing):
                 on_end(execution)
 
         self._submitted += 1
-        if config.inline:
-            self._running[execution.id] = execution
-            execution.start(plan, ended, InlineRunner(config.order_seed))
-            return
-        with self._threads_lock:
-            self._check_open()
-            self._running[execution.id] = execution
-            self._workers.start()
-            execution.start_on_threads(plan, ended, self._workers, self._dedicated)
+        try:
+            if config.inline:
+                self._running[execution.id] = execution
+                execution.start(plan, ended, InlineRunner(config.order_seed))
+                return
+            with self._threads_lock:
+                self._check_open()
+                self._running[execution.id] = execution
+                self._workers.start()
+                execution.start_on_threads(plan, ended, self._workers, self._dedicated)
+        except BaseException:  # such as Ctrl-C: tasklets that have not begun never will
+            execution.stop(JobStatus.CANCELLED)
+            self._running.pop(execution.id, None)
+            raise
 
     def _check_open(self) -> None:
         if self._closed:

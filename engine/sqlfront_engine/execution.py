@@ -318,6 +318,9 @@ class Execution:
                     return batch
                 else:
                     self._drive(runner)
+        except BaseException as error:
+            self._note_interrupt(error)
+            raise
         finally:
             self._end_driving()
         self.wait()
@@ -329,6 +332,9 @@ class Execution:
         try:
             while not self._has_ended:
                 self._drive(runner)
+        except BaseException as error:
+            self._note_interrupt(error)
+            raise
         finally:
             self._end_driving()
 
@@ -353,6 +359,17 @@ class Execution:
         self._driving.release()
         if self._stopping:  # perhaps by a thread that couldn't sweep in this moment
             self._sweep()
+
+    def _note_interrupt(self, error: BaseException) -> None:
+        """What isn't an Exception ends an inline job, whose thread it may have left between any two steps: so
+        its tasklets are ended here, whatever each of them was about to do, and never run again."""
+        if isinstance(error, Exception):
+            return
+        self._runner = None
+        self.stop(JobStatus.CANCELLED)
+        for tasklet in self._tasklets:
+            tasklet.give_up()
+        self._count_down(self._remaining)
 
     def _drive(self, runner: InlineRunner) -> None:
         """Run what is runnable."""

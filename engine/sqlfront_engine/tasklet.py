@@ -288,6 +288,11 @@ class Tasklet:
             self._free()
         return Progress.DONE
 
+    def give_up(self) -> None:
+        """End here and now, for whoever alone could run it; the listener isn't told."""
+        self.stopped = True
+        self._close()
+
     def _free(self) -> None:
         """Tell both sides, and drop all that could hold memory."""
         self.ended = True

@@ -443,6 +443,46 @@ def test_who_begins_to_read_an_inline_job_just_when_it_is_cancelled_hears_of_tha
     canceller.join(60)
 
 
+@pytest.mark.parametrize("looks", range(14))
+def test_an_interrupt_between_two_steps_ends_an_inline_job_wherever_it_comes(
+    engine: Engine, clock: FakeClock, monkeypatch: pytest.MonkeyPatch, looks: int
+) -> None:
+    """The clock is looked at where a job begins, and before and after each call of a tasklet."""
+    log: list[object] = []
+    left = iter(range(looks))
+
+    def now() -> float:
+        if next(left, None) is None:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+        return 0.0
+
+    monkeypatch.setattr(clock, "now", now)
+    with pytest.raises(KeyboardInterrupt):
+        read(engine.run(chain(Holds(), Forward()), JobConfig(inline=True, resources={"log": log})))
+
+    assert engine.statistics().running == ()
+    assert engine.statistics().memory.used == 0
+    assert log in (["freed"], [])
+
+
+def test_an_interrupt_while_a_job_is_being_started_ends_it(
+    engine: Engine, inline: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(execution.Execution, "_started_all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.run(chain(Holds(), Forward()), JobConfig(inline=inline, resources={"log": []}))
+
+    assert engine.statistics().running == ()
+    until = time.monotonic() + 60
+    while engine.statistics().memory.used:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+
+
 @pytest.mark.parametrize("how", ["failed", "cancelled"])
 def test_a_job_that_was_stopped_before_its_start_ends(engine: Engine, inline: bool, how: str) -> None:
     config = JobConfig(inline=inline, resources={"log": []})
