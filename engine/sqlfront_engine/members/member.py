@@ -159,6 +159,7 @@ class Member:
         others = tuple(name for name in participants(dag, placement) if name != self.name)
         init = _init_call(number, members.version, dag, placement, config) if others else None
         execution = self.engine.execution(number, config, self.name)
+        job = LightJob(execution)  # now, so that it is stopped if this thread is interrupted
         coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
         if config.inline and 0 < len(others) <= MOST_ATTENDED:
             execution.attend = partial(self._attend, others)
@@ -179,7 +180,7 @@ class Member:
             raise
         participation.check_connected(self.peers)
         self._watch()
-        return LightJob(execution)
+        return job
 
     def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
         """Handle what these members send, on the thread that waits for it."""

@@ -10,6 +10,7 @@ from sqlfront_engine.coordinator import JobConfig
 from sqlfront_engine.dag import DAG, Edge, EdgeConfig, OnlyOn
 from sqlfront_engine.errors import DataError, InterfaceError, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.messages import CheckJobs, Completed, Data, Init, Terminate
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.forward import Forward
@@ -308,6 +309,22 @@ def test_a_coordinator_that_cannot_do_its_part_has_the_others_stop() -> None:
     cluster = Cluster()
     with pytest.raises(InterfaceError, match="can't be distributed"):
         cluster.submit(exchanged(lambda edge: edge.isolated().distributed()))
+
+    assert cluster.leftovers() == {}
+
+
+def test_an_interrupt_before_the_submitter_has_the_job_ends_it_everywhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster = Cluster(3)
+
+    def interrupted(member: Member) -> None:
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Member, "_watch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cluster.submit(exchanged(lambda edge: edge.distributed().to_one(7), Endless()))
 
     assert cluster.leftovers() == {}
 
