@@ -66,17 +66,31 @@ class Outbox:
         return self._cork
 
     def push(self) -> None:
-        """Write what waits, as far as that is possible now."""
+        """Write what waits, as far as that is possible now. After an interrupt nobody knows what of it has
+        been written, so that the connection ends."""
+        try:
+            self._push()
+        except BaseException:
+            self._stopped = True
+            self._broken("interrupted in the midst of sending")
+            raise
+
+    def _push(self) -> None:
         while self._arrived and self._admission.acquire(False):
             try:
                 self._admit()
             finally:
                 self._admission.release()
         while self._admitted and self._turn.acquire(False):
-            if not self._write(wait=False):
+            written = True
+            try:
+                written = self._write(wait=False)
+            finally:
+                if written:
+                    self._turn.release()
+            if not written:
                 self._hand_over()
                 return
-            self._turn.release()
 
     def send_last(self, frame: Outgoing) -> None:
         """Send the frame and what is corked, if that is possible at once."""

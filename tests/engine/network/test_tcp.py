@@ -12,7 +12,7 @@ import pytest
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.network.frames import Limits
 from sqlfront_engine.network.tcp import TcpTransport
-from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Traffic
+from sqlfront_engine.network.transport import Body, InvalidMessage, Peer, Traffic, TrafficCounter
 from tests.engine.network.meeting import (
     Member,
     Note,
@@ -234,6 +234,29 @@ def test_both_sides_hear_the_reason_of_a_close(town: Town, way: dict[str, Any]) 
     peer.send(Note(1))  # dropped
     assert a.count("disconnected") == b.count("disconnected") == 1
     assert b.messages == []
+
+
+@pytest.mark.parametrize("step", ["counting", "writing"])
+def test_an_interrupt_in_the_midst_of_sending_ends_the_connection(
+    town: Town, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """What has been sent by then is unknown: silence afterwards would be worse."""
+    (_, a), (_, b) = pair(town, {})
+    peer = a.peer("b")
+    place, name = (type(peer.channel), "write") if step == "writing" else (TrafficCounter, "count")
+    whole = getattr(place, name)
+
+    def interrupted(*arguments: Any, **named: Any) -> None:
+        monkeypatch.undo()
+        whole(*arguments, **named)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        peer.send(Note(1))
+
+    a.lost("b")
+    b.lost("a")
 
 
 def test_a_closed_transport_leaves_its_peers(town: Town, way: dict[str, Any]) -> None:
