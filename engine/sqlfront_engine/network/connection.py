@@ -190,9 +190,10 @@ class Connection:
         """Until the end, whose reason is returned; None once somebody wants to attend."""
         while (end := self._handle_next()) is None:
             if self._wanted:
-                self._gate = Gate(self.channel.socket)
-                self._ended = self._handle_buffered()
-                return self._ended
+                end = self._handle_buffered()
+                if end is None:
+                    self._gate = Gate(self.channel.socket)
+                return end
         return end
 
     def _receive_at_gate(self, gate: Gate) -> str:

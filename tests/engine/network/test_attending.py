@@ -181,6 +181,24 @@ def test_an_answer_that_is_none_closes_the_connection(town: Town) -> None:
     assert "a message that isn't one" in asking.member.lost("other")
 
 
+def test_what_ends_a_connection_just_when_somebody_wants_to_attend_it(town: Town) -> None:
+    asking = Asking(town)
+
+    def refuse(message: Any) -> None:
+        if message.number == 3:
+            raise InvalidMessage("that is no answer")
+
+    asking.on_heard = refuse
+    assert not asking.transport.attend([asking.peer], lambda: False)
+    with asking.back.corked():  # so that the second has come with the first
+        asking.back.send(Note(1))
+        asking.back.send(Note(3))
+    assert asking.member.lost("other") == "that is no answer"
+    until(asking.peer.finished.is_set)
+
+    assert not asking.transport.attend([asking.peer], lambda: False)
+
+
 def test_an_interrupt_while_nothing_comes_changes_nothing(asking: Asking) -> None:
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
