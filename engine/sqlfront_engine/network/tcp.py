@@ -234,6 +234,7 @@ class TcpTransport:
         except Error as error:
             self._unreachable(address, error.message)
             return
+        current_thread().name = _thread_name(f"with-{address}")  # who closes waits for this one from now on
         connection = self._connection(channel, address)
         connection.id = new_nonce()
         self._connections.know(connection)

@@ -266,6 +266,23 @@ def test_a_closed_transport_leaves_its_peers(town: Town, way: dict[str, Any]) ->
     first.close()
 
 
+@pytest.mark.parametrize("way", ["connected", "was connected to"])
+def test_a_closed_transport_has_heard_of_every_end(town: Town, way: str) -> None:
+    (first, a), (second, b) = pair(town, {})
+    closing, member = (first, a) if way == "connected" else (second, b)
+    heard, told = member.disconnected, threading.Event()
+
+    def slowly(peer: Peer, reason: str) -> None:
+        time.sleep(0.2)
+        heard(peer, reason)
+        told.set()
+
+    member.disconnected = slowly  # type: ignore[method-assign]
+    closing.close()
+
+    assert told.is_set()
+
+
 def test_a_transport_may_be_closed_by_its_receiver(town: Town, way: dict[str, Any]) -> None:
     made: list[TcpTransport] = []
     (first, a), (_, b) = pair(town, way, answer=lambda *_: made[0].close())
