@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront.pipeline import Pipeline, table
+from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse_query
 
@@ -253,3 +254,23 @@ def test_required_partitions_need_a_table_that_lies_by_them(numbers: sqlfront.Co
         session.run_pipeline(
             Pipeline().read(table(session, "heap")).collect(), required_partitions=everything
         )
+
+
+def test_an_interrupt_right_after_rows_were_published_leaves_them(
+    numbers: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = EmbeddedMembers.publish
+
+    def interrupted(members: EmbeddedMembers, table: SpreadTable, version: TableVersion) -> None:
+        publish(members, table, version)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(EmbeddedMembers, "publish", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        numbers.execute("INSERT INTO t VALUES (50000, 7)")
+    monkeypatch.undo()
+
+    assert ask(numbers, "SELECT v FROM t WHERE k = 50000") == [(7,)]
+    assert ask(numbers, "SELECT count(*) FROM t") == [(50001,)]
+    numbers.execute("DELETE FROM t WHERE k = 50000")
+    assert max(shares(numbers)) == 1

@@ -358,7 +358,6 @@ class NextVersion:
         self._indexes = indexes
         self.table = table
         self._how = how
-        self._published = False
         self._turn = table.turn()
         #: The version that it follows, and the members that have its shares.
         self.base: TableVersion
@@ -411,7 +410,6 @@ class NextVersion:
             self._made_indexes,
         )
         table.members.publish(table, version)
-        self._published = True
 
     def _processor(self, turn: str) -> StoreShare:
         table, placed = self.table, self.table.partitioning
@@ -433,8 +431,10 @@ class NextVersion:
         return self.base.indexes if self._indexes is None else self._indexes
 
     def __exit__(self, *_: object) -> None:
+        # Looked at while nobody else publishes: an interrupt may have come right after this one did.
+        published = self.table.snapshot().held.key == self.processor.key
         self._turn.__exit__(None, None, None)
-        if not self._published:
+        if not published:
             self.table.members.release(self.processor.key)
 
 
