@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import bitmap, from_values, scalar, valid_mask
+from sqlfront_engine.arrays import bitmap, scalar, valid_mask
 from sqlfront_engine.types import MAX_SHORT_PRECISION, STRING, physical
 
 #: A column of values, or one value that stands for all rows.
@@ -241,8 +241,3 @@ _COALESCE: Final = pc.function("coalesce")
 def python_values(array: pa.Array) -> list[object]:
     """Python values of a plain array, decimals as Decimal; for code that goes row by row."""
     return array.to_pylist()
-
-
-def from_python(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
-    """Python values as a plain array of the logical type's physical form."""
-    return from_values(values, physical(data_type))

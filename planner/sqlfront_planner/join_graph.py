@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import msgspec
-from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.types import BOOLEAN
@@ -313,11 +312,3 @@ def left_deep(graph: JoinGraph) -> Shape:
     for index in range(1, len(graph.relations)):
         shape = (shape, index)
     return shape
-
-
-def with_relations(graph: JoinGraph, plans: Sequence[LogicalPlan]) -> JoinGraph:
-    """The same graph over other plans of the same rows."""
-    relations = tuple(
-        replace(relation, plan=plan) for relation, plan in zip(graph.relations, plans, strict=True)
-    )
-    return replace(graph, relations=relations)

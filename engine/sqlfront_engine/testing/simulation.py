@@ -306,8 +306,3 @@ class SimulatedPeer:
     def close(self, reason: str) -> None:
         """Break the connection."""
         self._connection.cut(reason)
-
-
-def record_of(simulation: Simulation) -> Sequence[object]:
-    """What tells one run from another: the same for the same seed."""
-    return simulation.steps, simulation.time, simulation.random.getstate()

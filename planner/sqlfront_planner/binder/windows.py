@@ -308,15 +308,3 @@ def _bound(
     if not isinstance(offset, Literal) or not is_integral(offset.type) or not isinstance(offset.value, int):
         raise unsupported("A window frame whose distance is not a whole number", spec)
     return -offset.value if direction == "PRECEDING" else offset.value
-
-
-def check_order(binder: ExpressionBinder, expression: Expr, node: exp.Expr) -> None:
-    """Raise DATATYPE_MISMATCH.INVALID_ORDERING_TYPE for a value that can't be sorted."""
-    if not is_orderable(expression.type):
-        raise failure(
-            "DATATYPE_MISMATCH.INVALID_ORDERING_TYPE",
-            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The `sortorder` does not '
-            "support ordering on "
-            f"this type.",
-            node,
-        )
