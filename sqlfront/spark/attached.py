@@ -11,6 +11,7 @@ from sqlfront.spark.start import SparkSource
 from sqlfront_connectors.forms import to_physical
 from sqlfront_connectors.spark.rows import HeldFrame
 from sqlfront_connectors.spark.run import SparkRun
+from sqlfront_connectors.spark.types import spark_schema
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.query_run import QueryRun
@@ -18,6 +19,7 @@ from sqlfront_planner.binder import Arguments
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
     from sqlfront_connectors.arrow import ArrowStream
 
@@ -83,6 +85,12 @@ class AttachedSession(Session):
         :meth:`~sqlfront_connectors.spark.link.SparkLink.frame_of`."""
         assert self.spark is not None
         return self.spark.link.frame_of(result.job) if isinstance(result.job, SparkRun) else None
+
+    def schema_of(self, result: Result) -> "StructType":
+        """Spark's schema of a result: its own, if it runs that."""
+        assert self.spark is not None
+        own = self.spark.link.schema_of(result.job) if isinstance(result.job, SparkRun) else None
+        return own or spark_schema(result.schema)
 
     def spark_frame(self, result: Result) -> "HeldFrame":
         """The rows of a result as a DataFrame of Spark's: a query that Spark runs, and of which nobody has

@@ -8,7 +8,6 @@ import pyarrow as pa
 from sqlfront.result import Result, Statistics
 from sqlfront.row import Row
 from sqlfront.spark.pandas_frames import to_pandas
-from sqlfront_connectors.spark.types import spark_schema
 from sqlfront_engine.closing import Closing
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ class Frame(Closing):
     @property
     def schema(self) -> "StructType":
         """Spark's schema."""
-        return spark_schema(self._result.schema)
+        return self._session.schema_of(self._result)
 
     @property
     def columns(self) -> list[str]:

@@ -21,6 +21,7 @@ from sqlfront_engine.query_run import QueryRun
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
@@ -80,6 +81,10 @@ class SparkLink:
         if work.views:
             self._lasting.append(work.views)
         return work.frame
+
+    def schema_of(self, run: SparkRun) -> "StructType | None":
+        """The schema that Spark gives of a statement that :meth:`run` has begun and that it has analysed."""
+        return run.work.frame.schema if isinstance(run.work, _Statement) else None
 
     def read(self, frame: "DataFrame") -> Iterator[pa.RecordBatch]:
         """The rows of a DataFrame, in physical form; Spark begins when they are asked for."""

@@ -419,6 +419,8 @@ def test_a_query_that_spark_runs_is_its_dataframe(
     until(lambda: not jvm_context().statusTracker().getActiveJobsIds())
 
     rows = session.sql("SELECT id % 3 AS rest, rand(7) AS r FROM events")
+    assert rows.schema == rows.to_spark().schema
+    assert not rows.schema["r"].nullable
     assert sorted(map(tuple, rows.to_spark().collect())) == sorted(map(tuple, rows.collect()))
     assert rows.groupBy("rest").count().where("rest = 0").collect()[0][1] == 34
 
