@@ -65,13 +65,13 @@ def spans(text: str) -> list[tuple[int, int]]:
 
 def plain_literal(text: str) -> tuple[object, pa.DataType] | None:
     """The value and type of a literal as :func:`split` gives it, with a minus before it or not; None for a
-    number that is none in Spark.
+    number that is none in Spark, and for a string that isn't as it stands (``${name}``).
 
-    >>> plain_literal("-17"), plain_literal("'it''s'")[0], plain_literal("9" * 39)
-    ((-17, DataType(int32)), "it's", None)
+    >>> plain_literal("-17"), plain_literal("'it''s'")[0], plain_literal("9" * 39), plain_literal("'${x}'")
+    ((-17, DataType(int32)), "it's", None, None)
     """
     if text[-1] == "'":
-        return unescape(text), STRING
+        return None if "${" in text else (unescape(text), STRING)
     if len(text) <= _INT_DIGITS and text.isascii() and text.lstrip("-").isdigit():
         return int(text), INT
     try:

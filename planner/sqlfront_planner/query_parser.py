@@ -22,14 +22,30 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
     """The range of the first word from ``start``, or of the first character if that isn't a letter; comments
     are skipped. None if there is nothing.
 
-    >>> lead("/* a */ select 1")
-    (8, 14)
+    >>> lead("/* a */ select 1"), lead("/* a /* b */ */ select 1")
+    ((8, 14), (16, 22))
     """
-    match = _LEAD.match(sql, start)
-    return match.span(1) if match else None
+    while (match := _LEAD.match(sql, start)) is not None:
+        end = _comment_end(sql, match.start(1)) if match[1] == "/*" else None
+        if end is None:
+            return match.span(1)
+        start = end
+    return None
 
 
-_LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*+([^\W\d]\w*|\S)", re.DOTALL)
+_LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*+([^\W\d]\w*|/\*|\S)")
+
+
+def _comment_end(sql: str, start: int) -> int | None:
+    """Where a bracketed comment ends, which may hold others; None if it doesn't."""
+    depth, place = 1, start + 2
+    while depth:
+        closing, opening = sql.find("*/", place), sql.find("/*", place)
+        if closing < 0:
+            return None
+        opens = 0 <= opening < closing
+        depth, place = depth + (1 if opens else -1), (opening if opens else closing) + 2
+    return place
 
 
 def parse_query(sql: str, start: int = 0) -> Query:

@@ -38,6 +38,7 @@ from sqlfront_planner.statements import (
     Update,
     UseDatabase,
 )
+from sqlfront_planner.tokens import refuse_unread
 
 __all__ = [
     "CacheTable",
@@ -104,6 +105,7 @@ def parse_from(sql: str, start: int = 0) -> Statement:
         return parse_query(sql, start)
     if word in ("", ";"):
         raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
+    refuse_unread(sql)
     from sqlfront_planner import commands  # noqa: PLC0415 - its grammar costs a query nothing
 
     return commands.parse_command(sql, word, start, parse_from)

@@ -92,6 +92,8 @@ _AFTER_OPERAND: Final = frozenset(
     }
 )  # fmt: skip
 _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
+#: Words that take one string.
+_TYPED_LITERALS: Final = frozenset({_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMPTZ})
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
 _INTERVAL_UNITS: Final = frozenset(
     {"YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"}
@@ -323,6 +325,10 @@ class _Rewriter:
         if before is not None and before.token_type == _T.VAR and before.text.upper() == "X":
             raise unsupported_at(before, "X before a string, with a space between,", self._sql)
         source, end = self._source, position + 1
+        following = self._at(end)
+        typed = position and source[position - 1].token_type in _TYPED_LITERALS
+        if typed and following is not None and following.token_type in _STRINGS:
+            raise syntax_error_at(following, self._sql)
         values = [unescape(self._sql[token.start : token.end + 1])]
         while end < len(source) and source[end].token_type in _STRINGS:
             literal = source[end]

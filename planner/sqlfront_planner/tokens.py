@@ -26,6 +26,8 @@ EXPLICIT_CROSS: Final = "CROSS JOIN"
 
 # Patterns are compiled when they are needed, which most processes never do.
 _BAD_HEX: Final = r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')"
+_VARIABLE: Final = r"\$\{\S+?\}"
+_LONG_COMMENT: Final = r"--[^\n]*\\\n"
 _ESCAPE: Final = r"(?s)\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))"
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
@@ -44,8 +46,10 @@ _TOOLS: Final = _Tools()
 def tokenize(sql: str) -> list[Token]:
     """The tokens of a text as sqlglot's Spark tokenizer sees them.
 
-    Raises ProgrammingError (PARSE_SYNTAX_ERROR) for a quote or comment that isn't closed.
+    Raises ProgrammingError (PARSE_SYNTAX_ERROR) for a quote or comment that isn't closed, NotSupportedError
+    as :func:`refuse_unread`.
     """
+    refuse_unread(sql)
     try:
         return _TOOLS.tokenizer.tokenize(sql)
     except TokenError as error:
@@ -66,6 +70,19 @@ def tokenize(sql: str) -> list[Token]:
         )
         failure.locate(sql)
         raise failure from None
+
+
+def refuse_unread(sql: str) -> None:
+    """Raise NotSupportedError for what isn't as it stands: Spark puts the value of a setting in the place of
+    ``${name}``, wherever that is, and a comment goes on behind a backslash at the end of its line."""
+    found = re.search(_VARIABLE, sql) if "${" in sql else None
+    if found is None and "--" in sql and "\\\n" in sql:
+        found = re.search(_LONG_COMMENT, sql)
+    if found is not None:
+        what = "${...}" if found[0].startswith("$") else "A comment that a backslash continues"
+        error = NotSupportedError(f"{what} is not supported.", position=found.span())
+        error.locate(sql)
+        raise error
 
 
 def parse_tokens(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
