@@ -106,7 +106,7 @@ class ExpressionBinder(msgspec.Struct):
         alias = node.args.get("alias")
         if alias is None:
             return node
-        named = self.named_windows.get(alias.name.lower())
+        named = self.named_windows.get(alias.name)
         if named is None:
             raise failure(
                 "MISSING_WINDOW_SPECIFICATION",

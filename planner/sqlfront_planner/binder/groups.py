@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, columns_used, transform, walk
 from sqlfront_engine.types import INT
+from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.collected import AggregateOutput, WindowOutput
 from sqlfront_planner.binder.constants import may_be_position
 from sqlfront_planner.binder.expressions import ExpressionBinder
@@ -221,6 +222,8 @@ def _holds_call(expression: Expr) -> bool:
 def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
     """The grouping sets that one item of GROUP BY stands for."""
     match node:
+        case exp.Rollup() | exp.Cube() if not node.expressions:
+            raise unresolved_routine(node.key, node)
         case exp.Rollup() | exp.Cube() if any(_is_empty(part) for part in node.expressions):
             raise syntax_failure(f"Empty set in {node.key.upper()} grouping sets is not supported.", node)
         case exp.Rollup():

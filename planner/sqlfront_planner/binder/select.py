@@ -155,13 +155,13 @@ class _Select(msgspec.Struct):
     def _binder(self, clause: str) -> ExpressionBinder:
         named: dict[str, exp.Window] = {}
         for item in self.node.args.get("windows") or []:
-            if item.name.lower() in named:
+            if item.name in named:
                 raise failure(
                     "INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION",
                     f"Invalid SQL syntax: The definition of window `{item.name}` is repetitive.",
                     item,
                 )
-            named[item.name.lower()] = item
+            named[item.name] = item
         return ExpressionBinder(
             self.queries, self.scope, clause, self.aggregates, self.windows, named_windows=named
         )

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+import pyarrow as pa
 from sqlglot import exp
 
+from sqlfront_engine import types
 from sqlfront_engine.expressions import (
     AggregateCall,
     Case,
@@ -16,11 +18,11 @@ from sqlfront_engine.expressions import (
 )
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.windows import WindowFunction, lookup_window
-from sqlfront_engine.types import INT, is_integral
+from sqlfront_engine.types import INT
 from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.collected import OrderItem, WindowItem, WindowOutput, Windows
-from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.types import is_orderable
 
@@ -32,6 +34,8 @@ _OFFSETS: Final = frozenset({"lag", "lead"})
 _UNORDERED: Final = frozenset({"median"})
 #: Ranking functions whose arguments Spark takes and doesn't read.
 _ARGUMENTS_UNREAD: Final = frozenset({"rank", "dense_rank", "percent_rank"})
+#: Constant arguments that are taken beside those of the declared type.
+_WHOLE_NUMBERS: Final = {"nth_value": types.INTEGRALS}
 #: Aggregates whose FILTER is the same as a null argument for the rows left out.
 _SKIP_NULLS: Final = frozenset({"count", "sum", "avg", "mean", "min", "max"})
 
@@ -215,8 +219,8 @@ def _ranking(
 ) -> WindowCall:
     """Ranking and offset functions."""
     name, operands = entry.name, binder.bind_all(node.expressions)
-    if operands and name in _ARGUMENTS_UNREAD:
-        raise unsupported(f"{name} with arguments", node)
+    if (name in _OFFSETS and len(operands) not in (1, 2, 3)) or (name in _ARGUMENTS_UNREAD and operands):
+        raise unsupported(f"{name} with {len(operands)} arguments", node)
     check_count(name, len(operands), len(entry.arguments) - entry.optional, len(entry.arguments), node)
     if entry.needs_order and not order:
         raise failure(
@@ -224,16 +228,8 @@ def _ranking(
             f"Window function {name} requires the window to be ordered. You need to add an ORDER BY clause.",
             node,
         )
-    for place in entry.like_first:
-        if place < len(operands):
-            operands[place] = cast_to(operands[place], operands[0].type)
-    kinds = argument_kinds(entry.arguments, len(operands), variadic=False)
-    arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
-    if name in _OFFSETS and len(arguments) > 1 and arguments[1] == Literal(arguments[1].type, None):
-        raise unsupported(f"A null as the offset of {name}", node)
+    arguments = _ranking_arguments(binder, entry, operands, node)
     if name == "ntile" and arguments:
-        if isinstance(operands[0], Literal) and operands[0].value is None:
-            raise unsupported("ntile of NULL", node)
         _check_positive(arguments[0], "number of buckets", node)
     elif name == "nth_value":
         _check_positive(arguments[1], "offset", node)
@@ -246,6 +242,33 @@ def _ranking(
             )
         frame = _RUNNING_ROWS
     return WindowCall(name, arguments, kind, frame, ignore_nulls)
+
+
+def _ranking_arguments(
+    binder: ExpressionBinder, entry: WindowFunction, operands: list[Expr], node: exp.Expr
+) -> tuple[Expr, ...]:
+    """The arguments, coerced; numbers that have to be constant are of the declared type as they stand."""
+    name, kinds = entry.name, list(argument_kinds(entry.arguments, len(operands), variadic=False))
+    for place in entry.like_first:
+        if place < len(operands):
+            kinds[place] = _default_type(operands[0].type, operands[place], node)
+    for place in entry.constants:
+        if place < len(operands):
+            given = operands[place].type
+            if given not in (kinds[place], types.VOID, *_WHOLE_NUMBERS.get(name, ())):
+                raise unsupported(f"{name} with a number as {types.sql_name(given)}", node)
+    arguments = constant_arguments(binder, entry.constants, coerce(binder, name, kinds, operands, node), node)
+    for place in entry.constants:
+        if place < len(arguments) and arguments[place] == Literal(arguments[place].type, None):
+            raise unsupported(f"A null as argument {place + 1} of {name}", node)
+    return arguments
+
+
+def _default_type(wanted: pa.DataType, default: Expr, node: exp.Expr) -> pa.DataType:
+    """The type of the value where there is no row: that of the others."""
+    if types.is_string(default.type) and (wanted == types.VOID or types.is_interval(wanted)):
+        raise unsupported(f"A string as default for {types.sql_name(wanted)}", node)
+    return wanted
 
 
 def _check_positive(count: Expr, what: str, node: exp.Expr) -> None:
@@ -271,16 +294,16 @@ def _frame(binder: ExpressionBinder, window: exp.Window, order: tuple[OrderItem,
     start = _bound(binder, spec, spec.args.get("start"), spec.args.get("start_side"), "PRECEDING")
     last = spec.args.get("end")
     end = 0 if last is None else _bound(binder, spec, last, spec.args.get("end_side"), "FOLLOWING")
-    if start is not None and start > 0 and end == 0:
-        raise unsupported("A window frame from a following row to the current one", spec)
     if start is not None and end is not None and start > end:
+        if not (start and end):
+            raise unsupported("A window frame that ends before it begins", spec)
         raise failure(
             "DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON",
             "The lower bound of a window frame must be less than or equal to the upper bound.",
             spec,
         )
     if unit is FrameUnit.RANGE:
-        if not order:
+        if not order and not start is end is None:
             raise failure(
                 "DATATYPE_MISMATCH.RANGE_FRAME_WITHOUT_ORDER",
                 "A range window frame cannot be used in an unordered window specification.",
@@ -305,6 +328,6 @@ def _bound(
         raise unsupported(f"A window frame with {word} {direction}", spec)
     assert isinstance(value, exp.Expr)
     offset = binder.context.known_value(binder.bind(value))
-    if not isinstance(offset, Literal) or not is_integral(offset.type) or not isinstance(offset.value, int):
-        raise unsupported("A window frame whose distance is not a whole number", spec)
+    if not isinstance(offset, Literal) or offset.type != INT or not isinstance(offset.value, int):
+        raise unsupported("A window frame whose distance is not an INT", spec)
     return -offset.value if direction == "PRECEDING" else offset.value

@@ -55,13 +55,14 @@ class Pulled(msgspec.Struct, frozen=True):
     For each enclosing row the subquery's rows are those of ``plan`` that satisfy all ``predicates``, and
     their columns are ``values``; both read the plan's row and, by OuterColumn, the enclosing row. ``empty``
     is the row that the subquery gives when no row of the plan satisfies them (an aggregation without GROUP BY
-    has one), None if it gives none.
+    has one), None if it gives none. ``limited``: by LIMIT 1 there is one row at most.
     """
 
     plan: LogicalPlan
     predicates: tuple[Expr, ...]
     values: tuple[Expr, ...]
     empty: tuple[Expr, ...] | None = None
+    limited: bool = False
 
 
 def is_correlated(plan: LogicalPlan) -> bool:
@@ -117,7 +118,8 @@ def _pull_filter(plan: Filter, settings: Settings) -> Pulled:
         if passes.value is True:  # a group that HAVING drops would be taken for one without rows
             raise unsupported("a HAVING that holds for no rows")
         empty = None
-    return Pulled(filtered(inner.plan, kept), (*inner.predicates, *lifted), inner.values, empty)
+    predicates = (*inner.predicates, *lifted)
+    return Pulled(filtered(inner.plan, kept), predicates, inner.values, empty, inner.limited)
 
 
 def simplify_constant(expression: Expr, settings: Settings) -> Expr:
@@ -236,7 +238,8 @@ def _pull_limit(plan: Limit | Sort, settings: Settings) -> Pulled:
         parts.append(Call(BOOLEAN, "less_equal", (place, last)))
     if plan.offset:
         parts.append(Call(BOOLEAN, "greater", (place, Literal(INT, plan.offset))))
-    return Pulled(filtered(window, tuple(parts)), inner.predicates, inner.values)
+    rows = filtered(window, tuple(parts))
+    return Pulled(rows, inner.predicates, inner.values, limited=inner.limited or count == 1)
 
 
 def _order(plan: LogicalPlan, settings: Settings) -> tuple[tuple[Expr, bool, bool], ...]:

@@ -36,7 +36,6 @@ from sqlfront_planner.logical import (
     Sort,
     Subquery,
     Values,
-    Window,
     transform_plan,
 )
 from sqlfront_planner.rewriting import (
@@ -303,12 +302,13 @@ def _gives_one_row(plan: LogicalPlan) -> bool:
 
 
 def _is_unique(pulled: Pulled) -> bool:
-    """True if at most one row of the plan satisfies the predicates: they fix all its grouping keys."""
+    """True if at most one row of the plan satisfies the predicates: by LIMIT 1, or since they fix all its
+    grouping keys."""
+    if pulled.limited:
+        return True
     plan = pulled.plan
     while isinstance(plan, Filter):
         plan = plan.input
-    if isinstance(plan, Window):
-        return True
     fixed = {
         side.ordinal
         for part in pulled.predicates
