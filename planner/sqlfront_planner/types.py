@@ -129,6 +129,34 @@ def _common_nested(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     return None
 
 
+def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
+    """Whether values of types that have a common one are compared inside of arrays, maps and structs: there
+    no string is read as something else, and a decimal stays as it is.
+
+    >>> compares_inside(pa.list_(pa.int32()), pa.list_(pa.int64()))
+    True
+    >>> compares_inside(pa.list_(pa.int32()), pa.list_(pa.string()))
+    False
+    """
+    if left == right or VOID in (left, right):
+        return True
+    if pa.types.is_list(left) and pa.types.is_list(right):
+        return compares_inside(left.value_type, right.value_type)
+    if pa.types.is_map(left) and pa.types.is_map(right):
+        return compares_inside(left.key_type, right.key_type) and compares_inside(
+            left.item_type, right.item_type
+        )
+    if pa.types.is_struct(left) and pa.types.is_struct(right):
+        pairs = zip(left, right, strict=left.num_fields == right.num_fields)
+        return all(compares_inside(ours.type, theirs.type) for ours, theirs in pairs)
+    if is_string(left) or is_string(right):
+        return False
+    if is_decimal(left) or is_decimal(right):
+        whole, other = (right, left) if is_decimal(left) else (left, right)
+        return is_integral(whole) and decimal_rules.wider_type(as_decimal(whole), other) == other
+    return True
+
+
 def as_decimal(data_type: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integral type; a decimal itself."""
     return decimal_rules.decimal_for(data_type)
@@ -239,10 +267,12 @@ def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
             return _number_or(source, DOUBLE, is_numeric(source))
         case Kind.NUMERIC_OR_INTERVAL:
             return _number_or(source, DOUBLE, is_numeric(source) or is_interval(source))
+        case Kind.ORDINAL:
+            return source if source in DATETIMES else _into_kind(source, Kind.NUMERIC_OR_INTERVAL)
         case Kind.DOUBLE_OR_INTERVAL:
             return source if is_interval(source) else implicit_cast(source, DOUBLE)
         case Kind.INTEGRAL:
-            return _number_or(source, BIGINT, is_integral(source))
+            return INT if source == VOID else source if is_integral(source) else None
         case Kind.INT_OR_BIGINT:
             return source if source == BIGINT else implicit_cast(source, INT)
         case Kind.INT_OR_STRING:
@@ -310,6 +340,7 @@ def argument_name(wanted: ArgumentType) -> str:
 
 _KIND_NAMES: Final = {
     Kind.NUMERIC_OR_INTERVAL: '("NUMERIC" or "ANSI INTERVAL")',
+    Kind.ORDINAL: '("NUMERIC" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ" or "ANSI INTERVAL")',
     Kind.INT_OR_STRING: '("INT" or "STRING")',
     Kind.ANY_TIMESTAMP: '("TIMESTAMP_LTZ" or "TIMESTAMP_NTZ")',
     Kind.STRING_OR_DATETIME: '("STRING" or "DATE" or "TIMESTAMP" or "TIMESTAMP_NTZ")',

@@ -362,6 +362,12 @@ def _percentile(signature: AggregateSignature) -> Accumulator:
 
 
 def _approximate_percentile(signature: AggregateSignature) -> Accumulator:
+    accuracy = signature.constants[1] if len(signature.constants) > 1 else None
+    if isinstance(accuracy, int) and accuracy <= 0:
+        raise spark_error(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"The accuracy must be between 1 and 2147483647, not {accuracy}.",
+        )
     return Values(signature.argument_types[0], result=ApproximatePercentile(*_fractions(signature)))
 
 
@@ -392,7 +398,7 @@ _register(
 _register(
     AggregateFunction(
         "percentile_approx",
-        (Kind.ANY, Kind.ANY, BIGINT),
+        (Kind.ORDINAL, Kind.ANY, BIGINT),
         lambda types: _percentile_type(types[0], types[1]),
         _approximate_percentile,
         optional=1,

@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
 from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, sql_name
+from sqlfront_engine.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
 from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
@@ -28,7 +29,8 @@ _COMPARING: Final = frozenset({"min", "max", "min_by", "max_by"})
 #: How many arguments Spark takes at most of those of which it takes more than here are known.
 _MORE_ARGUMENTS: Final = {"percentile": 3, "mode": 2}
 #: Aggregates of which Spark takes TIMESTAMP, and those of which it takes intervals.
-_SUMS: Final = frozenset({"sum", "avg", "mean"})
+_SUMS: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
+_PERCENTILES: Final = frozenset({"percentile", "percentile_approx", "approx_percentile"})
 _MEDIANS: Final = frozenset({"median", "percentile"})
 
 
@@ -153,13 +155,19 @@ def aggregate_call(
 
 
 def _refuse_unbuilt(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
-    """What Spark's aggregates take and these don't: percentile's frequency, mode's order, timestamps where
-    numbers are due, and the median of intervals."""
+    """What Spark's aggregates take and these don't: percentile's frequency, mode's order, percentages that
+    are strings, timestamps where numbers are due, and the median of intervals."""
+    if name in _PERCENTILES and len(operands) > 1 and not _are_numbers(operands[1].type):
+        raise unsupported(f"{name} with a percentage of {sql_name(operands[1].type)}", node)
     if len(operands) == _MORE_ARGUMENTS.get(name):
         raise unsupported(f"{name} with {len(operands)} arguments", node)
     kind = operands[0].type if operands else None
     if (name in _SUMS and kind == TIMESTAMP) or (name in _MEDIANS and isinstance(kind, IntervalType)):
         raise unsupported(f"{name} of {sql_name(kind)}", node)
+
+
+def _are_numbers(data_type: pa.DataType) -> bool:
+    return is_numeric(data_type.value_type if pa.types.is_list(data_type) else data_type)
 
 
 def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:

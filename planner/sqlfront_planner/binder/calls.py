@@ -153,8 +153,9 @@ def _arithmetic_function(name: str) -> Special:
     def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         left, right = binder.bind_all(node.expressions)
         typed = arithmetic(binder, operator, left, right, node)
-        assert isinstance(typed, Call)
-        return typed if typed.function != operator else Call(typed.type, name, typed.arguments)
+        if isinstance(typed, Call) and typed.function == operator:
+            return Call(typed.type, name, typed.arguments)
+        return typed
 
     return bind
 
@@ -191,6 +192,15 @@ def _unix_timestamp(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return call_function(binder, "unix_timestamp", operands, node)
 
 
+def _to_json(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
+    if len(node.expressions) > 1:
+        raise unsupported("to_json with options", node)
+    operand = binder.bind(node.expressions[0])
+    if operand.type == types.VOID:
+        return Literal(STRING, None)
+    return call_function(binder, "to_json", [operand], node)
+
+
 def _typeof(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     return Literal(STRING, types.ddl(binder.bind(node.expressions[0]).type))
 
@@ -212,6 +222,7 @@ SPECIAL: Final[dict[str, tuple[Special, int, int | None]]] = {
     "try_cast": (_cast, 0, None),
     "instr": (_instr, 2, 4),
     "not": (_not, 1, 1),
+    "to_json": (_to_json, 1, 2),
     "typeof": (_typeof, 1, 1),
     "unix_timestamp": (_unix_timestamp, 0, 2),
 }

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Cast, Expr, Literal
+from sqlfront_engine.expressions import Cast, Expr, Literal, Parameter
 from sqlfront_engine.types import (
     BINARY,
     BOOLEAN,
@@ -95,7 +95,9 @@ def explicit_cast(
     """The cast that the user asked for; DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION if Spark has none."""
     source = operand.type
     if source == target:
-        return operand
+        # Beside a decimal a whole number that is written out counts by its digits; under a cast by its type.
+        written = is_integral(target) and isinstance(operand, Literal | Parameter)
+        return Cast(target, operand, safe) if written else operand
     if not can_cast(source, target):
         function = _suggested(source, target)
         if _is_legacy(source, target) and not safe:

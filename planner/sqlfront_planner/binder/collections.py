@@ -14,6 +14,7 @@ from sqlfront_engine.types import BIGINT, is_decimal, is_integral
 from sqlfront_planner.binder.arguments import call_function, coerce, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder, unify
 from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_planner.types import least_common_type
 
 _ORDINALS: Final = {0: "first", 1: "second"}
 
@@ -45,14 +46,14 @@ def _element_at(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     if pa.types.is_map(operand.type):
         _refuse_rounding("element_at", (operand.type.key_type, key.type), node)
         return _value(binder, (Kind.COMMON_MAP, Kind.COMMON), operand, key, node)
-    if key.type != types.VOID and (not is_integral(key.type) or key.type == BIGINT):
+    if not is_integral(key.type) or key.type == BIGINT:
         raise _wrong(binder, 1, '"INT"', key, node)
     return call_function(binder, function_name(node), [operand, key], node)
 
 
 def _array_repeat(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     value, count = binder.bind_all(node.expressions)
-    if count.type != types.VOID and (not is_integral(count.type) or count.type == BIGINT):
+    if count.type not in (types.VOID, types.INT):
         raise _wrong(binder, 1, '"INT"', count, node)
     return call_function(binder, "array_repeat", [value, count], node)
 
@@ -135,15 +136,19 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     numbers."""
     name = function_name(node)
     operand, value = binder.bind_all(node.expressions)
-    if value.type == types.VOID and name in _NO_NULL_TYPE:
+    inside = _inner_type(operand.type)
+    untyped = value.type == types.VOID and (name in _NO_NULL_TYPE or inside == types.VOID)
+    if untyped or operand.type == types.VOID:
         raise _mismatch(
             binder, "NULL_TYPE", f"Null typed values cannot be used as arguments of `{name}`.", node
         )
-    inside = _inner_type(operand.type)
     if name not in _ROUNDING:
         _refuse_rounding(name, (inside, value.type), node)
     known = inside is not None and types.VOID not in (inside, value.type)
-    if known and types.is_string(inside) != types.is_string(value.type):
+    if known and (
+        types.is_string(inside) != types.is_string(value.type)
+        or least_common_type(inside, value.type) is None
+    ):
         whole, part = ("MAP", "key") if pa.types.is_map(operand.type) else ("ARRAY", "element")
         raise _mismatch(
             binder,

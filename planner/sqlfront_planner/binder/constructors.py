@@ -11,7 +11,7 @@ from sqlfront_engine.expressions import Call, Expr, Literal
 from sqlfront_planner.binder.arguments import mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, field_name, handles, unsupported
-from sqlfront_planner.types import common_type
+from sqlfront_planner.types import common_type, names_of
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
@@ -64,8 +64,17 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions)
     keys, items = operands[::2], operands[1::2]
     key_type, item_type = (common_type(part.type for part in side) for side in (keys, items))
-    if len(operands) % 2 or key_type is None or item_type is None:
+    if len(operands) % 2:
         raise mixed_types(binder, "map", operands, node)
+    if key_type is None or item_type is None:
+        side, given = ("KEY", keys) if key_type is None else ("VALUE", items)
+        raise failure(
+            f"DATATYPE_MISMATCH.CREATE_MAP_{side}_DIFF_TYPES",
+            f'Cannot resolve "{binder.name(node)}" due to data type mismatch: The given {side.lower()}s of'
+            f" function `map` should all be the same type, but they are"
+            f" [{names_of([part.type for part in given])}].",
+            node,
+        )
     if key_type == types.VOID:
         raise unsupported("A map without a type of keys", node)
     pairs = (

@@ -29,12 +29,20 @@ from sqlfront_engine.types import (
     is_numeric,
     is_string,
 )
+from sqlfront_planner.binder.arguments import mixed_types
 from sqlfront_planner.binder.constants import negative_literal
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
 from sqlfront_planner.binder.literals import lifted
-from sqlfront_planner.binder.syntax import failure, handles, unparenthesized
-from sqlfront_planner.types import DATETIMES, as_decimal, decimal_of_value, implicit_cast, least_common_type
+from sqlfront_planner.binder.syntax import failure, handles, unparenthesized, unsupported
+from sqlfront_planner.types import (
+    DATETIMES,
+    as_decimal,
+    common_type,
+    decimal_of_value,
+    implicit_cast,
+    least_common_type,
+)
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import time_arithmetic
@@ -91,6 +99,8 @@ def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr,
         if moved is not None:
             return moved
     if is_interval(left.type) or is_interval(right.type):
+        if operator == "div" and VOID in (left.type, right.type):
+            raise unsupported("An interval and NULL divided", node)
         scaled = time_arithmetic.interval_arithmetic(binder, operator, left, right, node)
         if scaled is not None:
             return scaled
@@ -117,14 +127,12 @@ def _operand_type(operator: str, left: pa.DataType, right: pa.DataType) -> pa.Da
     apply."""
     if left == VOID and right == VOID:
         return BIGINT if operator == "div" else DOUBLE
-    if left == VOID and operator == "divide":
-        return DOUBLE
     if is_string(left) and is_string(right):
         return None
     kind = least_common_type(left, right)
     if kind is None or not is_numeric(kind):
         return None
-    if operator == "divide" and not is_decimal(kind):
+    if operator == "divide" and (left == VOID or not is_decimal(kind)):
         return DOUBLE
     if operator == "div" and is_integral(kind):
         return BIGINT
@@ -236,18 +244,12 @@ def _shift(binder: ExpressionBinder, function: str, left: Expr, right: Expr, nod
 
 def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr, function: str) -> Expr:
     """``||`` and ``concat``: arrays and binaries among themselves, anything else as strings."""
-    kinds = {operand.type for operand in operands if operand.type != VOID}
-    if kinds and all(pa.types.is_list(kind) for kind in kinds):
-        wanted = VOID
-        for kind in kinds:
-            common = least_common_type(wanted, kind)
-            if common is None:
-                raise _mismatch(binder, node, operands[0].type, operands[-1].type, '"ARRAY"')
-            wanted = common
-    elif any(pa.types.is_nested(kind) or is_interval(kind) for kind in kinds):
-        raise _mismatch(binder, node, operands[0].type, operands[-1].type, '"STRING"')
-    else:
-        wanted = types.BINARY if kinds == {types.BINARY} else STRING
+    kinds = {operand.type for operand in operands}
+    wanted: pa.DataType | None = types.BINARY if kinds == {types.BINARY} else STRING
+    if any(pa.types.is_nested(kind) for kind in kinds):
+        wanted = common_type(kinds) if all(pa.types.is_list(kind) for kind in kinds) else None
+    if wanted is None:
+        raise mixed_types(binder, "concat", operands, node)
     return Call(wanted, function, tuple(cast_to(operand, wanted) for operand in operands))
 
 

@@ -19,6 +19,7 @@ from sqlfront_planner.tokens import NOT_NULL_MARK
 from sqlfront_planner.types import (
     as_decimal,
     common_type,
+    compares_inside,
     is_implicit,
     is_orderable,
     least_common_type,
@@ -97,6 +98,8 @@ def comparable(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr
     kind = least_common_type(left.type, right.type)
     if kind is None and same_but_for_names(left.type, right.type):
         kind = left.type
+    if pa.types.is_nested(left.type) and not compares_inside(left.type, right.type):
+        kind = None
     if kind is not None:
         left, right = _settled(binder, left, right, kind), _settled(binder, right, left, kind)
     if kind is None:

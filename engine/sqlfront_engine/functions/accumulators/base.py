@@ -127,12 +127,14 @@ def sum_integers(groups: Groups, values: Integers) -> Integers | None:
     return sums
 
 
-def best_rows(groups: Groups, ranks: Integers) -> tuple[Rows, Mask]:
-    """For each group a row of lowest rank, and whether it has a row at all."""
+def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[Rows, Mask]:
+    """For each group the first (or last) row of lowest rank, and whether it has a row at all."""
     found = groups.counts() > 0
     hits = np.flatnonzero(ranks == _least(groups, ranks)[groups.ids])
     rows = np.zeros(groups.size, np.int64)
-    rows[groups.ids[hits[::-1]]] = hits[::-1]
+    # Of several assignments to one place the last one stays.
+    hits = hits if last else hits[::-1]
+    rows[groups.ids[hits]] = hits
     return rows, found
 
 

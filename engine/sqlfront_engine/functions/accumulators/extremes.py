@@ -62,8 +62,8 @@ class Extreme(msgspec.Struct, frozen=True):
 
 
 class ExtremeBy(msgspec.Struct, frozen=True):
-    """min_by or, with ``greatest``, max_by: the first argument of a row whose second argument is the extreme
-    one."""
+    """min_by or, with ``greatest``, max_by: the first argument of the last row whose second argument is the
+    extreme one."""
 
     types: tuple[pa.DataType, pa.DataType]
     greatest: bool
@@ -86,9 +86,9 @@ class ExtremeBy(msgspec.Struct, frozen=True):
         valid = valid_mask(keys)
         order = ranks(keys, descending=self.greatest).values
         if valid is None:
-            return best_rows(groups, order)
+            return best_rows(groups, order, last=True)
         kept = np.flatnonzero(valid)
-        rows, found = best_rows(groups.select(valid), order[valid])
+        rows, found = best_rows(groups.select(valid), order[valid], last=True)
         return (kept[rows] if len(kept) else rows), found
 
 
