@@ -68,11 +68,13 @@ class AttachedSession(Session):
             return self.spark.run_with(parameters, text, timeout, query, error)
 
     def register(self, name: str, frame: "ArrowStream") -> None:
-        """Make a frame a temporary view: one of Spark's if it is a DataFrame of Spark's."""
-        if not isinstance(frame, Frame) and hasattr(frame, "createOrReplaceTempView"):
-            frame.createOrReplaceTempView(name)
+        """Make a frame a temporary view: one of Spark's if it is a DataFrame of Spark's, or a query that
+        Spark runs."""
+        source = frame.source() if isinstance(frame, Frame) else frame
+        if not isinstance(source, Frame) and hasattr(source, "createOrReplaceTempView"):
+            source.createOrReplaceTempView(name)
         else:
-            super().register(name, frame)
+            super().register(name, source)
 
     def unregister(self, name: str) -> None:
         """Drop a temporary view, Spark's included; no error if there is none."""

@@ -47,6 +47,12 @@ class Frame(Closing):
             self._held = self._session.spark_frame(self._result)
         return self._held.data
 
+    def source(self) -> "Frame | DataFrame":
+        """What another statement is to read in place of these rows: the query, if it is one that Spark runs
+        and of which nobody has read rows; else this."""
+        is_query = not self._result.is_read and self._session.query_of(self._result) is not None
+        return self.to_spark() if is_query else self
+
     def close(self) -> None:
         """Cancel what is still running; neither these rows nor Spark's DataFrames of them can be read any
         more, but for those that were read here before. Closing twice is no error."""
@@ -152,14 +158,11 @@ class Frame(Closing):
         """Make the rows a temporary view of this session's, in place of one of the same name, Spark's
         included. A query that Spark runs becomes a view of Spark's, unless rows of it were read here before
         (or over Spark Connect)."""
-        if not self._result.is_read and self._session.query_of(self._result) is not None:
-            frame = self.to_spark()
-            self._session.unregister(name)
-            frame.createOrReplaceTempView(name)
-            return
-        self._result.wait()  # it may read what has that name now
+        source = self.source()
+        if source is self:
+            self._result.wait()  # it may read what has that name now
         self._session.unregister(name)
-        self._session.register(name, self)
+        self._session.register(name, source)
 
     def count(self) -> int:
         """The number of rows."""

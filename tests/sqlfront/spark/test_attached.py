@@ -418,6 +418,9 @@ def test_a_query_that_spark_runs_is_its_dataframe(
     assert [row.id for row in frame.select("id").where("id % 2 = 1").take(3)] == [1, 3, 5]
     until(lambda: not jvm_context().statusTracker().getActiveJobsIds())
 
+    huge = session.sql("SELECT id FROM huge")
+    assert session.sql("SELECT id FROM {huge} WHERE id % 3 = 2 LIMIT 2", huge=huge).collect() == [(2,), (5,)]
+
     rows = session.sql("SELECT id % 3 AS rest, rand(7) AS r FROM events")
     assert rows.schema == rows.to_spark().schema
     assert not rows.schema["r"].nullable
