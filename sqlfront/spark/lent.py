@@ -12,6 +12,7 @@ from sqlfront.spark.copies import has
 from sqlfront_connectors.spark.types import quoted
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.catalog import TableEntry, ViewEntry
+from sqlfront_planner.logical import Scan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,8 +63,9 @@ class Lent:
         session, link = self._session, self._lane.link
         held = straight.of_table(session, link, snapshot)
         if held is None:
-            run = Run(session, NO_ARGUMENTS, None)
-            held = link.frame(entry.table.schema, run.rows(run.all_rows(entry.name, entry)))
+            schema = entry.table.schema
+            scan = Scan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
+            held = link.frame(schema, Run(session, NO_ARGUMENTS, None).rows(scan))
         held.close_with_data(session.engine.call)
         self._frames[snapshot] = held.data
         return held.data
