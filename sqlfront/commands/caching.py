@@ -7,6 +7,8 @@ sessions are looked at by these, before each of their statements.
 """
 
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -210,21 +212,42 @@ def _follow(run: Run, entry: TableEntry, basis: Basis) -> None:
         _fill(run, entry)
 
 
+@contextmanager
+def following(run: Run, changed: Callable[[], Table]) -> Iterator[None]:
+    """A statement that changes a table; at its end the copies follow. Those that may not have followed when
+    it is interrupted go, and so does a copy of the table itself that may not have its rows."""
+    changing = True
+    try:
+        yield
+        changing = False
+        refresh_copies(run, changed())
+    except BaseException as error:
+        if not (changing and isinstance(error, Exception)):  # else it has changed nothing
+            table = changed()
+            own = tuple(entry for entry in _cached(run) if entry.table is table)
+            for entry in (*own, *_readers(run, table)):
+                _uncache(run, entry)
+        raise
+
+
 def refresh_copies(run: Run, changed: Table) -> None:
     """Fill the copies anew that read the changed table, and those that read these."""
+    for entry in _readers(run, changed):
+        try:
+            _fill(run, entry)
+        except Error as error:
+            give_up(run, entry, error)
+
+
+def _readers(run: Run, changed: Table) -> Iterator[TableEntry]:
+    """The copies that read the table, then those that read these."""
     known = {id(_rows_of(changed))}
     waiting = _cached(run)
-    while True:
-        found = [entry for entry in waiting if _reads(run, entry, known, changed)]
-        if not found:
-            return
+    while found := [entry for entry in waiting if _reads(run, entry, known, changed)]:
         for entry in found:
             waiting.remove(entry)
             known.add(id(_rows_of(entry.table)))
-            try:
-                _fill(run, entry)
-            except Error as error:
-                give_up(run, entry, error)
+            yield entry
 
 
 def recover(session: "Session", entry: Entry) -> None:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands import spread_changes
-from sqlfront.commands.caching import refresh_copies
+from sqlfront.commands.caching import following
 from sqlfront.commands.run import Made, Run, overflow_of, result_of, wrote
 from sqlfront.result import Result
 from sqlfront_connectors.memory import MemoryTable
@@ -67,7 +67,7 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTa
     session, text, updates = run.session, statement.rows.sql, isinstance(statement, Update)
     queries, catalog = session.queries, session.catalog
     key, version = queries.key, catalog.version
-    with overflow_of(name), table.turn():
+    with following(run, lambda: table), overflow_of(name), table.turn():
         arguments = with_literals(text, run.arguments)
         binding = bind_query(statement.rows, catalog, session.bind_settings, arguments)
         modification.check_table(binding.plan, table, name)
@@ -76,7 +76,6 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTa
             count, rows = _change_spread(bound_run, statement, name, table, binding)
         else:
             count, rows = _change_here(bound_run, statement, name, table, binding)
-    refresh_copies(run, table)
     if rows is not None and queries.is_settled(key):
         plan = ChangePlan(table, name, updates, rows)
         queries.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
@@ -137,14 +136,13 @@ def change_again(
     began = time.perf_counter()
     run = Run(session, arguments, timeout, query)
     try:
-        with overflow_of(plan.name):
+        with following(run, lambda: plan.table), overflow_of(plan.name):
             count = _publish(run, plan, values)
     except NotByRows:
         statement = parse(text)
         assert isinstance(statement, Change)
         made = change(replace(run, query=query or session.begin(text)), statement, plan.name, plan.table)
     else:
-        refresh_copies(run, plan.table)
         made = wrote(None if plan.updates else count)
     session.queries.plans.sweep(session.catalog)  # they hold on to what has changed
     return result_of(session, made, time.perf_counter() - began)

@@ -7,7 +7,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront.cache import CopyBehind, writable
-from sqlfront.commands.caching import dependents, drop_copy, give_up, let_go, recover, refresh_copies
+from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
 from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, overflow_of, wrote
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
@@ -208,19 +208,19 @@ def insert(run: Run, statement: Insert) -> Made:
     """INSERT INTO or OVERWRITE: all rows or none. Cached views over the table follow."""
     entry = run.entry(statement.name)
     table = writable(entry)
-    try:
-        with run.writing(table) as abandoned:
-            if abandoned:
-                recover(run.session, entry)
-                entry = run.entry(statement.name)
-                table = writable(entry)
-            with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):
-                plan = assign(run.read(statement.query), statement.name, table.schema, statement.columns)
-                written = run.store(table, plan, overwrite=statement.overwrite)
-    except CopyBehind as behind:
-        written = behind.rows
-        give_up(run, entry, behind.error)
-    refresh_copies(run, table)
+    with following(run, lambda: table):
+        try:
+            with run.writing(table) as abandoned:
+                if abandoned:
+                    recover(run.session, entry)
+                    entry = run.entry(statement.name)
+                    table = writable(entry)
+                with _turn(entry, overwrite=statement.overwrite), overflow_of(entry.name):
+                    plan = assign(run.read(statement.query), statement.name, table.schema, statement.columns)
+                    written = run.store(table, plan, overwrite=statement.overwrite)
+        except CopyBehind as behind:
+            written = behind.rows
+            give_up(run, entry, behind.error)
     return wrote(written)
 
 

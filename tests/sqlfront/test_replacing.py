@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import sqlfront
+from sqlfront.commands import caching
 from sqlfront.commands.caching import refresh_copies
 from sqlfront.commands.run import Run
 from sqlfront_connectors.base import Table, WritableTable, insert_all
@@ -186,8 +187,62 @@ def test_if_not_exists_holds_also_when_somebody_was_quicker(
 class Refusing:
     """A write that fails when it is to be published."""
 
+    error: BaseException = sqlfront.OperationalError("as told")
+
     def append(self, batch: object) -> None:
         """Take it."""
 
     def commit(self) -> int:
-        raise sqlfront.OperationalError("as told")
+        raise self.error
+
+
+class Interrupted(Refusing):
+    """The same at Ctrl-C."""
+
+    error = KeyboardInterrupt()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO t VALUES (3)", "UPDATE t SET id = 7 WHERE id = 2", "DELETE FROM t WHERE id = 2"],
+)
+@pytest.mark.parametrize("again", [False, True], ids=["first", "again"])
+def test_an_interrupt_while_copies_follow_leaves_none_behind(
+    cached: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch, statement: str, again: bool
+) -> None:
+    if again:
+        cached.execute(statement)
+        cached.execute("INSERT OVERWRITE t SELECT id FROM range(3)")
+    fill, interrupts = caching._fill, iter([False, True])
+
+    def interrupted(run: Run, entry: TableEntry) -> object:
+        if next(interrupts, False):
+            raise KeyboardInterrupt
+        return fill(run, entry)
+
+    monkeypatch.setattr(caching, "_fill", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cached.execute(statement)
+    monkeypatch.undo()
+
+    assert ask(cached, "SELECT n FROM d") == ask(cached, "SELECT count(*) FROM t")
+    assert ask(cached, "SELECT sum(x) FROM c") == ask(cached, "SELECT sum(6 div (id - 10)) FROM t")
+    cached.execute("INSERT INTO t VALUES (30)")
+    assert ask(cached, "SELECT n FROM d") == ask(cached, "SELECT count(*) FROM t")
+
+
+def test_an_interrupt_when_only_the_origin_has_the_rows_leaves_no_copy_behind(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    connection.execute("CACHE TABLE t")
+    copy = connection.session.catalog.lookup(("t",)).table.copy  # type: ignore[union-attr]
+
+    def refuse(**_: object) -> Refusing:
+        return Interrupted()
+
+    monkeypatch.setattr(copy, "begin_insert", refuse)
+    with pytest.raises(KeyboardInterrupt):
+        connection.execute("INSERT INTO t VALUES (3)")
+
+    assert ask(connection, "SELECT count(*) FROM t") == [(4,)]
