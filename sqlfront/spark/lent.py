@@ -60,11 +60,10 @@ class Lent:
         known = self._frames.get(snapshot)
         if known is not None:
             return known
-        session, link = self._session, self._lane.link
-        held = straight.of_table(session, link, snapshot)
+        session, link, schema = self._session, self._lane.link, entry.table.schema
+        scan = Scan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
+        held = straight.of_table(session, link, scan)
         if held is None:
-            schema = entry.table.schema
-            scan = Scan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
             held = link.frame(schema, Run(session, NO_ARGUMENTS, None).rows(scan))
         held.close_with_data(session.engine.call)
         self._frames[snapshot] = held.data

@@ -24,7 +24,6 @@ from sqlfront_planner.statistics.cardinality import Cardinality
 if TYPE_CHECKING:
     from sqlfront.result import Result
     from sqlfront.session import Session
-    from sqlfront_connectors.base import Snapshot
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.rows import HeldFrame
 
@@ -32,19 +31,16 @@ if TYPE_CHECKING:
 SMALL: Final = 32 << 20
 
 
-def of_table(
-    session: "Session", link: "SparkLink", snapshot: "Snapshot", columns: tuple[int, ...] | None = None
-) -> "HeldFrame | None":
-    """A version of a table, which is held until the frame is closed, at most until the session is; None for
-    one that is to come through this process. ``columns``: ordinals, None = all. OperationalError if members
-    are gone that have some of the rows."""
-    cluster = session.cluster
-    if cluster is None or cluster.door is None or not isinstance(snapshot, SpreadSnapshot):
+def of_table(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame | None":
+    """All rows of a table's version, which is held until the frame is closed, at most until the session is;
+    None if they are to come through this process. The rows of files, and of frames in this process, are
+    stored by the members first. OperationalError if members are gone that have some of the rows, or have no
+    memory for them."""
+    if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(session, link):
         return None
-    if (snapshot.statistics.size or 0) < SMALL or not link.has_executors:
-        return None
-    with ours():
-        return loading.spread_frame(link.spark, snapshot, cluster.door, columns)
+    if not isinstance(scan.snapshot, SpreadSnapshot):
+        return _named(_spread(session, link, _stored(Run(session, NO_ARGUMENTS, None), scan)), scan.schema)
+    return _spread(session, link, scan)
 
 
 def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldFrame | None":
@@ -53,38 +49,53 @@ def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldF
 
     The columns of a table are read from its version. What has to be computed is stored by the members first,
     by another run of the query, and the result's own rows are those then, too. Errors: as the query's, and
-    OperationalError if the members have no memory for the rows.
+    those of :func:`of_table`.
     """
-    cluster, plan = session.cluster, result.plan
-    if cluster is None or cluster.door is None or not isinstance(plan, QueryPlan):
+    plan = result.plan
+    if not isinstance(plan, QueryPlan) or _is_ordered(plan.optimized):
         return None
-    if _is_ordered(plan.optimized) or Cardinality().size(plan.optimized) < SMALL:
+    if Cardinality().size(plan.optimized) < SMALL or not _is_reached(session, link):
         return None
-    if not link.has_executors:
-        return None
-    scanned = _columns_of_table(plan.optimized)
-    if scanned is not None:
-        frame = of_table(session, link, *scanned)
-        return None if frame is None else _named(frame, plan)
-    names = [f"c{place}" for place in range(len(plan.schema))]
-    table = cluster.table("result", pa.schema(zip(names, plan.schema.types, strict=True)), None)
-    run = Run(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
-    columns = tuple(Column(kind, place) for place, kind in enumerate(plan.schema.types))
-    result.close()
+    scan = _scan_of(plan.optimized)
+    if scan is None or not isinstance(scan.snapshot, SpreadSnapshot):
+        result.close()
+        run = Run(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
+        scan = _stored(run, plan.bound)
+        result.read_instead(run.rows(scan))
+    return _named(_spread(session, link, scan), plan.schema)
+
+
+def _is_reached(session: "Session", link: "SparkLink") -> bool:
+    """Whether Spark's tasks are to read what members have."""
+    return session.cluster is not None and session.cluster.door is not None and link.has_executors
+
+
+def _stored(run: Run, plan: LogicalPlan) -> Scan:
+    """The rows of a plan as a version that members hold, which goes with the last who reads it."""
+    assert run.session.cluster is not None
+    row = plan.row()
+    names = tuple(f"c{place}" for place in range(len(row)))
+    schema = pa.schema([(name, column.type) for name, column in zip(names, row, strict=True)])
+    table = run.session.cluster.table("result", schema, None)
     try:
-        run.publish(table, Project(plan.bound, columns, tuple(names)), How.OVERWRITE)
-        snapshot = table.snapshot()
-        with ours():
-            frame = loading.spread_frame(link.spark, snapshot, cluster.door)
+        columns = tuple(Column(column.type, place) for place, column in enumerate(row))
+        run.publish(table, Project(plan, columns, names), How.OVERWRITE)
+        return Scan(table.name, table, table.snapshot(), tuple(range(len(row))))
     finally:
         table.drop()
-    result.read_instead(run.rows(Scan(table.name, table, snapshot, tuple(range(len(names))))))
-    return _named(frame, plan)
 
 
-def _named(frame: "HeldFrame", plan: QueryPlan) -> "HeldFrame":
-    """The frame with the names of the query's columns."""
-    frame.data = frame.data.toDF(*plan.schema.names)
+def _spread(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame":
+    assert isinstance(scan.snapshot, SpreadSnapshot)
+    assert session.cluster is not None
+    assert session.cluster.door is not None
+    with ours():
+        return loading.spread_frame(link.spark, scan.snapshot, session.cluster.door, scan.columns)
+
+
+def _named(frame: "HeldFrame", schema: pa.Schema) -> "HeldFrame":
+    """The frame with these names of columns."""
+    frame.data = frame.data.toDF(*schema.names)
     return frame
 
 
@@ -95,16 +106,15 @@ def _is_ordered(plan: LogicalPlan) -> bool:
     return isinstance(plan, Sort)
 
 
-def _columns_of_table(plan: LogicalPlan) -> "tuple[Snapshot, tuple[int, ...]] | None":
-    """The version and the ordinals if the plan's rows are columns of all rows of a table."""
+def _scan_of(plan: LogicalPlan) -> Scan | None:
+    """The scan of the columns that the plan's rows are, if they are columns of all rows of a table."""
     taken: list[int] | None = None
     while isinstance(plan, Project):
-        if not all(isinstance(each, Column) for each in plan.expressions):
-            return None
         ordinals = [each.ordinal for each in plan.expressions if isinstance(each, Column)]
+        if len(ordinals) < len(plan.expressions):
+            return None
         taken = ordinals if taken is None else [ordinals[place] for place in taken]
         plan = plan.input
     if not isinstance(plan, Scan) or plan.filters or plan.limit is not None:
         return None
-    places = range(len(plan.columns)) if taken is None else taken
-    return plan.snapshot, tuple(plan.columns[place] for place in places)
+    return plan if taken is None else replace(plan, columns=tuple(plan.columns[place] for place in taken))

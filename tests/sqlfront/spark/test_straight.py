@@ -3,10 +3,13 @@ through this process."""
 
 import gc
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -54,7 +57,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def in_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Rows as plain tuples, whatever order they came in."""
-    return sorted(map(tuple, rows))
+    return sorted(map(tuple, rows), key=repr)
 
 
 @pytest.fixture
@@ -68,12 +71,47 @@ def nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Rows, "frame", refuse)
 
 
+@pytest.fixture
+def released(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[str]:
+    """The versions that members need hold no more, one after the other."""
+    versions: SimpleQueue[str] = SimpleQueue()
+    close = HeldVersion.close
+
+    def note(held: HeldVersion) -> None:
+        close(held)
+        versions.put(held.origin.table)
+
+    monkeypatch.setattr(HeldVersion, "close", note)
+    return versions
+
+
 @pytest.mark.usefixtures("nothing_here")
 def test_a_table_in_a_statement_of_sparks(session: AttachedSession, beside: SparkSession) -> None:
     text = "SELECT count(*), sum(own.id), max(text) FROM own TABLESAMPLE (100 PERCENT) JOIN events USING (id)"
     frame = session.sql(text)
     assert frame.stats.lane == "spark"
     assert frame.collect() == [(100, 4950, "text 99")]
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_files_and_frames_in_a_statement_of_sparks(
+    session: AttachedSession, released: SimpleQueue[str], tmp_path: Path
+) -> None:
+    pq.write_table(
+        pa.table({"Id": range(ROWS), "twice": range(0, 2 * ROWS, 2)}), tmp_path / "numbers.parquet"
+    )
+    session.execute(f"CREATE TABLE numbers USING parquet LOCATION '{tmp_path}'")
+    session.register("texts", pa.table({"id": [1, 2], "text": ["one", None]}))
+    frame = session.sql(
+        "SELECT n.*, texts.text FROM numbers TABLESAMPLE (100 PERCENT) AS n JOIN texts USING (id) ORDER BY id"
+    )
+    assert (frame.columns, frame.stats.lane) == (["Id", "twice", "text"], "spark")
+    assert frame.collect() == [(1, 2, "one"), (2, 4, None)]
+    session.execute("DROP TABLE numbers")
+    session.unregister("texts")
+    del frame
+    gc.collect()
+    assert [released.get(timeout=30), released.get(timeout=30)] == ["result", "result"]
 
 
 @pytest.mark.usefixtures("nothing_here")
@@ -86,8 +124,10 @@ def test_a_table_in_a_statement_of_sparks(session: AttachedSession, beside: Spar
         ("SELECT id + :more AS id, upper(text) FROM own WHERE id % 2 = :rest", {"more": 1, "rest": 0}),
         ("SELECT own.id, other.text FROM own JOIN own AS other ON own.id = other.kind", None),
         ("SELECT id FROM own WHERE id < 0", None),
+        ("SELECT * FROM range(10000)", None),
+        ("SELECT map(id, array(id)) AS m, struct(text) AS s, NULL AS n FROM own", None),
     ],
-    ids=["all", "columns", "groups", "arguments", "a join", "no rows"],
+    ids=["all", "columns", "groups", "arguments", "a join", "no rows", "no table", "nested"],
 )
 def test_the_rows_of_a_query(
     session: AttachedSession, text: str, arguments: dict[str, object] | None
@@ -125,23 +165,9 @@ def test_the_rows_are_those_of_then(session: AttachedSession) -> None:
     whole, computed = session.sql("SELECT * FROM earlier"), session.sql("SELECT id + 1 AS id FROM earlier")
     there = [whole.to_spark(), computed.to_spark()]
     session.execute("DROP TABLE earlier")
-    assert in_order(there[0].collect()) == [(number,) for number in range(5000)]
-    assert in_order(there[1].collect()) == [(number,) for number in range(1, 5001)]
-    assert in_order(computed.collect()) == [(number,) for number in range(1, 5001)]
-
-
-@pytest.fixture
-def released(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[str]:
-    """The versions that members need hold no more, one after the other."""
-    versions: SimpleQueue[str] = SimpleQueue()
-    close = HeldVersion.close
-
-    def note(held: HeldVersion) -> None:
-        close(held)
-        versions.put(held.origin.table)
-
-    monkeypatch.setattr(HeldVersion, "close", note)
-    return versions
+    assert in_order(there[0].collect()) == in_order((number,) for number in range(5000))
+    assert in_order(there[1].collect()) == in_order((number,) for number in range(1, 5001))
+    assert in_order(computed.collect()) == in_order((number,) for number in range(1, 5001))
 
 
 @pytest.mark.usefixtures("nothing_here")
