@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 import sqlfront
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
+from sqlfront.spark.attached import AttachedSession
 from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_connectors.spark.loading import load, spread_frame
+from sqlfront_connectors.spark.loading import load
 from sqlfront_connectors.spark.types import logical_schema, physical_batch
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_planner.catalog import TableEntry
@@ -66,7 +67,9 @@ def serve(name: str, file: str, master: str, asked: Connection) -> None:
         LocalCluster(
             2, workers=1, tcp=True, service=place, secret=SECRET.encode(), silence_limit=HELD_UP
         ) as cluster,
-        sqlfront.connect(f"sqlfront://{cluster.address}", secret=SECRET, workers=1) as connection,
+        sqlfront.connect(
+            f"sqlfront://{cluster.address}", secret=SECRET, workers=1, spark=spark
+        ) as connection,
     ):
         house = House(spark, connection, file, Path(work))
         if name in WAYS_OUT:
@@ -150,8 +153,19 @@ class House:
 
     def read(self) -> None:
         """Tasks fetch the rows from members."""
-        with spread_frame(self.spark, self.table.snapshot(), self.members.door) as frame:
-            _use(frame.data)
+        self._use_result("SELECT * FROM direct")
+
+    def computed(self) -> None:
+        """Members compute and store rows, which tasks fetch."""
+        columns = [f"lower({name}) AS {name}" if name == "l_comment" else name for name in self.schema.names]
+        self._use_result(f"SELECT {', '.join(columns)} FROM direct")
+
+    def _use_result(self, text: str) -> None:
+        session = self.connection.session
+        assert isinstance(session, AttachedSession)
+        self._name_table()
+        with session.sql(text) as frame:
+            _use(frame.to_spark())
 
     def created(self) -> None:
         """All rows to the driver, and into a DataFrame."""
@@ -167,9 +181,12 @@ class House:
         pq.write_table(self._rows(), path)
         _use(self.spark.read.schema(self.frame.schema).parquet(str(path)))
 
+    def _name_table(self) -> None:
+        self.connection.session.catalog.add(TableEntry("direct", self.table, temporary=True), replace=True)
+
     def _rows(self) -> pa.Table:
         names = ", ".join(self.schema.names)
-        self.connection.session.catalog.add(TableEntry("direct", self.table, temporary=True), replace=True)
+        self._name_table()
         return self.connection.execute(f"SELECT {names} FROM direct").fetch_arrow_table()
 
 
@@ -189,6 +206,7 @@ WAYS_IN: Final[dict[str, Way]] = {
 }
 WAYS_OUT: Final[dict[str, Way]] = {
     "tasks read from members": House.read,
+    "members compute and store, then tasks read": House.computed,
     "from members, then createDataFrame": House.created,
     "from members, then Parquet for Spark": House.written,
     "from members, then pandas, createDataFrame": House.created_from_pandas,

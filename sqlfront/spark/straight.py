@@ -6,6 +6,8 @@ files (that is as quick then, and takes less CPU), and what this process's own m
 reaches.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -38,9 +40,10 @@ def of_table(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame | 
     memory for them."""
     if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(session, link):
         return None
-    if not isinstance(scan.snapshot, SpreadSnapshot):
-        return _named(_spread(session, link, _stored(Run(session, NO_ARGUMENTS, None), scan)), scan.schema)
-    return _spread(session, link, scan)
+    if isinstance(scan.snapshot, SpreadSnapshot):
+        return _spread(session, link, scan, scan.schema)
+    with _stored(Run(session, NO_ARGUMENTS, None), scan) as stored:
+        return _spread(session, link, stored, scan.schema)
 
 
 def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldFrame | None":
@@ -56,13 +59,13 @@ def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldF
         return None
     if Cardinality().size(plan.optimized) < SMALL or not _is_reached(session, link):
         return None
+    result.close()
+    run = Run(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
     scan = _scan_of(plan.optimized)
-    if scan is None or not isinstance(scan.snapshot, SpreadSnapshot):
-        result.close()
-        run = Run(session, replace(NO_ARGUMENTS, values=tuple(result.values)), None)
-        scan = _stored(run, plan.bound)
-        result.read_instead(run.rows(scan))
-    return _named(_spread(session, link, scan), plan.schema)
+    with nullcontext(scan) if scan is not None else _stored(run, plan.bound) as scan:
+        frame = _spread(session, link, scan, plan.schema)
+    result.read_instead(run.rows(scan))
+    return frame
 
 
 def _is_reached(session: "Session", link: "SparkLink") -> bool:
@@ -70,8 +73,9 @@ def _is_reached(session: "Session", link: "SparkLink") -> bool:
     return session.cluster is not None and session.cluster.door is not None and link.has_executors
 
 
-def _stored(run: Run, plan: LogicalPlan) -> Scan:
-    """The rows of a plan as a version that members hold, which goes with the last who reads it."""
+@contextmanager
+def _stored(run: Run, plan: LogicalPlan) -> Iterator[Scan]:
+    """The rows of a plan as a version that members hold; within the block somebody is to hold it further."""
     assert run.session.cluster is not None
     row = plan.row()
     names = tuple(f"c{place}" for place in range(len(row)))
@@ -80,22 +84,19 @@ def _stored(run: Run, plan: LogicalPlan) -> Scan:
     try:
         columns = tuple(Column(column.type, place) for place, column in enumerate(row))
         run.publish(table, Project(plan, columns, names), How.OVERWRITE)
-        return Scan(table.name, table, table.snapshot(), tuple(range(len(row))))
+        yield Scan(table.name, table, table.snapshot(), tuple(range(len(row))))
     finally:
         table.drop()
 
 
-def _spread(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame":
+def _spread(session: "Session", link: "SparkLink", scan: Scan, names: pa.Schema) -> "HeldFrame":
+    """What the scan reads, with those names of columns."""
     assert isinstance(scan.snapshot, SpreadSnapshot)
     assert session.cluster is not None
     assert session.cluster.door is not None
     with ours():
-        return loading.spread_frame(link.spark, scan.snapshot, session.cluster.door, scan.columns)
-
-
-def _named(frame: "HeldFrame", schema: pa.Schema) -> "HeldFrame":
-    """The frame with these names of columns."""
-    frame.data = frame.data.toDF(*schema.names)
+        frame = loading.spread_frame(link.spark, scan.snapshot, session.cluster.door, scan.columns)
+    frame.data = frame.data.toDF(*names.names)
     return frame
 
 
@@ -107,7 +108,8 @@ def _is_ordered(plan: LogicalPlan) -> bool:
 
 
 def _scan_of(plan: LogicalPlan) -> Scan | None:
-    """The scan of the columns that the plan's rows are, if they are columns of all rows of a table."""
+    """The scan that gives the plan's rows, if these are columns of all rows of a table that is spread over
+    members."""
     taken: list[int] | None = None
     while isinstance(plan, Project):
         ordinals = [each.ordinal for each in plan.expressions if isinstance(each, Column)]
@@ -116,5 +118,7 @@ def _scan_of(plan: LogicalPlan) -> Scan | None:
         taken = ordinals if taken is None else [ordinals[place] for place in taken]
         plan = plan.input
     if not isinstance(plan, Scan) or plan.filters or plan.limit is not None:
+        return None
+    if not isinstance(plan.snapshot, SpreadSnapshot):
         return None
     return plan if taken is None else replace(plan, columns=tuple(plan.columns[place] for place in taken))
