@@ -176,16 +176,21 @@ class Execution:
             self._held -= released
             if self._remaining or self._has_ended or (self._held and not self._stopping):
                 return
-            self._has_ended = True
             self._elapsed = self._clock.now() - self.query.began
             if self.error is not None:
                 self.status = JobStatus.FAILED
             else:
                 self.status = self._stopped_as or JobStatus.COMPLETED
+            self._has_ended = True
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        """To be done again if it was interrupted."""
         if self._forget_deadline is not None:
             self._forget_deadline()
         self._on_end(self)
-        self._running.release()
+        if self._running.locked():
+            self._running.release()
         self.wake()
 
     def wake(self) -> None:
@@ -370,6 +375,8 @@ class Execution:
         for tasklet in self._tasklets:
             tasklet.give_up()
         self._count_down(self._remaining)
+        if self._running.locked():
+            self._tell_end()
 
     def _drive(self, runner: InlineRunner) -> None:
         """Run what is runnable."""

@@ -466,6 +466,23 @@ def test_an_interrupt_between_two_steps_ends_an_inline_job_wherever_it_comes(
     assert log in (["freed"], [])
 
 
+def test_an_interrupt_while_it_is_told_that_an_inline_job_has_ended(engine: Engine) -> None:
+    config, told = JobConfig(inline=True), list[JobStatus]()
+    run = engine.execution(engine.next_number(), config)
+
+    def on_end(of: execution.Execution) -> None:
+        told.append(of.status)
+        if len(told) == 1:
+            raise KeyboardInterrupt
+
+    engine.start(run, engine.plan(chain(Numbers(5)), run, config), config, on_end)
+    with pytest.raises(KeyboardInterrupt):
+        read(LightJob(run))
+
+    assert told == [JobStatus.COMPLETED, JobStatus.COMPLETED]
+    assert LightJob(run).join(1)
+
+
 def test_an_interrupt_while_a_job_is_being_started_ends_it(
     engine: Engine, inline: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
