@@ -83,8 +83,7 @@ def attend(
     """
     try:
         if not all(connection.begin() for connection in connections):
-            for connection in connections:
-                connection.end()
+            _end(connections)
             send()
             return False
         send()
@@ -99,5 +98,13 @@ def attend(
                     return done()
         return True
     finally:
-        for connection in connections:
-            connection.end()
+        try:
+            _end(connections)
+        except BaseException:  # an interrupt even here must not keep the reading threads away
+            _end(connections)
+            raise
+
+
+def _end(connections: Sequence[Attended]) -> None:
+    for connection in connections:
+        connection.end()

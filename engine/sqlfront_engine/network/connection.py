@@ -4,7 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from threading import Event, Lock, RLock, get_ident
+from threading import Event, RLock, get_ident
 from typing import Final
 
 import msgspec
@@ -65,10 +65,10 @@ class Connection:
         self._released = False
         self._open = False
         self._receiver: Receiver
-        # Held by who reads, once the handshake is over.
-        self._reading = Lock()
-        # The thread that attends, 0 = none.
-        self._attendant = 0
+        # Held by who reads, once the handshake is over: by the thread to which this belongs, or by who
+        # attends. It knows by whom, since an interrupt may come before anybody could note that.
+        self._reading = RLock()
+        self._thread = 0
         # Where the reading thread waits, since somebody has wanted to attend.
         self._gate: Gate | None = None
         self._wanted = False
@@ -161,6 +161,7 @@ class Connection:
         """Hand on what arrives until the connection ends; then tell why."""
         level = logging.INFO
         self._receiver = receiver
+        self._thread = get_ident()
         try:
             with self._reading:
                 receiver.connected(self)
@@ -236,13 +237,12 @@ class Connection:
 
     def begin(self) -> bool:
         """See :meth:`~sqlfront_engine.network.attending.Attended.begin`."""
-        if not self._reading.acquire(False):
+        if get_ident() == self._thread or not self._reading.acquire(False):
             self._wanted = Gate.possible
             return False
         if self._gate is None or self._ended is not None:
             self._reading.release()
             return False
-        self._attendant = get_ident()
         self._attended += 1
         self._gate.close()
         return True
@@ -265,10 +265,9 @@ class Connection:
 
     def end(self) -> None:
         """See :meth:`~sqlfront_engine.network.attending.Attended.end`."""
-        if self._attendant == get_ident():
-            assert self._gate is not None
-            self._attendant = 0
-            self._gate.open() if self._ended is None else self._gate.wake()
+        if get_ident() != self._thread and self._reading._is_owned():  # type: ignore[attr-defined]
+            if self._gate is not None:
+                self._gate.open() if self._ended is None else self._gate.wake()
             self._reading.release()
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sqlfront_engine.network.attending import Gate
 from sqlfront_engine.network.channels import TlsSettings
 from sqlfront_engine.network.frames import HEADER, Kind
 from sqlfront_engine.network.transport import Body, InvalidMessage, Peer
@@ -203,6 +204,52 @@ def test_an_interrupt_while_nothing_comes_changes_nothing(asking: Asking) -> Non
     threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         asking.transport.attend([asking.peer], lambda: False)
+
+    asking.warm_up()
+    assert asking.member.count("disconnected") == 0
+
+
+class Interrupted:
+    """A lock after whose taking the thread is interrupted."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock = lock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lock, name)
+
+    def acquire(self, blocking: bool) -> bool:
+        assert self._lock.acquire(blocking)
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_just_before_the_wait_changes_nothing(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking.peer, "_reading", Interrupted(asking.peer._reading))
+    with pytest.raises(KeyboardInterrupt):
+        asking.transport.attend([asking.peer], lambda: False)
+    monkeypatch.undo()
+
+    asking.warm_up()
+    assert asking.member.count("disconnected") == 0
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_just_after_the_wait_changes_nothing(
+    asking: Asking, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    whole = Gate.open
+
+    def interrupted(gate: Gate) -> None:
+        monkeypatch.undo()
+        if when == "after":
+            whole(gate)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Gate, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        asking.transport.attend([asking.peer], lambda: True)
 
     asking.warm_up()
     assert asking.member.count("disconnected") == 0
