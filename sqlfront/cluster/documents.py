@@ -123,9 +123,11 @@ class Documents:
         return taken
 
     def end_turn(self, name: str) -> None:
-        """Give the turn back; if the keeper can't be asked now, somewhat later."""
+        """Give the turn back, if it was taken; if the keeper can't be asked now, somewhat later."""
         key = f"{TURN}{name}"
-        token = self._tokens.pop(key)
+        token = self._tokens.pop(key, None)
+        if token is None:
+            return
         try:
             self.put(key, None, None)
         except OperationalError:
@@ -153,8 +155,8 @@ class Documents:
     @contextmanager
     def turn(self, name: str, what: str, token: str) -> Iterator[bool]:
         """Have the turn for as long as it lasts; gives what :meth:`begin_turn` does."""
-        abandoned = self.begin_turn(name, what, token)
         try:
-            yield abandoned
+            yield self.begin_turn(name, what, token)
         finally:
-            self.end_turn(name)
+            if self._tokens.get(f"{TURN}{name}") == token:
+                self.end_turn(name)

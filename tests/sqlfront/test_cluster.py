@@ -364,3 +364,27 @@ def test_an_interrupt_while_a_turn_begins_or_ends_leaves_the_table_to_others(
     one.execute("INSERT INTO t VALUES (3)")
 
     assert ask(one, "SELECT k FROM t WHERE k > 1 ORDER BY k") == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("form", ["memory", "parquet"])
+def test_an_interrupt_just_when_a_turn_was_taken_leaves_the_table_to_others(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: str
+) -> None:
+    one, other = connect(), connect()
+    location = f"LOCATION '{tmp_path}'" if form == "parquet" else ""
+    one.execute(f"CREATE TABLE t (k BIGINT) USING {form} {location}")
+    take = documents.Documents._take
+
+    def interrupted(*arguments: Any) -> None:
+        assert take(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(documents.Documents, "_take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.execute("INSERT INTO t VALUES (1)")
+    monkeypatch.undo()
+    monkeypatch.setattr(documents, "TURN_TIMEOUT", 10.0)
+    other.execute("INSERT INTO t VALUES (2)")
+    one.execute("INSERT INTO t VALUES (3)")
+
+    assert ask(one, "SELECT k FROM t ORDER BY k") == [(2,), (3,)]

@@ -81,7 +81,8 @@ class Members(Protocol):
         """Wait until no other session writes to the table; returns a text that no other turn has."""
 
     def end_turn(self, table: "SpreadTable") -> None:
-        """Let others write; shares that were made in this turn and not published may be freed."""
+        """Let others write; shares that were made in this turn and not published may be freed. Nothing if
+        the turn was not taken."""
 
     def publish(self, table: "SpreadTable", version: "TableVersion") -> None:
         """Make it the table's current version for all sessions at once, unless somebody else has changed the
@@ -299,10 +300,10 @@ class SpreadTable:
     def turn(self) -> Iterator[str]:
         """While it lasts, nobody else writes; the text is that of :meth:`Members.begin_turn`."""
         with self._writer:
-            if not self._turns:
-                self._turn = self.members.begin_turn(self)
             self._turns += 1
             try:
+                if self._turns == 1:
+                    self._turn = self.members.begin_turn(self)
                 yield self._turn
             finally:
                 self._turns -= 1
