@@ -92,6 +92,8 @@ _AFTER_OPERAND: Final = frozenset(
     }
 )  # fmt: skip
 _STRINGS: Final = frozenset({_T.STRING, _T.RAW_STRING})
+#: An amount and its unit without a space.
+_GLUED_UNIT: Final = r"\d[a-zA-Z]"
 #: Words that take one string.
 _TYPED_LITERALS: Final = frozenset({_T.DATE, _T.TIMESTAMP, _T.TIMESTAMPLTZ, _T.TIMESTAMPNTZ, _T.TIMESTAMPTZ})
 _OPERAND_ENDS: Final = frozenset({_T.VAR, _T.IDENTIFIER, _T.R_PAREN, _T.R_BRACKET})
@@ -318,17 +320,23 @@ class _Rewriter:
         self._output.pop()
         return "-"
 
+    def _refuse_after_word(self, word: Token, position: int, token: Token) -> None:
+        """What can't be a string after a word: DATE takes one, INTERVAL has spaces before its units."""
+        following = self._at(position + 1)
+        if word.token_type == _T.VAR and word.text.upper() == "X":
+            raise unsupported_at(word, "X before a string, with a space between,", self._sql)
+        if word.token_type == _T.INTERVAL and re.search(_GLUED_UNIT, token.text):
+            message = f"The value of the typed literal \"INTERVAL\" is invalid: '{token.text}'."
+            raise error_at(token, "INVALID_TYPED_LITERAL", message, self._sql)
+        if word.token_type in _TYPED_LITERALS and following is not None and following.token_type in _STRINGS:
+            raise syntax_error_at(following, self._sql)
+
     def _string(self, position: int, token: Token) -> int:
         """All string literals in a row as one; a quote that touches its neighbour is an escaped
         quote, but not after a raw one."""
-        before = self._at(position - 1) if position else None
-        if before is not None and before.token_type == _T.VAR and before.text.upper() == "X":
-            raise unsupported_at(before, "X before a string, with a space between,", self._sql)
+        if position:
+            self._refuse_after_word(self._source[position - 1], position, token)
         source, end = self._source, position + 1
-        following = self._at(end)
-        typed = position and source[position - 1].token_type in _TYPED_LITERALS
-        if typed and following is not None and following.token_type in _STRINGS:
-            raise syntax_error_at(following, self._sql)
         values = [unescape(self._sql[token.start : token.end + 1])]
         while end < len(source) and source[end].token_type in _STRINGS:
             literal = source[end]

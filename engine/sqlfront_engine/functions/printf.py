@@ -138,7 +138,9 @@ def _upper(text: str, specifier: Specifier) -> str:
 
 
 def _padded(text: str, specifier: Specifier) -> str:
-    return text.ljust(specifier.width) if "-" in specifier.flags else text.rjust(specifier.width)
+    """Java counts the units of UTF-16, of which an emoji has two."""
+    width = specifier.width - sum(character > "\uffff" for character in text)
+    return text.ljust(width) if "-" in specifier.flags else text.rjust(width)
 
 
 def _text(value: object, data_type: pa.DataType) -> str:

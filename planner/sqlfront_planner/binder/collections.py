@@ -136,9 +136,12 @@ def _with_value(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     numbers."""
     name = function_name(node)
     operand, value = binder.bind_all(node.expressions)
+    if operand.type == types.VOID:
+        raise unsupported(f"{name} of NULL", node)
     inside = _inner_type(operand.type)
-    untyped = value.type == types.VOID and (name in _NO_NULL_TYPE or inside == types.VOID)
-    if untyped or operand.type == types.VOID:
+    if value.type == types.VOID and (
+        name in _NO_NULL_TYPE or (name == "array_position" and inside == types.VOID)
+    ):
         raise _mismatch(
             binder, "NULL_TYPE", f"Null typed values cannot be used as arguments of `{name}`.", node
         )

@@ -6,7 +6,7 @@ from typing import Final
 from sqlglot import exp
 
 from sqlfront_engine import types
-from sqlfront_engine.expressions import Cast, Expr, Literal
+from sqlfront_engine.expressions import Call, Cast, Expr, Literal, columns_used
 from sqlfront_engine.types import BIGINT, INT, STRING, is_integral, units_of
 from sqlfront_planner.binder.arguments import call_function, unresolved_routine
 from sqlfront_planner.binder.call_names import UNIT_FUNCTIONS
@@ -49,6 +49,8 @@ def _date_part(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     field = binder.context.known_value(field)
     if isinstance(field, Literal) and field.value is None:
         raise unsupported("date_part of NULL", node)
+    if isinstance(field, Call) and not columns_used(field):
+        raise unsupported("date_part of a field that is computed", node)
     if not isinstance(field, Literal) or not isinstance(field.value, str):
         raise failure(
             "NON_FOLDABLE_ARGUMENT",

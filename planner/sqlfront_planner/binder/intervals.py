@@ -27,7 +27,7 @@ from sqlfront_planner.binder.syntax import failure, unsupported
 _MICROS: Final = {"WEEK": 604_800_000_000, **MICROS_OF, "MILLISECOND": 1_000, "MICROSECOND": 1}
 _FIELDS: Final = tuple(MICROS_OF)
 _SHOWN_AS: Final = {"WEEK": "DAY", "MILLISECOND": "SECOND", "MICROSECOND": "SECOND"}
-_PAIR: Final = re.compile(r"\s*([+-]?\s*\d*\.?\d+)\s*([a-zA-Z]+)\s*")
+_PAIR: Final = re.compile(r"\s*([+-]?\s*\d*\.?\d+)\s+([a-zA-Z]+)(?:\s+|$)")
 #: The text of ``INTERVAL '...' DAY TO SECOND`` by its first unit, as far as it goes.
 _SPAN: Final = {
     "YEAR": re.compile(r"\s*([+-])?(\d+)-(\d+)\s*"),
@@ -66,7 +66,7 @@ def interval_literal(node: exp.Interval) -> IntervalLiteral:
     """The literal that sqlglot read.
 
     Raises ProgrammingError (INVALID_INTERVAL_FORMAT) for a text that isn't an interval, NotSupportedError for
-    one that mixes months with days, and for a value that isn't a literal.
+    one that mixes months with days or is too long, and for a value that isn't a literal.
     """
     value, unit = node.this, node.args.get("unit")
     sign = 1
@@ -81,7 +81,11 @@ def interval_literal(node: exp.Interval) -> IntervalLiteral:
         result = _pairs(text, node)
     else:
         result = _of_units([(_number(text, node), _unit(unit, node))], node)
-    return result.negated() if sign < 0 else result
+    result = result.negated() if sign < 0 else result
+    bits = 31 if is_year_month(result.type) else 63
+    if not -(1 << bits) <= result.amount < 1 << bits:
+        raise unsupported("An interval that no value holds", node)
+    return result
 
 
 def _pairs(text: str, node: exp.Expr) -> IntervalLiteral:
