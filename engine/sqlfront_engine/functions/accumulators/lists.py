@@ -185,6 +185,7 @@ def most_frequent(lists: pa.ListArray) -> pa.Array:
     """mode: one of the values that are in the list most often; null without values."""
     size = len(lists)
     groups, (values,) = flatten_lists(Groups(np.arange(size), size), [lists])
+    values = canonical(values)
     pairs = group_codes(combine([Codes(groups.ids, max(1, size)), encode(values)], len(values)))
     counts = np.bincount(pairs.ids, minlength=pairs.size)
     rows = np.zeros(size, np.int64)
