@@ -35,6 +35,13 @@ _MIXED: Final = {types.STRING, types.BINARY}
 _PATTERNS: Final = frozenset({"like", "ilike"})
 #: Functions whose second argument, the scale, is a whole number as it stands.
 _TO_SCALE: Final = frozenset({"ceil", "ceiling", "floor"})
+#: Functions whose first argument must have a type, or to which Spark gives one of its own.
+_TYPED_FIRST: Final = frozenset(
+    {"array_insert", "array_sort", "element_at", "get", "map_entries", "map_from_arrays", "map_keys"}
+    | {"map_values", "try_element_at"}
+)
+#: Functions that read a text by the pattern that comes second.
+_BY_PATTERN: Final = frozenset({"to_timestamp", "to_timestamp_ltz"})
 _ORDINALS: Final = (
     "first",
     "second",
@@ -61,6 +68,7 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
     entry = registry.lookup(name)
     if entry is None:
         raise unsupported(f"The function {name}", node)
+    _refuse_untyped(name, operands, node)
     kinds = argument_kinds(entry.arguments, len(operands), variadic=entry.variadic)
     least = len(entry.arguments) - entry.optional
     check_count(name, len(operands), least, None if entry.variadic else len(entry.arguments), node)
@@ -78,6 +86,17 @@ def call_function(binder: ExpressionBinder, name: str, operands: Sequence[Expr],
         _check_position(binder, coerced[3], node)
     arguments, values = _constants(binder, entry, coerced, node)
     return Call(entry.result_type(tuple(item.type for item in arguments), values), entry.name, arguments)
+
+
+def _refuse_untyped(name: str, operands: Sequence[Expr], node: exp.Expr) -> None:
+    """Calls whose first argument makes Spark answer in a way of its own."""
+    first = operands[0].type if operands else None
+    if first == types.VOID and name in _TYPED_FIRST:
+        raise unsupported(f"{name} of NULL", node)
+    if name in _TO_SCALE and len(operands) == 2 and first in (types.VOID, types.STRING):
+        raise unsupported(f"{name} of a string with a scale", node)
+    if name in _BY_PATTERN and len(operands) == 2 and first is not None and types.is_numeric(first):
+        raise unsupported(f"{name} of a number with a pattern", node)
 
 
 def _check_scale(binder: ExpressionBinder, name: str, scale: Expr, node: exp.Expr) -> None:

@@ -152,6 +152,8 @@ def _arithmetic_function(name: str) -> Special:
 
     def bind(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         left, right = binder.bind_all(node.expressions)
+        if name.startswith("try_") and any(types.is_string(side.type) for side in (left, right)):
+            raise unsupported(f"{name} of strings", node)  # Spark catches the errors of their casts, too
         typed = arithmetic(binder, operator, left, right, node)
         if isinstance(typed, Call) and typed.function == operator:
             return Call(typed.type, name, typed.arguments)

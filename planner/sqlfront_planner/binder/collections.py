@@ -63,6 +63,8 @@ def _sequence(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions)
     if all(is_integral(operand.type) for operand in operands):
         operands = unify(operands) or operands
+    if len(operands) > 2 and types.is_string(operands[2].type):
+        raise unsupported("sequence with a string as step", node)
     typed = call_function(binder, "sequence", operands, node)
     assert isinstance(typed, Call)
     kind = typed.arguments[0].type
@@ -186,6 +188,8 @@ def _two_arrays(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
 
 def _array_insert(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     operands = binder.bind_all(node.expressions)
+    if operands[1].type == types.VOID:
+        raise unsupported("array_insert at NULL", node)
     _refuse_rounding("array_insert", (_inner_type(operands[0].type), operands[2].type), node)
     return call_function(binder, "array_insert", operands, node)
 

@@ -109,7 +109,8 @@ def _nanvl(binder: ExpressionBinder, node: exp.Expr) -> Expr:
 
 
 def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
-    """``decode(value, search, result, ..., default)``: null equals null."""
+    """``decode(value, search, result, ..., default)``: null equals null, and without a default it is a
+    string's."""
     value, *rest = binder.bind_all(node.expressions)
     if len(rest) == 1:
         return call_function(binder, "decode", [value, *rest], node)
@@ -118,8 +119,8 @@ def _decode(binder: ExpressionBinder, node: exp.Expr) -> Expr:
         comparison(binder, "equal_null_safe", value, rest[2 * place], node) for place in range(pairs)
     ]
     values = [rest[2 * place + 1] for place in range(pairs)]
-    otherwise = rest[-1] if len(rest) % 2 else Literal(VOID, None)
-    return choice(binder, conditions, [*values, otherwise], node, "decode")
+    otherwise = rest[-1] if len(rest) % 2 else Literal(types.STRING, None)
+    return choice(binder, conditions, [*values, otherwise], node, "casewhen")
 
 
 def _is_null(binder: ExpressionBinder, node: exp.Expr) -> Expr:

@@ -11,7 +11,7 @@ from sqlfront_engine.expressions import Call, Expr, Literal
 from sqlfront_planner.binder.arguments import mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, field_name, handles, unsupported
-from sqlfront_planner.types import common_type, names_of
+from sqlfront_planner.types import common_type, is_orderable, names_of
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 
@@ -77,6 +77,8 @@ def _map(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
         )
     if key_type == types.VOID:
         raise unsupported("A map without a type of keys", node)
+    if not is_orderable(key_type):
+        raise unsupported("A map as a key of a map", node)
     pairs = (
         (cast_to(key, key_type), cast_to(item, item_type)) for key, item in zip(keys, items, strict=True)
     )

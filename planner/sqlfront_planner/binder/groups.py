@@ -236,6 +236,8 @@ def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
             return [places for part in node.expressions for places in _set_of(part, keys)]
         case exp.Tuple() if _is_empty(node):
             raise syntax_failure("Syntax error at or near ')'.", node)
+        case exp.Tuple():
+            raise unsupported("Grouping by a struct in parentheses", node)
         case _:
             return [_joined([_places(node, keys)])]
 

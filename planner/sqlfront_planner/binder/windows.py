@@ -46,7 +46,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     collector = _collector(binder, node)
     if str(node.args.get("over") or "OVER").upper() != "OVER":
         raise unsupported(f"{node.args['over']} before a window", node)
-    window = binder.window(node)
+    window, aliases = binder.window(node), len(binder.aliases_used)
     partition = tuple(binder.bind_all(window.args.get("partition_by") or []))
     for item in partition:
         if not is_orderable(item.type):
@@ -58,6 +58,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expr:
     order = ordering(binder, window.args.get("order"))
     function, condition, ignore_nulls = _unwrapped(node.this)
     call = _call(binder, function, condition, window, order, ignore_nulls=ignore_nulls)
+    if len(binder.aliases_used) > aliases:
+        raise unsupported("A reference to an alias of the same SELECT in a window", node)
     inner = (*partition, *(item for item, _, _ in order), *call.arguments)
     if any(isinstance(part, WindowOutput) for item in inner for part in walk(item)):
         raise unsupported("A window function inside of another one", node)
