@@ -39,7 +39,7 @@ class SparkStart(Closing):
     def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
         """``settings``: what a session is to have that is started here."""
         self._settings = settings
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant for the finalizer of a session that is forgotten meanwhile
         self._closed = False
         self._future: Future[Known] | None = None
         self._started: StartedSession | None = None
