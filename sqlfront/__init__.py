@@ -19,23 +19,26 @@ result), ``queries`` (planned when they are new, run by the same plan when they 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from sqlfront.api import attach, connect, sql
-from sqlfront.config import Config
-from sqlfront.result import Result
-from sqlfront.row import Row
-from sqlfront.session import Session
-from sqlfront_engine.errors import (
-    DatabaseError,
-    DataError,
-    Error,
-    IntegrityError,
-    InterfaceError,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-    Warning,
-)
+from sqlfront_engine.garbage import uncollected
+
+with uncollected():
+    from sqlfront.api import attach, connect, sql
+    from sqlfront.config import Config
+    from sqlfront.result import Result
+    from sqlfront.row import Row
+    from sqlfront.session import Session
+    from sqlfront_engine.errors import (
+        DatabaseError,
+        DataError,
+        Error,
+        IntegrityError,
+        InterfaceError,
+        InternalError,
+        NotSupportedError,
+        OperationalError,
+        ProgrammingError,
+        Warning,
+    )
 
 if TYPE_CHECKING:
     from sqlfront.connection import Connection
