@@ -96,7 +96,7 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 	$(BIN)/pytest -q -m "cluster and spark" tests/sqlfront/spark $(ARGS)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py -k "tables or tpch" $(ARGS)
 
-beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (a quarter of an hour)
+beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (some ten minutes)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H

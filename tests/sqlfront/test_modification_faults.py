@@ -107,6 +107,11 @@ class Town:
         until(self._is_known)
         return name
 
+    def placed(self, *tables: str) -> None:
+        """Wait until the tables' rows are where the partitions are, and until everybody has heard of that."""
+        until(lambda: all(in_place(self.connection, table) for table in tables))
+        self.connection.execute("CREATE OR REPLACE VIEW heard AS SELECT 1")  # behind all that came before
+
     def _is_known(self) -> bool:
         """Whether everybody uses the newest list of members."""
         keeper = self.cluster.keeper
@@ -188,7 +193,7 @@ def test_a_member_killed_during_an_update(town: Town, step: str) -> None:
     town.writer.begin(UPDATE)
     begun.reached()
     third = town.add()
-    until(lambda: in_place(town.connection, "f"))  # so that nothing but the update comes to the third
+    town.placed("f")  # so that nothing but the update comes to the third
     where = {WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]]
 
     with Stop(where, step) as stop:
@@ -218,7 +223,7 @@ def test_a_member_killed_while_a_copy_is_replaced(town: Town, step: str) -> None
     [before] = town.values("f")
     assert isinstance(before, int)
     third = town.add()
-    until(lambda: in_place(town.connection, "f") and in_place(town.connection, "t"))
+    town.placed("f", "t")
 
     with Stop({WRITER: WRITER, "the third": third, "the other": "local-1"}[STEPS[step]], step) as stop:
         town.writer.begin(OVERWRITE)
@@ -352,7 +357,7 @@ def test_a_client_killed_during_a_change_by_key(town: Town, step: str) -> None:
 @pytest.mark.usefixtures("few")
 def test_a_member_killed_during_a_change_by_key(town: Town, step: str) -> None:
     third = town.add()
-    until(lambda: in_place(town.connection, "t"))
+    town.placed("t")
     town.connection.execute("INSERT OVERWRITE few SELECT id, 5 FROM range(10)")
 
     with Stop(third, step) as stop:
