@@ -20,6 +20,7 @@ from sqlfront_engine.members.member_list import MemberInfo
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.scheduler import KEEP_ALIVE
 from tests.engine.jobs import Numbers
 from tests.engine.members.cluster import Endless
 
@@ -67,7 +68,7 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     gc.collect()
     before = len(os.listdir("/proc/self/fd"))
     yield
-    until(lambda: not busy_threads())
+    until(lambda: not busy_threads(), PATIENCE + KEEP_ALIVE)  # of a test before, too
     until(lambda: gc.collect() >= 0 and len(os.listdir("/proc/self/fd")) <= before)
     assert not list(tmp_path.iterdir())
 
