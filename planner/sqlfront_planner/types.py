@@ -67,11 +67,21 @@ def least_common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
 def same_but_for_names(left: pa.DataType, right: pa.DataType) -> bool:
     """Whether two types differ in the names of structs' fields at most: values of such types are compared,
     and go into one column of a set operation."""
-    if pa.types.is_struct(left) and pa.types.is_struct(right) and left.num_fields == right.num_fields:
-        return all(same_but_for_names(mine.type, other.type) for mine, other in zip(left, right, strict=True))
+    inner = _inner_types(left, right)
+    if inner is None or pa.types.is_map(left):
+        return bool(left == right)
+    return all(same_but_for_names(*pair) for pair in inner)
+
+
+def _inner_types(left: pa.DataType, right: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
+    """The types inside of two arrays, maps, or structs of as many fields, in pairs; None for other types."""
     if pa.types.is_list(left) and pa.types.is_list(right):
-        return same_but_for_names(left.value_type, right.value_type)
-    return bool(left == right)
+        return [(left.value_type, right.value_type)]
+    if pa.types.is_map(left) and pa.types.is_map(right):
+        return [(left.key_type, right.key_type), (left.item_type, right.item_type)]
+    if pa.types.is_struct(left) and pa.types.is_struct(right) and left.num_fields == right.num_fields:
+        return [(mine.type, other.type) for mine, other in zip(left, right, strict=True)]
+    return None
 
 
 def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
@@ -140,15 +150,9 @@ def compares_inside(left: pa.DataType, right: pa.DataType) -> bool:
     """
     if left == right or VOID in (left, right):
         return True
-    if pa.types.is_list(left) and pa.types.is_list(right):
-        return compares_inside(left.value_type, right.value_type)
-    if pa.types.is_map(left) and pa.types.is_map(right):
-        return compares_inside(left.key_type, right.key_type) and compares_inside(
-            left.item_type, right.item_type
-        )
-    if pa.types.is_struct(left) and pa.types.is_struct(right):
-        pairs = zip(left, right, strict=left.num_fields == right.num_fields)
-        return all(compares_inside(ours.type, theirs.type) for ours, theirs in pairs)
+    inner = _inner_types(left, right)
+    if inner is not None:
+        return all(compares_inside(*pair) for pair in inner)
     if is_string(left) or is_string(right):
         return False
     if is_decimal(left) or is_decimal(right):
@@ -240,23 +244,8 @@ def is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
         return is_interval(target) and is_year_month(source) == is_year_month(target)
     if source in DATETIMES:
         return target in DATETIMES
-    if pa.types.is_nested(source):
-        return _is_implicit_nested(source, target)
-    return False
-
-
-def _is_implicit_nested(source: pa.DataType, target: pa.DataType) -> bool:
-    if pa.types.is_list(source) and pa.types.is_list(target):
-        return is_implicit(source.value_type, target.value_type)
-    if pa.types.is_map(source) and pa.types.is_map(target):
-        return is_implicit(source.key_type, target.key_type) and is_implicit(
-            source.item_type, target.item_type
-        )
-    if pa.types.is_struct(source) and pa.types.is_struct(target):
-        return source.num_fields == target.num_fields and all(
-            is_implicit(ours.type, theirs.type) for ours, theirs in zip(source, target, strict=True)
-        )
-    return False
+    inner = _inner_types(source, target)
+    return inner is not None and all(is_implicit(*pair) for pair in inner)
 
 
 def _into_kind(source: pa.DataType, kind: Kind) -> pa.DataType | None:
