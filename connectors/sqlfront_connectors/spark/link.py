@@ -51,8 +51,8 @@ class SparkLink:
             self._session = RemoteSession(spark) if is_remote(spark) else ClassicSession(spark)
             self._rows = Rows(spark, self._session, directory)
         self._watchers: list[Watcher] = []
-        # Of queries that somebody has as DataFrames.
-        self._lasting: list[Mapping[str, DataFrame]] = []
+        # Queries with views that somebody has as DataFrames.
+        self._lasting: set[_Statement] = set()
 
     def run(
         self,
@@ -79,7 +79,7 @@ class SparkLink:
         if not isinstance(work, _Statement) or not work.is_query or is_remote(self.spark):
             return None
         if work.views:
-            self._lasting.append(work.views)
+            self._lasting.add(work)
         return work.frame
 
     def schema_of(self, run: SparkRun) -> "StructType | None":
