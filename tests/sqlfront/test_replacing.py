@@ -136,17 +136,20 @@ def test_a_write_behind_the_copy_is_seen(connection: sqlfront.Connection) -> Non
     assert ask(connection, "SELECT max(id) FROM t") == [(7,)]
 
 
-def test_rows_that_only_the_origin_took_are_seen(
-    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+def cache_that_writes_by(
+    write: Refusing, connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Cache a table ``t``, whose copy takes rows by ``write``."""
     connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
     connection.execute("CACHE TABLE t")
     copy = connection.session.catalog.lookup(("t",)).table.copy  # type: ignore[union-attr]
+    monkeypatch.setattr(copy, "begin_insert", lambda **_: write)
 
-    def refuse(**_: object) -> Refusing:
-        return Refusing()
 
-    monkeypatch.setattr(copy, "begin_insert", refuse)
+def test_rows_that_only_the_origin_took_are_seen(
+    connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache_that_writes_by(Refusing(), connection, monkeypatch)
     assert connection.execute("INSERT INTO t VALUES (3)").rowcount == 1
     assert ask(connection, "SELECT count(*) FROM t") == [(4,)]
 
@@ -234,14 +237,7 @@ def test_an_interrupt_while_copies_follow_leaves_none_behind(
 def test_an_interrupt_when_only_the_origin_has_the_rows_leaves_no_copy_behind(
     connection: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    connection.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
-    connection.execute("CACHE TABLE t")
-    copy = connection.session.catalog.lookup(("t",)).table.copy  # type: ignore[union-attr]
-
-    def refuse(**_: object) -> Refusing:
-        return Interrupted()
-
-    monkeypatch.setattr(copy, "begin_insert", refuse)
+    cache_that_writes_by(Interrupted(), connection, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         connection.execute("INSERT INTO t VALUES (3)")
 
