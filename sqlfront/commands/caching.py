@@ -215,19 +215,25 @@ def _follow(run: Run, entry: TableEntry, basis: Basis) -> None:
 @contextmanager
 def following(run: Run, changed: Callable[[], Table]) -> Iterator[None]:
     """A statement that changes a table; at its end the copies follow. Those that may not have followed when
-    it is interrupted go, and so does a copy of the table itself that may not have its rows."""
+    it is interrupted, or never hears what it has done, go, and so does a copy of the table itself that may
+    not have its rows."""
     changing = True
     try:
         yield
         changing = False
         refresh_copies(run, changed())
     except BaseException as error:
-        if not (changing and isinstance(error, Exception)):  # else it has changed nothing
+        if not changing or _may_have_changed(error):
             table = changed()
             own = tuple(entry for entry in _cached(run) if entry.table is table)
             for entry in (*own, *_readers(run, table)):
                 _uncache(run, entry)
         raise
+
+
+def _may_have_changed(error: BaseException) -> bool:
+    """Whether a statement that failed so may have changed its table all the same."""
+    return not isinstance(error, Exception) or (isinstance(error, Error) and error.sqlstate == "08007")
 
 
 def refresh_copies(run: Run, changed: Table) -> None:

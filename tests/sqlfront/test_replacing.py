@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 import pytest
 
@@ -11,6 +13,7 @@ from sqlfront.commands import caching
 from sqlfront.commands.caching import refresh_copies
 from sqlfront.commands.run import Run
 from sqlfront_connectors.base import Table, WritableTable, insert_all
+from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.statement import parse_query
@@ -19,6 +22,12 @@ from sqlfront_planner.statement import parse_query
 @pytest.fixture(params=[1, 3], ids=["one member", "three members"])
 def connection(request: pytest.FixtureRequest) -> Iterator[sqlfront.Connection]:
     with sqlfront.connect(members=request.param, workers=3) as connection:
+        yield connection
+
+
+@pytest.fixture
+def spread() -> Iterator[sqlfront.Connection]:
+    with sqlfront.connect(members=3, workers=3) as connection:
         yield connection
 
 
@@ -242,3 +251,26 @@ def test_an_interrupt_when_only_the_origin_has_the_rows_leaves_no_copy_behind(
         connection.execute("INSERT INTO t VALUES (3)")
 
     assert ask(connection, "SELECT count(*) FROM t") == [(4,)]
+
+
+@pytest.mark.parametrize("statement", ["INSERT INTO t VALUES (3)", "DELETE FROM t WHERE id = 2"])
+def test_a_change_that_nobody_has_confirmed_leaves_no_copy_behind(
+    spread: sqlfront.Connection, monkeypatch: pytest.MonkeyPatch, statement: str
+) -> None:
+    spread.execute("CREATE TABLE t USING memory AS SELECT id FROM range(3)")
+    spread.execute("CACHE TABLE c AS SELECT id FROM t")
+    table = table_of(spread, "t")
+    assert isinstance(table, SpreadTable)
+
+    @contextmanager
+    def unconfirmed(turn: Callable[[], AbstractContextManager[object]]) -> Iterator[object]:
+        with turn() as token:
+            yield token
+        raise sqlfront.OperationalError("the connection with the keeper broke", sqlstate="08007")
+
+    monkeypatch.setattr(table, "turn", partial(unconfirmed, table.turn))
+    with pytest.raises(sqlfront.OperationalError, match="keeper broke"):
+        spread.execute(statement)
+    monkeypatch.undo()
+
+    assert ask(spread, "SELECT sum(id) FROM c") == ask(spread, "SELECT sum(id) FROM t") != [(3,)]
