@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mask
-from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
 from sqlfront_engine.types import DATE, physical
 from sqlfront_engine.zones import instants_of
@@ -56,22 +56,22 @@ def by_row(
     *,
     null_aware: bool = False,
 ) -> pa.Array:
-    """Call ``function`` with the Python values of each row; a None among them gives null unless
-    ``null_aware``.
-
-    With a single array among the arguments it is called once per distinct value.
-    """
+    """Call ``function`` with the Python values of each row, once for all rows that are the same; a None
+    among them gives null unless ``null_aware``."""
     result_type = physical(invocation.type)
     if not null_aware and any(
         not argument.is_valid for argument in arguments if isinstance(argument, pa.Scalar)
     ):
         return nulls(invocation)
-    arrays = [argument for argument in arguments if isinstance(argument, pa.Array)]
-    if len(arrays) == 1 and len(arrays[0]) >= _FEW_ROWS and _hashable(arrays[0].type):
-        column = arrays[0].dictionary_encode(null_encoding="encode" if null_aware else "mask")
-        distinct = tuple(column.dictionary if argument is arrays[0] else argument for argument in arguments)
-        return _call(function, distinct, len(column.dictionary), result_type, null_aware).take(column.indices)
-    return _call(function, arguments, invocation.length, result_type, null_aware)
+    numbers = _row_numbers(arguments) if invocation.length >= _FEW_ROWS else None
+    if numbers is None:
+        return _call(function, arguments, invocation.length, result_type, null_aware)
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
+    distinct = tuple(
+        argument.take(pa.array(first)) if isinstance(argument, pa.Array) else argument
+        for argument in arguments
+    )
+    return _call(function, distinct, len(first), result_type, null_aware).take(pa.array(numbers))
 
 
 def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
@@ -106,18 +106,34 @@ def _call(
 ) -> pa.Array:
     if not arguments:
         return from_values([function()] * length, result_type)
-    columns = [
-        to_python(argument) if isinstance(argument, pa.Array) else [argument.as_py()] * length
-        for argument in arguments
-    ]
+    try:
+        columns = [
+            to_python(argument) if isinstance(argument, pa.Array) else [argument.as_py()] * length
+            for argument in arguments
+        ]
+    except OverflowError:
+        raise NotSupportedError("a date or timestamp beyond the years 1 to 9999 in this function") from None
     if null_aware or not any(argument.null_count for argument in arguments if isinstance(argument, pa.Array)):
         return from_values([function(*row) for row in zip(*columns, strict=True)], result_type)
     results = [None if None in row else function(*row) for row in zip(*columns, strict=True)]
     return from_values(results, result_type)
 
 
-def _hashable(data_type: pa.DataType) -> bool:
-    return not (pa.types.is_nested(data_type) or pa.types.is_decimal64(data_type))
+def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
+    """For each row the number of its values among the distinct ones, in the order of their first rows; None
+    if most are distinct, or can't be compared."""
+    numbers: Integers | None = None
+    for column in (argument for argument in arguments if isinstance(argument, pa.Array)):
+        if pa.types.is_nested(column.type) or pa.types.is_decimal64(column.type):
+            return None
+        encoded = column.dictionary_encode(null_encoding="encode")
+        if numbers is not None:
+            both = numbers * len(encoded.dictionary) + integers(encoded.indices)
+            encoded = pa.array(both).dictionary_encode()
+        if len(encoded.dictionary) * 2 > len(column):
+            return None
+        numbers = integers(encoded.indices)
+    return numbers
 
 
 def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
