@@ -137,7 +137,7 @@ def _aligned(
     return columns, valid
 
 
-#: Units of timestampadd and timestampdiff: months, or microseconds and whether they count calendar days.
+#: Units of timestampadd and timestampdiff: months, or microseconds.
 _MONTH_UNITS: Final = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
 _TIME_UNITS: Final = {
     "WEEK": 7 * MICROS_PER_DAY,
@@ -149,6 +149,8 @@ _TIME_UNITS: Final = {
     "MILLISECOND": 1000,
     "MICROSECOND": 1,
 }
+#: Those that timestampadd counts from instant to instant, the others by the calendar.
+_CLOCK_UNITS: Final = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
 
 def _unit(datum: Datum) -> str:
@@ -164,7 +166,8 @@ def _timestampadd(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
         np.where(valid, micros_of(column), 0) if valid is not None else micros_of(column)
         for column in columns
     )
-    zone = invocation.settings.time_zone if invocation.type == TIMESTAMP else "UTC"
+    by_calendar = invocation.type == TIMESTAMP and unit not in _CLOCK_UNITS
+    zone = invocation.settings.time_zone if by_calendar else "UTC"
     factor = _MONTH_UNITS.get(unit) or _TIME_UNITS[unit]
     limit = 2**31 - 1 if unit in _MONTH_UNITS else 2**63 - 1
     try:
