@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.errors import ProgrammingError, spark_error
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    import zoneinfo
-
     from pyspark.resource import ResourceProfile
+
+    from sqlfront_engine import zone_names
 else:
-    zoneinfo = lazy_module("zoneinfo")
+    zone_names = lazy_module("sqlfront_engine.zone_names")
 
 MEBIBYTE: Final = 1 << 20
 
@@ -35,8 +35,9 @@ class Config(msgspec.Struct, frozen=True):
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
     statements may hold together, None = six tenths of the machine's memory. ``query_memory_limit``: bytes
     that one statement may hold, None = the same. ``timeout``: seconds that a statement may take, None = no
-    limit. ``time_zone``: of TIMESTAMP values, an IANA name. ``warehouse``: directory for tables USING a file
-    format without LOCATION, None = a temporary one that goes with the session.
+    limit. ``time_zone``: of TIMESTAMP values, a name that Spark knows (``Europe/Paris``, ``+05:30``).
+    ``warehouse``: directory for tables USING a file format without LOCATION, None = a temporary one that
+    goes with the session.
 
     ``members``: how many members memory tables are spread over and queries run on, None = one, or one on each
     executor. ``launcher``: where these live; embedded ones share the workers and the memory, the others have
@@ -95,15 +96,16 @@ class Config(msgspec.Struct, frozen=True):
 
 
 def check_time_zone(name: str) -> str:
-    """The name, if it is an IANA time zone; a ProgrammingError otherwise."""
+    """The name, if it is a time zone's (see :func:`~sqlfront_engine.zone_names.zone_of`). Errors:
+    INVALID_CONF_VALUE.TIME_ZONE."""
     if name == "UTC":
         return name
     try:
-        zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ProgrammingError(
-            f"{name!r} is no time zone; use an IANA name such as 'UTC' or 'Europe/Berlin'",
-            condition="INVALID_TIMEZONE",
-            sqlstate="22009",
-        ) from error
+        zone_names.zone_of(name)
+    except ValueError:
+        raise spark_error(
+            "INVALID_CONF_VALUE.TIME_ZONE",
+            f"The value '{name}' in the config \"spark.sql.session.timeZone\" is invalid. Cannot resolve the"
+            " given timezone.",
+        ) from None
     return name

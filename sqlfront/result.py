@@ -22,18 +22,17 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 
 if TYPE_CHECKING:
-    import zoneinfo
-
     import pandas
     import polars
 
     from sqlfront import run_facts
     from sqlfront_connectors.spark.run import SparkRun
+    from sqlfront_engine import zone_names
     from sqlfront_engine.light_job import LightJob
     from sqlfront_engine.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
 else:
-    zoneinfo = lazy_module("zoneinfo")
+    zone_names = lazy_module("sqlfront_engine.zone_names")
     run_facts = lazy_module("sqlfront.run_facts")
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
@@ -436,4 +435,4 @@ def _check_count(count: int) -> None:
 
 def _zone(name: str) -> datetime.tzinfo:
     """The time zone of that name; for UTC the zone data of the machine are not asked."""
-    return datetime.UTC if name == "UTC" else zoneinfo.ZoneInfo(name)
+    return datetime.UTC if name == "UTC" else zone_names.zone_of(name)

@@ -150,6 +150,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "INVALID_EXTRACT_FIELD": (_P, "42601"),
     "INVALID_DATETIME_PATTERN": (_P, "22007"),
     "INVALID_FORMAT": (_P, "42601"),
+    "INVALID_CONF_VALUE": (_P, "22022"),
     "INVALID_INLINE_TABLE": (_P, "42000"),
     "INVALID_FRACTION_OF_SECOND": (_D, "22023"),
     "INVALID_INDEX_OF_ZERO": (_D, "22003"),

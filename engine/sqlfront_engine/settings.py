@@ -11,8 +11,9 @@ EMBEDDED: Final = "embedded"
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The session's part in the meaning of expressions; part of a plan's key. ``time_zone`` is an IANA
-    name, ``catalog`` and ``database`` are what is current."""
+    """The session's part in the meaning of expressions; part of a plan's key. ``time_zone`` is a name
+    that :func:`~sqlfront_engine.zone_names.zone_of` knows, ``catalog`` and ``database`` are what is
+    current."""
 
     time_zone: str = "UTC"
     catalog: str = "spark_catalog"

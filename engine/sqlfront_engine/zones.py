@@ -5,10 +5,8 @@ before the gap, so that it shows as the time shifted by the gap's length.
 """
 
 import datetime
-import re
 from functools import lru_cache
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import pyarrow as pa
@@ -16,74 +14,18 @@ import pyarrow as pa
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.types import TIMESTAMP, TIMESTAMP_NTZ
 from sqlfront_engine.zone_changes import CYCLE, Micros, changes_for
+from sqlfront_engine.zone_names import zone_of
 
 _UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "UCT", "Zulu", "Etc/GMT"})
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 #: The years 2 to 9998 in microseconds since 1970, which Python's datetime and all zones' offsets can do.
 _PYTHON_YEARS: Final = (-62_104_060_800_000_000, 253_339_228_800_000_000)
-_OFFSET: Final = re.compile(
-    r"(?:(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{1,2})(?::?(\d{2}))?)?)|(?:UTC|GMT|UT|Z)"
-)
-_SHORT_NAMES: Final = {
-    "ACT": "Australia/Darwin",
-    "AET": "Australia/Sydney",
-    "AGT": "America/Argentina/Buenos_Aires",
-    "ART": "Africa/Cairo",
-    "AST": "America/Anchorage",
-    "BET": "America/Sao_Paulo",
-    "BST": "Asia/Dhaka",
-    "CAT": "Africa/Harare",
-    "CNT": "America/St_Johns",
-    "CST": "America/Chicago",
-    "CTT": "Asia/Shanghai",
-    "EAT": "Africa/Addis_Ababa",
-    "ECT": "Europe/Paris",
-    "EST": "-05:00",
-    "HST": "-10:00",
-    "IET": "America/Indiana/Indianapolis",
-    "IST": "Asia/Kolkata",
-    "JST": "Asia/Tokyo",
-    "MIT": "Pacific/Apia",
-    "MST": "-07:00",
-    "NET": "Asia/Yerevan",
-    "NST": "Pacific/Auckland",
-    "PLT": "Asia/Karachi",
-    "PNT": "America/Phoenix",
-    "PRT": "America/Puerto_Rico",
-    "PST": "America/Los_Angeles",
-    "SST": "Pacific/Guadalcanal",
-    "VST": "Asia/Ho_Chi_Minh",
-}
 
 
 def is_utc(zone: str) -> bool:
     """Whether the zone's wall clock shows UTC at all times."""
     return zone in _UTC_NAMES
-
-
-@lru_cache(maxsize=256)
-def zone_of(name: str) -> datetime.tzinfo:
-    """The zone of an IANA name, one of Java's short names (``PST``) or an offset (``+1``, ``GMT+01:30``);
-    ValueError if there is none."""
-    name = _SHORT_NAMES.get(name, name)
-    match = _OFFSET.fullmatch(name)
-    if match is not None:
-        return datetime.timezone(_offset(match))
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, OSError, ValueError):
-        raise ValueError(f"no time zone {name}") from None
-
-
-def _offset(match: re.Match[str]) -> datetime.timedelta:
-    if match[1] is None:
-        return datetime.timedelta(0)
-    hours, minutes, seconds = (int(part or 0) for part in match.group(2, 3, 4))
-    total = hours * 3600 + minutes * 60 + seconds
-    if minutes > 59 or seconds > 59 or total > 18 * 3600:
-        raise ValueError(f"no offset {match[0]}")
-    return datetime.timedelta(seconds=-total if match[1] == "-" else total)
 
 
 @lru_cache(maxsize=256)

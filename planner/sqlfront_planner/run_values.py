@@ -11,10 +11,11 @@ from sqlfront_engine.settings import Settings
 
 if TYPE_CHECKING:
     import getpass
-    import zoneinfo
+
+    from sqlfront_engine import zone_names
 else:
     getpass = lazy_module("getpass")
-    zoneinfo = lazy_module("zoneinfo")
+    zone_names = lazy_module("sqlfront_engine.zone_names")
 
 #: What gives the time of a run.
 Now = Callable[[], datetime]
@@ -51,11 +52,11 @@ class RunValues:
     def _value(self, name: str) -> object:
         match name:
             case "current_date" | "curdate":
-                return self._now.astimezone(zoneinfo.ZoneInfo(self._zone)).date()
+                return self._now.astimezone(zone_names.zone_of(self._zone)).date()
             case "current_timestamp" | "now":
                 return self._now
             case "localtimestamp":
-                return self._now.astimezone(zoneinfo.ZoneInfo(self._zone)).replace(tzinfo=None)
+                return self._now.astimezone(zone_names.zone_of(self._zone)).replace(tzinfo=None)
             case "current_timezone":
                 return self._zone
             case "current_user" | "user" | "session_user":

@@ -276,9 +276,15 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def describe_table(self, parts: Parts) -> DescribeTable:
         return DescribeTable(**_named(parts))  # type: ignore[arg-type]
 
+    def ZONE_INTERVAL(self, token: lark.Token) -> Query:  # noqa: N802
+        assert token.start_pos is not None
+        start = self._start + token.start_pos
+        return parse_query("SELECT".ljust(start) + self._sql[start:])
+
     def set_option(self, parts: Parts) -> SetOption:
         if len(parts) == 1 and not isinstance(parts[0], lark.Token):
-            return SetOption("spark.sql.session.timeZone", str(parts[0]))
+            zone = parts[0]
+            return SetOption("spark.sql.session.timeZone", zone if isinstance(zone, Query) else str(zone))
         key, value, *_ = (*(str(part).strip() for part in parts), None, None)
         return SetOption(key, value)
 

@@ -199,10 +199,11 @@ class DescribeQuery(msgspec.Struct, frozen=True):
 
 
 class SetOption(msgspec.Struct, frozen=True):
-    """``SET key = value``; without a value the setting is shown, without a key all are."""
+    """``SET key = value``; without a value the setting is shown, without a key all are. A query gives an
+    interval, the offset of a time zone."""
 
     key: str | None = None
-    value: str | None = None
+    value: str | Query | None = None
 
 
 class RefreshTable(msgspec.Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Statements that show something: tables, columns, settings."""
 
 import re
+from datetime import timedelta, timezone
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
@@ -11,10 +12,12 @@ from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
+from sqlfront_engine.errors import spark_error
 from sqlfront_engine.types import BOOLEAN, STRING, ddl
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry, is_default
 from sqlfront_planner.statement import (
     DescribeTable,
+    Query,
     SetOption,
     ShowTables,
     UseDatabase,
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 _Shown: TypeAlias = tuple[str, str, bool]
 _DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
 _TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
+#: Offsets of time zones: the longest, and their unit.
+_LONGEST: Final = timedelta(hours=18)
+_SECOND: Final = timedelta(seconds=1)
 _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
@@ -141,10 +147,24 @@ def set_option(run: Run, statement: SetOption) -> Made:
     elif statement.value is None:
         rows = [(statement.key, options.get(statement.key))]
     else:
-        rows = [(statement.key, options.set(statement.key, statement.value))]
+        value = statement.value
+        text = value if isinstance(value, str) else _zone_of_interval(run, value)
+        rows = [(statement.key, options.set(statement.key, text))]
         if run.session.spark is not None:
             run.session.spark.set_option(*rows[0])
     return _SETTINGS, [rows_batch(_SETTINGS, rows)], None
+
+
+def _zone_of_interval(run: Run, query: Query) -> str:
+    """The time zone of an offset, the only value of the query. Errors:
+    INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE."""
+    offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
+    if not isinstance(offset, timedelta) or abs(offset) > _LONGEST or offset % _SECOND:
+        raise spark_error(
+            "INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE",
+            "The interval value must be in the range of [-18, +18] hours with second precision.",
+        )
+    return str(timezone(offset)).removeprefix("UTC") or "Z"
 
 
 def use_database(statement: UseDatabase) -> Made:

@@ -172,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="limit of a statement's time")
     parser.add_argument(
-        "--time-zone", default="UTC", metavar="NAME", help="IANA time zone of TIMESTAMP values (default: UTC)"
+        "--time-zone", default="UTC", metavar="NAME", help="time zone of TIMESTAMP values (default: UTC)"
     )
     parser.add_argument(
         "--cluster",

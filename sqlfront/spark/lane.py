@@ -154,7 +154,7 @@ class SparkLane:
     def _take_time_zone(self, name: str) -> None:
         try:
             self._session.options.set(TIME_ZONE, name)
-        except Error:  # such as `GMT+3`
+        except Error:  # such as `SystemV/PST8`
             self.has_own_zone = True
             self._other_answers = f"{TIME_ZONE} is {name}"
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrow_intervals import converted
+from sqlfront_engine.zones import to_wall_clock
 
 if TYPE_CHECKING:
     import pandas
@@ -28,5 +28,5 @@ def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
     if pa.types.is_nested(kind):
         return converted(array, kind, lambda child, _: _without_zone(child, time_zone))
     if pa.types.is_timestamp(kind) and kind.tz is not None:
-        return pc.local_timestamp(array.cast(pa.timestamp("us", time_zone)))
+        return to_wall_clock(array, time_zone)
     return array

@@ -131,7 +131,7 @@ def test_set_shows_and_changes_settings(connection: Connection) -> None:
         connection.execute("set spark.sql.ansi.enabled = false")
     with pytest.raises(sqlfront.ProgrammingError) as caught:
         connection.execute("set spark.sql.session.timeZone = Mars")
-    assert caught.value.condition == "INVALID_TIMEZONE"
+    assert caught.value.condition == "INVALID_CONF_VALUE.TIME_ZONE"
 
 
 BAD = [

@@ -23,7 +23,8 @@ from sqlfront_engine.types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
 )
-from sqlfront_engine.zones import from_wall_clock, offset_micros, to_wall_clock, zone_of
+from sqlfront_engine.zone_names import zone_of
+from sqlfront_engine.zones import from_wall_clock, offset_micros, to_wall_clock
 
 MICROS_PER_SECOND: Final = 1_000_000
 MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND

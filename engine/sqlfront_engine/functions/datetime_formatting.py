@@ -7,6 +7,8 @@ from typing import Final
 from sqlfront_engine.civil import civil_from_days, days_from_civil
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.functions.datetime_patterns import Field, Optional, Part, parse_pattern
+from sqlfront_engine.zone_names import java_id
+from sqlfront_engine.zones import fixed_offset
 
 MONTHS: Final = (
     "January",
@@ -27,6 +29,13 @@ _QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 _MICROS_PER_SECOND: Final = 1_000_000
 _SECONDS_PER_DAY: Final = 86_400
 _ISO_PADDED: Final = 4
+_WHOLE_NAME: Final = 4
+#: How many letters an offset has at most that shows no seconds.
+_WITHOUT_SECONDS: Final = 3
+#: The regions whose zone is called UTC.
+_UTC_NAMES: Final = frozenset(
+    {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}
+)
 
 
 class Moment:
@@ -149,7 +158,7 @@ def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False
     hour, minute, second = total // 3600, total // 60 % 60, total % 60
     separator = ":" if colon else ""
     text = f"{'-' if moment.offset < 0 else '+'}{hour:02}"
-    if minutes or minute:
+    if minutes or minute or (seconds and second):
         text += f"{separator}{minute:02}"
     if seconds and second:
         text += f"{separator}{second:02}"
@@ -160,9 +169,9 @@ def _iso_offset(count: int, *, zero: str | None) -> Formatter:
     """``X`` and ``x``: hours, hours and minutes, with colon, and both with seconds if there are any."""
 
     def write(moment: Moment) -> str:
-        if moment.offset == 0 and zero is not None:
+        if zero is not None and abs(moment.offset) < (1 if count > _WITHOUT_SECONDS else 60):
             return zero
-        return _offset(moment, colon=count in (3, 5), minutes=count > 1, seconds=count > 3)
+        return _offset(moment, colon=count in (3, 5), minutes=count > 1, seconds=count > _WITHOUT_SECONDS)
 
     return write
 
@@ -189,11 +198,16 @@ def _offset_of_z(count: int) -> Formatter:
 
 def _zone_name(count: int) -> Formatter:
     def write(moment: Moment) -> str:
-        if moment.zone not in ("UTC", "Etc/UTC"):
+        if moment.zone in _UTC_NAMES:
+            return "Coordinated Universal Time" if count == _WHOLE_NAME else "UTC"
+        name = java_id(moment.zone)
+        if name == "GMT":
+            return "Greenwich Mean Time" if count == _WHOLE_NAME else "GMT"
+        if fixed_offset(moment.zone) is None:
             raise NotSupportedError(
                 f"the name of the time zone {moment.zone} in a datetime pattern (z, v); use VV"
             )
-        return "Coordinated Universal Time" if count == 4 else "UTC"
+        return name
 
     return write
 
@@ -203,7 +217,7 @@ _TEXTS: Final[dict[str, Callable[[int], Formatter]]] = {
     "E": _weekday,
     "a": lambda count: lambda moment: "PM" if moment.hour >= 12 else "AM",
     "S": _fraction,
-    "V": lambda count: lambda moment: moment.zone,
+    "V": lambda count: lambda moment: java_id(moment.zone),
     "z": _zone_name,
     "v": _zone_name,
     "O": _localized_offset,

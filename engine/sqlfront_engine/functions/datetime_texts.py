@@ -34,7 +34,7 @@ from sqlfront_engine.functions.registry import (
 )
 from sqlfront_engine.functions.rowwise import by_row, columnar, local_instant, map_values, nulls
 from sqlfront_engine.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_string
-from sqlfront_engine.zones import from_wall_clock, wall_clock
+from sqlfront_engine.zones import from_wall_clock, is_utc, wall_clock
 
 DEFAULT_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
 
@@ -54,8 +54,8 @@ def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
         seconds = from_numpy(local // MICROS_PER_SECOND, BIGINT, valid_mask(instants))
         return pc.call_function("strftime", [seconds.view(pa.timestamp("s"))], pc.StrftimeOptions(directive))
     write = formatter(pattern)
-    if zone in ("UTC", "Etc/UTC"):
-        return map_values(lambda micros: write(Moment(micros, 0, "UTC")), instants.view(pa.int64()), STRING)
+    if is_utc(zone):
+        return map_values(lambda micros: write(Moment(micros, 0, zone)), instants.view(pa.int64()), STRING)
     offsets = local - _micros(instants)
     pairs = (from_numpy(local, BIGINT, valid_mask(instants)), from_numpy(offsets, BIGINT))
     invocation = Invocation(STRING, (BIGINT, BIGINT), len(instants), Settings(zone))
@@ -97,7 +97,7 @@ def _format(instants: Datum, pattern: Datum, invocation: Invocation) -> pa.Array
 
     def one(micros: int, text: str) -> str:
         local = int(wall_clock(np.array([micros]), zone)[0])
-        return formatter(text)(Moment(local, local - micros, "UTC" if zone == "Etc/UTC" else zone))
+        return formatter(text)(Moment(local, local - micros, zone))
 
     return by_row(one, (_as_bigint(instants), pattern), invocation)
 

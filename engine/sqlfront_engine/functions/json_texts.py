@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.errors import NotSupportedError, spark_error
 from sqlfront_engine.floats import float_text
+from sqlfront_engine.functions.calendar_dates import MICROS_PER_MINUTE
 from sqlfront_engine.functions.datetime_formatting import Moment, formatter
 from sqlfront_engine.functions.json_values import (
     JsonError,
@@ -226,7 +227,9 @@ def _instant_text(value: object, zone: str) -> str:
     assert isinstance(value, datetime)
     micros = (value - _EPOCH_UTC) // _TICK
     local = int(wall_clock(np.array([micros]), zone)[0])
-    return formatter("yyyy-MM-dd'T'HH:mm:ss.SSSXXX")(Moment(local, local - micros, zone))
+    offset = local - micros
+    letters = "XXX" if offset % MICROS_PER_MINUTE == 0 else "XXXXX"
+    return formatter(f"yyyy-MM-dd'T'HH:mm:ss.SSS{letters}")(Moment(local, offset, zone))
 
 
 def _plain(value: object, *, single: bool) -> str:

@@ -19,12 +19,11 @@ from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT,
 from sqlfront_planner.binder.syntax import failure, syntax_failure
 
 if TYPE_CHECKING:
-    import zoneinfo
-
+    from sqlfront_engine import zone_names
     from sqlfront_engine.casts import interval_texts
     from sqlfront_planner import types as coercion
 else:
-    zoneinfo = lazy_module("zoneinfo")
+    zone_names = lazy_module("sqlfront_engine.zone_names")
     coercion = lazy_module("sqlfront_planner.types")
     interval_texts = lazy_module("sqlfront_engine.casts.interval_texts")
 
@@ -153,7 +152,7 @@ def _in_zone(moment: datetime, name: str) -> datetime:
     if name == "UTC":
         return moment
     try:
-        return moment.astimezone(zoneinfo.ZoneInfo(name))
+        return moment.astimezone(zone_names.zone_of(name))
     except OverflowError:
         return moment
 

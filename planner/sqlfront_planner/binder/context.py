@@ -23,10 +23,12 @@ from sqlfront_planner.statistics.number_line import number_of
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
+    from sqlfront_engine import zone_names
     from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
 else:
     coercion = lazy_module("sqlfront_planner.types")
+    zone_names = lazy_module("sqlfront_engine.zone_names")
     shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _INT_BOUND: Final = 2**31
@@ -176,9 +178,7 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
 def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - loaded when first needed
-
-    return ZoneInfo(name)
+    return zone_names.zone_of(name)
 
 
 def _typed_decimal(value: Decimal) -> tuple[object, pa.DataType]:

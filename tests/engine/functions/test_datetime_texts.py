@@ -207,6 +207,22 @@ def test_datetimes_and_texts(case: Case) -> None:
     check(case)
 
 
+OFFSETS = {
+    "PST": "America/Los_Angeles GMT-8 -08:00",
+    "+5:30": "+05:30 GMT+5:30 +05:30",
+    "GMT-7": "GMT-07:00 GMT-7 -07:00",
+    "-0": "Z GMT Z",
+    "Etc/UTC": "Etc/UTC GMT Z",
+    "+00:00:15": "+00:00:15 GMT+0:00:15 Z",
+}
+
+
+@pytest.mark.parametrize("zone", OFFSETS)
+def test_a_zone_shows_by_its_java_name(zone: str) -> None:
+    for case in cases({"date_format": [(on(2020, 1, 2, 3), "VV O XXX", OFFSETS[zone])]}, zone):
+        check(case)
+
+
 NEW_YORK = cases(
     {
         "date_format": [

@@ -209,8 +209,8 @@ def test_pandas_frames_are_sparks(session: AttachedSession, beside: SparkSession
     assert repr(ours.to_dict("records")) == repr(theirs.to_dict("records"))
 
 
-@pytest.mark.parametrize("zone", ["+03:00", "GMT-7"])
-def test_timestamps_show_in_a_zone_that_only_spark_has(
+@pytest.mark.parametrize("zone", ["+03:00", "GMT-7", "PST", "SystemV/PST8"])
+def test_timestamps_show_in_sparks_zone(
     session: AttachedSession, beside: SparkSession, capsys: pytest.CaptureFixture[str], zone: str
 ) -> None:
     beside.conf.set("spark.sql.session.timeZone", zone)

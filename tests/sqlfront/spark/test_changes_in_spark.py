@@ -88,10 +88,10 @@ def test_a_view_hides_the_table_of_a_prepared_statement(beside: SparkSession) ->
 def test_a_time_zone_that_only_spark_has(beside: SparkSession) -> None:
     text = "SELECT hour(timestamp_micros(0)) AS h"
     with AttachedSession(beside) as session:
-        beside.conf.set("spark.sql.session.timeZone", "PST")
+        beside.conf.set("spark.sql.session.timeZone", "SystemV/PST8")
         found = session.execute(text)
         assert (found.collect(), found.stats.lane) == ([tuple(beside.sql(text).collect()[0])], "spark")
-        assert found.stats.reason == "spark.sql.session.timeZone is PST"
+        assert found.stats.reason == "spark.sql.session.timeZone is SystemV/PST8"
         beside.conf.set("spark.sql.session.timeZone", "Europe/Rome")
         found = session.execute(text)
         assert (found.collect(), found.stats.lane) == ([(1,)], "direct")

@@ -1,0 +1,97 @@
+"""Time zones by the names that Spark knows."""
+
+import datetime
+import re
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+#: What java.time's ZoneOffset takes, perhaps behind a prefix.
+_OFFSET: Final = re.compile(
+    r"(?P<prefix>UTC|GMT|UT|)(?P<sign>[+-])(?:(?P<digit>\d)|(?P<hours>\d\d)"
+    r"(?:(?P<colon>:?)(?P<minutes>\d\d)(?:(?P=colon)(?P<seconds>\d\d))?)?)"
+)
+#: What Spark puts a zero into before: hours of one digit before minutes, and such minutes at the end.
+_SHORT_HOURS: Final = re.compile(r"(?<=[+-])(?=\d:)")
+_SHORT_MINUTES: Final = re.compile(r"(?<=[+-]\d\d:)(?=\d$)")
+_LONGEST: Final = datetime.timedelta(hours=18)
+_UTC: Final = frozenset({"UTC", "GMT", "UT", "Z"})
+#: Files of the zone data that are no zones of Java's.
+_NO_ZONES: Final = re.compile(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
+_SHORT_NAMES: Final = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "EST": "-05:00",
+    "HST": "-10:00",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "MST": "-07:00",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+
+
+@lru_cache(maxsize=256)
+def zone_of(name: str) -> datetime.tzinfo:
+    """The zone of an IANA name, one of Java's short names (``PST``) or an offset (``+1``, ``GMT+01:30``);
+    ValueError if there is none. For UTC the machine's zone data are not asked.
+
+    >>> zone_of("UTC"), zone_of("PST")
+    (datetime.timezone.utc, zoneinfo.ZoneInfo(key='America/Los_Angeles'))
+    >>> str(zone_of("GMT-1:30"))
+    'UTC-01:30'
+    """
+    known = java_id(name)
+    if known in _UTC:
+        return datetime.UTC
+    match = _OFFSET.fullmatch(known)
+    if match is not None:
+        return datetime.timezone(_offset(match))
+    if _NO_ZONES.fullmatch(known):
+        raise ValueError(f"no time zone {name}")
+    try:
+        return ZoneInfo(known)
+    except (ZoneInfoNotFoundError, OSError, ValueError):
+        raise ValueError(f"no time zone {name}") from None
+
+
+def java_id(name: str) -> str:
+    """What java.time calls the zone of a name, if there is such a zone; ValueError for an offset that is too
+    long.
+
+    >>> java_id("PST"), java_id("GMT+1"), java_id("+5:30"), java_id("-0")
+    ('America/Los_Angeles', 'GMT+01:00', '+05:30', 'Z')
+    """
+    known = _SHORT_NAMES.get(name, name)
+    match = _OFFSET.fullmatch(_SHORT_MINUTES.sub("0", _SHORT_HOURS.sub("0", known)))
+    if match is None:
+        return known
+    offset = str(datetime.timezone(_offset(match))).removeprefix("UTC")
+    return f"{match['prefix']}{offset}" or "Z"
+
+
+def _offset(match: re.Match[str]) -> datetime.timedelta:
+    hours, minutes, seconds = (int(match[name] or 0) for name in ("hours", "minutes", "seconds"))
+    offset = datetime.timedelta(hours=hours + int(match["digit"] or 0), minutes=minutes, seconds=seconds)
+    if minutes > 59 or seconds > 59 or offset > _LONGEST:
+        raise ValueError(f"no offset {match[0]}")
+    return -offset if match["sign"] == "-" else offset
