@@ -13,7 +13,7 @@ from sqlfront_connectors.spark.classic import ClassicSession
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
-from sqlfront_connectors.spark.run import Arrive, SparkRun
+from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
 from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
 from sqlfront_engine.errors import DatabaseError
@@ -234,7 +234,8 @@ class SparkLink:
             self.spark.conf.set(key, value)
 
     def close(self) -> None:
-        """Remove what the link made."""
+        """Remove what the link made; what it runs ends first."""
+        end_runs(self._session)
         for watcher in self._watchers:
             watcher.close()
         self._rows.exchange.close()

@@ -3,13 +3,18 @@
 The thread that asked only waits, so it can be interrupted: PySpark's own Ctrl-C leaves the job running. What
 stops a run (:meth:`SparkRun.cancel`, its timeout, the query it belongs to, being forgotten) ends the waiting
 at once, and another thread cancels the run's jobs until there are no more of them; that one alone talks to
-Spark, since a finalizer must not.
+Spark, since a finalizer must not. Who closes a session waits until nothing of its runs runs, and so does this
+process when it ends: a thread that reads Arrow's data then would take the interpreter down with it.
 """
 
+import atexit
+import math
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from functools import cache
 from queue import SimpleQueue
 from typing import Final, Protocol, TypeVar
 from uuid import uuid4
@@ -23,11 +28,17 @@ from sqlfront_engine.query_run import Progress, QueryRun, stopped_error
 
 #: How often a stopped run's jobs are cancelled, which may start new ones until it has noticed (s).
 _AGAIN: Final = 0.05
+#: How long the end of runs is waited for (s).
+_PATIENCE: Final = 5.0
 #: How the names of all threads begin that talk to Spark for us.
 THREADS: Final = "sqlfront-spark-"
 _T = TypeVar("_T")
 #: Takes a batch that has come.
 Arrive = Callable[[pa.RecordBatch], None]
+
+
+#: What runs in this process.
+_running: "Final[set[_Attempt]]" = set()
 
 
 class Jobs(Protocol):
@@ -116,6 +127,30 @@ class SparkRun:
             raise
 
 
+def end_runs(jobs: Jobs) -> None:
+    """Cancel what a session runs, and wait until nothing of it does."""
+    attempts = [attempt for attempt in tuple(_running) if attempt.jobs is jobs]
+    for attempt in attempts:
+        attempt.stop(JobStatus.CANCELLED)
+    deadline = time.monotonic() + _PATIENCE
+    for attempt in attempts:
+        attempt.join(deadline)
+
+
+@cache
+def _end_all_runs_at_exit() -> None:
+    """Have the process end all runs before it ends, and before sessions are closed for that."""
+    atexit.register(_end_all_runs)
+
+
+def _end_all_runs() -> None:
+    """:func:`end_runs` for all sessions, without new threads, which a process that ends may not start."""
+    deadline = time.monotonic() + _PATIENCE
+    for attempt in tuple(_running):
+        attempt.stop_here(deadline)
+        attempt.join(deadline)
+
+
 class _Attempt:
     """What its thread knows of a run: not the run itself, so that that can be forgotten meanwhile."""
 
@@ -160,6 +195,8 @@ class _Attempt:
             if self._timeout is not None:
                 self._timer.daemon = True
                 self._timer.start()
+            _end_all_runs_at_exit()
+            _running.add(self)
             self._thread.start()
         except BaseException:  # of Ctrl-C, too, which may come when it has begun
             self.stop(JobStatus.CANCELLED)
@@ -183,6 +220,7 @@ class _Attempt:
 
     def _end(self) -> None:
         """Nothing of it runs."""
+        _running.discard(self)
         self.ended.set()
         self._timer.cancel()
         if self._query is not None:
@@ -191,17 +229,31 @@ class _Attempt:
     def stop(self, status: JobStatus) -> None:
         """End the waiting and, from a thread of its own, the jobs; nothing if it has ended. ``status`` says
         why. Any thread may call this, a finalizer too."""
-        by = "" if self._query is None else self._query.cancelled_by
-        if not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by)):
+        if self._stopped(status):
             threading.Thread(target=self._cancel, name=f"{THREADS}stop", daemon=True).start()
+
+    def stop_here(self, deadline: float) -> None:
+        """The same in this thread, which waits for the jobs' end, but no longer than to ``deadline``
+        (monotonic, s)."""
+        if self._stopped(JobStatus.CANCELLED):
+            self._cancel(deadline)
+
+    def _stopped(self, status: JobStatus) -> bool:
+        by = "" if self._query is None else self._query.cancelled_by
+        return not self.ended.is_set() and self._fail(stopped_error(status, self._timeout, by))
+
+    def join(self, deadline: float) -> None:
+        """Wait until nothing of it runs, but no longer."""
+        if threading.current_thread() is not self._thread:  # which a finalizer may be in
+            self.ended.wait(max(deadline - time.monotonic(), 0.0))
 
     def release(self) -> None:
         """Nobody holds the run any more."""
         self.stop(JobStatus.CANCELLED)
         self.jobs.forget(self.tag)
 
-    def _cancel(self) -> None:
-        while not self.ended.is_set():
+    def _cancel(self, deadline: float = math.inf) -> None:
+        while not self.ended.is_set() and time.monotonic() < deadline:
             try:
                 self.jobs.cancel(self.tag)
             except Exception as error:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from sqlfront_connectors.spark.run import Arrive, SparkRun
+from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_engine.coordinator import Engine
 from sqlfront_engine.errors import OperationalError
@@ -96,6 +96,31 @@ def test_a_statement_that_does_not_begin(kind: type[threading.Thread], error: ty
             assert not thread.is_alive()
         assert query.progress() is None
     assert not work.collected
+
+
+class Stopping(Jobs):
+    """A session whose cancelled jobs let the work go on."""
+
+    def __init__(self, work: Work) -> None:
+        super().__init__(threading.Thread)
+        self._work = work
+
+    def cancel(self, tag: str) -> None:
+        self._work.may_go_on.set()
+
+
+def test_who_ends_a_sessions_runs_waits_for_them() -> None:
+    works = [Work(), Work()]
+    sessions = [Stopping(work) for work in works]
+    runs = [SparkRun(jobs, work) for jobs, work in zip(sessions, works, strict=True)]
+    end_runs(sessions[0])
+
+    assert runs[0].join(0) and not runs[1].join(0)
+    assert not works[0].collected
+    with pytest.raises(OperationalError, match="cancelled"):
+        list(runs[0].batches())
+    works[1].may_go_on.set()
+    assert list(runs[1].batches()) == []
 
 
 class Frame:

@@ -54,6 +54,23 @@ print(spark.range(3).count(), SparkSession.builder.getOrCreate() is spark)
 """
 
 
+ENDING = """
+import os, sys, time
+os.environ["PYSPARK_PYTHON"] = sys.executable
+from pyspark.sql import SparkSession
+import sqlfront
+
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+connection = sqlfront.connect(spark=spark)
+connection.execute("SET sqlfront.lane = spark")
+connection.execute("SELECT sum(a.id) FROM range(1000000000) a JOIN range(100) b ON a.id % 7 = b.id % 11")
+while not spark.sparkContext.statusTracker().getActiveJobsIds():
+    time.sleep(0.01)
+print("ends")
+"""
+
+
 @pytest.fixture
 def beside(spark: SparkOracle) -> SparkSession:
     """A Spark session without views."""
@@ -175,3 +192,7 @@ def test_own_tables_answer_when_spark_is_stopped() -> None:
 @pytest.mark.cluster
 def test_the_next_session_stays_when_that_of_a_stopped_one_is_closed() -> None:
     assert printed(NEXT) == ["3 True"]
+
+
+def test_a_process_ends_well_while_spark_runs_its_query() -> None:
+    assert printed(ENDING) == ["ends"]
