@@ -1,7 +1,9 @@
 """Rows as pandas DataFrames, as PySpark makes them of Arrow."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.arrow_intervals import converted
@@ -10,14 +12,22 @@ from sqlfront_engine.zones import to_wall_clock
 if TYPE_CHECKING:
     import pandas
 
+#: Makes of a value inside of a column what PySpark has there.
+_Convert: TypeAlias = Callable[[Any], object]
+
 
 def to_pandas(table: pa.Table, time_zone: str) -> "pandas.DataFrame":
     """The rows of a table that a result gives: times in nanoseconds, timestamps without a zone in
-    ``time_zone``, maps as dicts. Errors: pyarrow's for a time that nanoseconds don't reach, as in PySpark."""
+    ``time_zone``, at any depth, maps as dicts. Errors: pyarrow's for a time that nanoseconds don't reach, as
+    in PySpark."""
     places = [str(place) for place in range(table.num_columns)]  # two columns may have one name
     columns = [_without_zone(column.combine_chunks(), time_zone) for column in table.columns]
     numbered = pa.Table.from_arrays(columns, places) if columns else table
     frame = numbered.to_pandas(coerce_temporal_nanoseconds=True, maps_as_pydicts="lossy")
+    for place, column in zip(places, columns, strict=True):
+        convert = _converter(column.type) if pa.types.is_nested(column.type) else None
+        if convert is not None:
+            frame[place] = frame[place].map(convert, na_action="ignore")
     frame.columns = table.column_names
     return frame
 
@@ -30,3 +40,50 @@ def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         return to_wall_clock(array, time_zone)
     return array
+
+
+def _converter(kind: pa.DataType) -> _Convert | None:
+    """What makes the times inside of a value pandas' timestamps; None if there are none."""
+    if pa.types.is_timestamp(kind):
+        import pandas as pd  # noqa: PLC0415 - it is there, since there is a frame
+
+        return pd.Timestamp
+    if pa.types.is_list(kind):
+        return _list_converter(_converter(kind.value_type))
+    if pa.types.is_map(kind):
+        return _map_converter(_converter(kind.key_type), _converter(kind.item_type))
+    if pa.types.is_struct(kind):
+        return _struct_converter({field.name: _converter(field.type) for field in kind})
+    return None
+
+
+def _list_converter(each: _Convert | None) -> _Convert | None:
+    if each is None:
+        return None
+
+    def convert(values: Iterable[object]) -> object:
+        items = [_converted(each, value) for value in values]
+        try:
+            return np.array(items)
+        except ValueError:  # lists of several lengths, where PySpark fails
+            array = np.empty(len(items), object)
+            array[:] = items
+            return array
+
+    return convert
+
+
+def _map_converter(key: _Convert | None, value: _Convert | None) -> _Convert | None:
+    if key is None and value is None:
+        return None
+    return lambda entries: {_converted(key, k): _converted(value, v) for k, v in entries.items()}
+
+
+def _struct_converter(fields: dict[str, _Convert | None]) -> _Convert | None:
+    if not any(fields.values()):
+        return None
+    return lambda values: {name: _converted(fields[name], value) for name, value in values.items()}
+
+
+def _converted(convert: _Convert | None, value: object) -> object:
+    return value if value is None or convert is None else convert(value)

@@ -209,6 +209,26 @@ def test_pandas_frames_are_sparks(session: AttachedSession, beside: SparkSession
     assert repr(ours.to_dict("records")) == repr(theirs.to_dict("records"))
 
 
+@pytest.mark.parametrize(
+    "value", ["TIMESTAMP'2024-07-01 12:00:00'", "TIMESTAMP_NTZ'2024-07-01 12:00:00'", "'x'"]
+)
+def test_times_inside_of_values_in_pandas_frames_are_sparks(
+    session: AttachedSession, beside: SparkSession, value: str
+) -> None:
+    beside.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    text = f"""
+    SELECT array({value}, NULL) AS list, array(array({value})) AS lists, map('k', {value}) AS m,
+      map({value}, array({value})) AS keyed, named_struct('x', {value}, 'y', array({value})) AS st,
+      array(named_struct('x', map('k', {value})), NULL) AS structs
+    UNION ALL SELECT NULL, array(), map(), NULL, NULL, NULL
+    """
+    ours, theirs = (each.sql(text).toPandas() for each in (session, beside))
+    assert ours.dtypes.to_dict() == theirs.dtypes.to_dict()
+    assert repr(ours.to_dict("records")) == repr(theirs.to_dict("records"))
+    ragged = session.sql(f"SELECT array(array({value}), array({value}, {value})) AS lists").toPandas()
+    assert [len(inner) for inner in ragged["lists"][0]] == [1, 2]
+
+
 @pytest.mark.parametrize("zone", ["+03:00", "GMT-7", "PST", "SystemV/PST8"])
 def test_timestamps_show_in_sparks_zone(
     session: AttachedSession, beside: SparkSession, capsys: pytest.CaptureFixture[str], zone: str
