@@ -5,6 +5,7 @@ value is None, bool, int, float, str, a list, or an :class:`JsonObject`.
 """
 
 import re
+from json import JSONDecoder
 from typing import Final, TypeAlias
 
 import msgspec
@@ -43,10 +44,24 @@ def parse_json(text: str) -> JsonValue:
 
     Errors: :class:`JsonError`.
     """
-    value, place = _value(text, _skip(text, 0))
+    start = _skip(text, 0)
+    try:
+        value, place = _PLAIN_JSON.raw_decode(text, start) if "\\u" not in text else _value(text, start)
+    except ValueError:  # it may be in single quotes
+        value, place = _value(text, start)
     if not isinstance(value, str | list | JsonObject) and text[place : place + 1].strip(" \t\r\n"):
         raise JsonError("a number or word that goes on")
     return value
+
+
+def _no_number(text: str) -> JsonValue:
+    raise JsonError(f"{text} is no number")
+
+
+#: Reads what needs none of Jackson's liberties, many times as fast: surrogates stay as they are escaped, too.
+_PLAIN_JSON: Final = JSONDecoder(
+    object_pairs_hook=lambda members: JsonObject(tuple(members)), parse_constant=_no_number, strict=False
+)
 
 
 def _skip(text: str, place: int) -> int:
