@@ -2,8 +2,11 @@
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sqlfront_engine.arrays import scalar
+from sqlfront_engine.functions.similarity import levenshtein
 from sqlfront_engine.types import BIGINT, BINARY
 from tests.engine.functions.kernel_cases import Case, Fails, Table, Typed, cases, check, run
 
@@ -325,3 +328,17 @@ def test_concat_ws_keeps_rows_of_nulls_only() -> None:
     result = run("concat_ws", scalar(",", pa.string()), column, column.take(pa.array([2, 1, 3, 0])))
 
     assert result.to_pylist() == ["", "a,a", "", ""]
+
+
+def distance_by_table(left: str, right: str) -> int:
+    """The definition: each prefix of one text against each of the other's."""
+    table = {(row, 0): row for row in range(len(left) + 1)} | {(0, row): row for row in range(len(right) + 1)}
+    for i, mine in enumerate(left, 1):
+        for j, other in enumerate(right, 1):
+            table[i, j] = min(table[i - 1, j] + 1, table[i, j - 1] + 1, table[i - 1, j - 1] + (mine != other))
+    return table[len(left), len(right)]
+
+
+@given(st.text("abé😀", max_size=80), st.text("abé😀", max_size=80))
+def test_levenshtein_is_what_it_is_defined_as(left: str, right: str) -> None:
+    assert levenshtein(left, right) == distance_by_table(left, right)
