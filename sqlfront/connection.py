@@ -35,17 +35,18 @@ class Connection:
     @property
     def session(self) -> Session:
         """The session behind the connection."""
-        self._check_open()
+        self.check_open()
         return self._session
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
-        return self._closed
+        """Whether :meth:`close` was called, or the connection was opened by the process that forked this
+        one."""
+        return self._closed or self._session.closed
 
     def cursor(self) -> Cursor:
         """A new cursor."""
-        self._check_open()
+        self.check_open()
         return Cursor(self)
 
     def execute(
@@ -74,11 +75,11 @@ class Connection:
 
     def commit(self) -> None:
         """Nothing: every statement is its own transaction."""
-        self._check_open()
+        self.check_open()
 
     def rollback(self) -> None:
         """Refused: every statement is its own transaction."""
-        self._check_open()
+        self.check_open()
         raise NotSupportedError("rollback: every statement is its own transaction and has ended")
 
     def close(self) -> None:
@@ -88,12 +89,14 @@ class Connection:
             self._session.close()
 
     def __enter__(self) -> "Connection":
-        self._check_open()
+        self.check_open()
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
+        """Raise InterfaceError if it is closed."""
         if self._closed:
             raise InterfaceError("the connection is closed")
+        self._session.check_open()

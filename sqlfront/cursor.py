@@ -172,8 +172,9 @@ class Cursor(Closing):
         self._result = self._rows = None
 
     def _check_open(self) -> None:
-        if self._closed or self._connection.closed:
-            raise InterfaceError("the cursor or its connection is closed")
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        self._connection.check_open()
 
     def _remaining(self) -> Iterator[tuple[object, ...]]:
         """The rows that weren't fetched yet."""

@@ -27,6 +27,7 @@ from sqlfront_engine.closing import Closing
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Literal
+from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.settings import Settings
@@ -107,8 +108,10 @@ class Session(Closing):
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
         self._home = _Home(self.config.warehouse)
-        self._closed = False
-        self._finalizer = weakref.finalize(self, _free, self.cluster or self._engine, self._home, start)
+        # Why it can't be used any more.
+        self._closed = ""
+        _sessions.add(self)
+        self._finalizer = when_forgotten(self, _free, self.cluster or self._engine, self._home, start)
         if own is not None:
             own.look_after(weakref.ref(self))
 
@@ -158,8 +161,13 @@ class Session(Closing):
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called."""
-        return self._closed
+        """Whether :meth:`close` was called, or the session was opened by the process that forked this one."""
+        return bool(self._closed)
+
+    def check_open(self) -> None:
+        """Raise InterfaceError if it is closed."""
+        if self._closed:
+            raise InterfaceError(self._closed)
 
     @property
     def home(self) -> str:
@@ -216,8 +224,7 @@ class Session(Closing):
         Raises the errors of PEP 249; those that point at the text end with its line and a caret. A failed
         statement leaves tables and session as they were.
         """
-        if self._closed:
-            raise InterfaceError("the session is closed")
+        self.check_open()
         try:
             if self.bases:
                 caching.follow(self)
@@ -356,8 +363,7 @@ class Session(Closing):
         The result reads what the pipeline collects; one that collects nothing has ended on return. Errors in
         user code are DataErrors, OperationalErrors where the world refuses; they name step and function.
         """
-        if self._closed:
-            raise InterfaceError("the session is closed")
+        self.check_open()
         return pipelines.run(self, pipeline, arguments, required_partitions, timeout)
 
     def runner_of(self, template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
@@ -379,8 +385,25 @@ class Session(Closing):
 
     def close(self) -> None:
         """Cancel what runs, stop the threads, remove temporary files; closing twice is no error."""
-        self._closed = True
+        self._closed = self._closed or "the session is closed"
         self._finalizer()
+
+    def leave(self) -> None:
+        """Leave the session to the process that has forked this one: here it is closed, and nothing of it
+        ends."""
+        self._closed = f"{inherited('the session')}; open one here"
+
+
+#: The sessions of this process.
+_sessions: "Final[weakref.WeakSet[Session]]" = weakref.WeakSet()
+
+
+def _leave_sessions() -> None:
+    for session in tuple(_sessions):
+        session.leave()
+
+
+os.register_at_fork(after_in_child=_leave_sessions)
 
 
 class _Home:

@@ -17,7 +17,6 @@
 import itertools
 import os
 import time
-import weakref
 from collections.abc import Callable, Mapping
 from threading import RLock
 from typing import TYPE_CHECKING, Final
@@ -27,6 +26,7 @@ import msgspec
 
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
@@ -201,7 +201,7 @@ class Engine(Closing):
             account.close()
             raise
         held = held_rows.HeldBatches(tuple(batches), job.statistics() if config.statistics else None)
-        weakref.finalize(held, account.close).atexit = False
+        when_forgotten(held, account.close).atexit = False
         return held
 
     # ---- the same in steps, for jobs on several members

@@ -5,6 +5,7 @@ The result is read in batches while the job runs; a job whose result nobody want
 ended job, in whatever way it ended, holds nothing but its counters and what is left of its result.
 """
 
+import os
 from typing import Self
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.execution import Execution
+from sqlfront_engine.forks import inherited
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus
 from sqlfront_engine.queues import Polled
 
@@ -20,8 +22,19 @@ class LightJob:
     """The handle of a submitted job. Dropping it with its result half read cancels the job."""
 
     def __init__(self, execution: Execution) -> None:
-        self._execution = execution
+        self._held = execution
         self._read = False
+        self._process = os.getpid()
+
+    @property
+    def _is_here(self) -> bool:
+        return self._process == os.getpid()
+
+    @property
+    def _execution(self) -> Execution:
+        if not self._is_here:
+            raise InterfaceError(inherited("the job"))
+        return self._held
 
     @property
     def id(self) -> int:
@@ -56,15 +69,16 @@ class LightJob:
 
     def cancel(self) -> None:
         """Stop the job; it has ended once :meth:`join` says so. Without effect on one that has ended."""
-        self._execution.stop(JobStatus.CANCELLED)
+        if self._is_here:
+            self._held.stop(JobStatus.CANCELLED)
 
     def statistics(self) -> JobStatistics:
         """What the job has done so far."""
         return self._execution.statistics()
 
     def __del__(self) -> None:
-        if self._execution.has_result:
-            self._execution.stop(JobStatus.CANCELLED)
+        if self._is_here and self._held.has_result:
+            self._held.stop(JobStatus.CANCELLED)
 
 
 class ResultReader(Closing):

@@ -3,7 +3,6 @@ deleted when nobody holds a version with them any more."""
 
 import contextlib
 import os
-import weakref
 from collections.abc import Mapping
 
 import msgspec
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.partition_values import partition_value
+from sqlfront_engine.forks import when_forgotten
 
 
 class FileVersion(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class FileVersion(msgspec.Struct, frozen=True):
 def delete_when_unread(file: DataFile, root: str | None = None) -> None:
     """Delete the file once no version of its table is referenced that has it; with ``root`` also its
     directories up to there, as far as they are empty."""
-    weakref.finalize(file, delete_file, file.path, root)
+    when_forgotten(file, delete_file, file.path, root)
 
 
 def delete_file(path: str, root: str | None = None) -> None:

@@ -13,7 +13,6 @@ and placed anew by the next write; if a holder is lost, the table says which par
 
 import secrets
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import Enum
@@ -51,6 +50,7 @@ from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.members.member_list import NOBODY, MemberList
 from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
 from sqlfront_engine.processors.sink import ResultSink
@@ -283,7 +283,7 @@ class SpreadTable:
             if version.number > self._current.held.number:
                 self._current = made = SpreadSnapshot(self, version)
                 if version.key is not None:
-                    weakref.finalize(made, self.members.release, version.key).atexit = False
+                    when_forgotten(made, self.members.release, version.key).atexit = False
 
     def drop(self) -> None:
         """No name stands for the table any more. The rows go with the last who may read them: one who has

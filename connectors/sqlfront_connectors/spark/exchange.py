@@ -17,6 +17,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sqlfront_connectors.spark.types import file_type, physical_batch, to_file
+from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ class Exchange:
         """``parent``: where to make the directory, None = where the system keeps temporary files."""
         self._parent = parent
         self._path: str | None = None
-        self._finalizer: weakref.finalize[..., Exchange] | None = None
+        self._finalizer: weakref.finalize[..., object] | None = None
 
     def place(self) -> str:
         """A path in the directory at which nothing is yet."""
         if self._path is None:
             self._path = tempfile.mkdtemp(prefix="sqlfront-spark-", dir=self._parent)
-            self._finalizer = weakref.finalize(self, shutil.rmtree, self._path, True)
+            self._finalizer = when_forgotten(self, shutil.rmtree, self._path, True)
         return os.path.join(self._path, uuid4().hex)
 
     def close(self) -> None:
@@ -77,7 +78,7 @@ class WrittenRows:
     directory goes when they have been read, or forgotten."""
 
     def __init__(self, directory: str, schema: pa.Schema) -> None:
-        self._finalizer = weakref.finalize(self, shutil.rmtree, directory, True)
+        self._finalizer = when_forgotten(self, shutil.rmtree, directory, True)
         self._rows = _read(directory, schema)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:

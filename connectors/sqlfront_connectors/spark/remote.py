@@ -2,7 +2,6 @@
 
 import re
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol, cast
@@ -14,6 +13,7 @@ from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.temporary import temporary_views
 from sqlfront_connectors.spark.watch import first_word, is_query
 from sqlfront_engine.errors import DatabaseError
+from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.query_run import Progress
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class RemoteSession:
         self._kept.add(name)
         self._temporary.make(name, frame)
         kept = self.spark.table(name)
-        weakref.finalize(kept, self._forgotten.append, name)
+        when_forgotten(kept, self._forgotten.append, name)
         return kept
 
     def _drop_forgotten(self) -> None:

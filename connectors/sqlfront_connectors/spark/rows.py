@@ -1,7 +1,6 @@
 """Rows out of Spark and into it: through the driver's memory, or as files (:mod:`~.exchange`)."""
 
 import os
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -25,6 +24,7 @@ from sqlfront_connectors.spark.watch import unwatched
 from sqlfront_engine.arrow_intervals import exported_schema
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.forks import when_forgotten
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -160,7 +160,7 @@ class HeldFrame(Closing):
     def close_with_data(self, call: Callable[[Callable[[], None]], None]) -> None:
         """Close it once nobody has :attr:`data` any more; frames that were made from it don't count. ``call``
         has a function called soon, outside of the finalizer."""
-        weakref.finalize(self.data, call, self._free).atexit = False
+        when_forgotten(self.data, call, self._free).atexit = False
 
 
 def _remove(path: str) -> None:

@@ -9,9 +9,9 @@ process when it ends: a thread that reads Arrow's data then would take the inter
 
 import atexit
 import math
+import os
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import cache
@@ -22,7 +22,8 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sqlfront_connectors.spark.failures import ours, quiet, translated
-from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.errors import InterfaceError, OperationalError
+from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.query_run import Progress, QueryRun, stopped_error
 
@@ -39,6 +40,7 @@ Arrive = Callable[[pa.RecordBatch], None]
 
 #: What runs in this process.
 _running: "Final[set[_Attempt]]" = set()
+os.register_at_fork(after_in_child=_running.clear)
 
 
 class Jobs(Protocol):
@@ -84,8 +86,9 @@ class SparkRun:
         which stops it too."""
         #: What it does.
         self.work = work
+        self._process = os.getpid()
         self._attempt = attempt = _Attempt(jobs, work, timeout, query)
-        weakref.finalize(self, attempt.release).atexit = False
+        when_forgotten(self, attempt.release).atexit = False
         attempt.begin()
 
     @property
@@ -120,6 +123,8 @@ class SparkRun:
         return self._attempt.ended.wait(timeout)
 
     def _wait(self, wait: Callable[[], _T]) -> _T:
+        if self._process != os.getpid():
+            raise InterfaceError(inherited("the statement"))
         try:
             return wait()
         except KeyboardInterrupt:
