@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import pyarrow as pa
 
 from sqlfront_connectors.spark.classic import ClassicSession
-from sqlfront_connectors.spark.failures import ours
+from sqlfront_connectors.spark.failures import gone, ours
 from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
@@ -301,3 +301,16 @@ def is_stopped(spark: "SparkSession") -> bool:
     if is_remote(spark):
         return bool(spark.is_stopped)  # type: ignore[attr-defined]
     return spark.sparkContext._jsc is None
+
+
+@contextmanager
+def while_it_lasts(spark: "SparkSession") -> Iterator[None]:
+    """:func:`~sqlfront_connectors.spark.failures.ours`, also for what PySpark's objects raise whose parts go
+    when somebody stops the session meanwhile."""
+    try:
+        with ours():
+            yield
+    except AttributeError:
+        if not is_stopped(spark):
+            raise
+        raise gone() from None

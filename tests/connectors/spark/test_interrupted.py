@@ -2,12 +2,15 @@
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import cast
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from sqlfront_connectors.spark.executors.capacity import await_capacity
+from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
 from sqlfront_connectors.spark.temporary import TemporaryViews
 from sqlfront_engine.coordinator import Engine
@@ -121,6 +124,26 @@ def test_who_ends_a_sessions_runs_waits_for_them() -> None:
         list(runs[0].batches())
     works[1].may_go_on.set()
     assert list(runs[1].batches()) == []
+
+
+class Ending:
+    """A session that somebody stops while it is asked for its settings."""
+
+    def __init__(self) -> None:
+        self.sparkContext = SimpleNamespace(_jsc=object())
+        self.conf = SimpleNamespace(get=self._get)
+
+    def _get(self, key: str, default: str) -> str:
+        if key == "spark.master":
+            self.sparkContext._jsc = None
+            return "yarn"
+        return default
+
+
+def test_a_session_that_is_stopped_while_its_slots_are_counted() -> None:
+    with pytest.raises(OperationalError) as caught:
+        await_capacity(cast("SparkSession", Ending()), None, None)
+    assert caught.value.sqlstate == GONE
 
 
 class Frame:

@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_connectors.spark.failures import gone, ours
-from sqlfront_connectors.spark.link import is_remote, is_stopped
+from sqlfront_connectors.spark.failures import gone
+from sqlfront_connectors.spark.link import is_remote, is_stopped, while_it_lasts
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.scheduler import available_cores
 
@@ -62,7 +62,7 @@ def await_capacity(
     if there are too few."""
     if is_stopped(spark):
         raise gone()
-    with ours():
+    with while_it_lasts(spark):
         return _await_capacity(spark, size, profile)
 
 

@@ -16,7 +16,7 @@ from sqlfront_connectors.spark.executors.capacity import (
 from sqlfront_connectors.spark.executors.job import BarrierJob
 from sqlfront_connectors.spark.executors.member import CROWDED, Orders
 from sqlfront_connectors.spark.failures import GONE
-from sqlfront_connectors.spark.link import is_remote
+from sqlfront_connectors.spark.link import is_remote, while_it_lasts
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.launchers.running import (
@@ -201,8 +201,9 @@ class ExecutorCluster(Closing):
         deadline = time.monotonic() + REPLACE_TIMEOUT
         while not self._closing:
             try:
-                await_capacity(self._spark, self.size, self._profile)
-                self._start()
+                with while_it_lasts(self._spark):
+                    await_capacity(self._spark, self.size, self._profile)
+                    self._start()
                 self.keeper.rebalance()
                 return True
             except DatabaseError as error:
