@@ -44,6 +44,7 @@ What holds everywhere:
 * When a consumer has enough, its producers' generators are closed, up to the sources. When a job fails, is
   cancelled or abandoned, all of them are. An ended job holds nothing but its counters and the unread part of
   its result.
+* What is called when an object is forgotten is called in the process that made it, by :mod:`.forks`.
 * What operators accumulate is charged to a budget per query and per member; what is under way is bounded by
   the queues.
 """
