@@ -18,7 +18,7 @@ ARGS   ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports oracle soak cluster beside bench clean
+.PHONY: help demo test check lint format types imports oracle soak attack cluster beside bench clean
 
 help:  ## Say what there is to make
 	@sed -n 's/^\([a-z]*\):.*##\(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, 
 	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
 	$(BIN)/python -m tests.sqlfront.table_chaos --seeds 10000 $(ARGS)
 
+attack: $(DEV_READY)  ## The whole attack suite: hostile traffic, hostile neighbours on disk, hard days (some minutes)
+	$(BIN)/pytest -q -m "attack or not attack" tests/attack $(ARGS)
+
 cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on Spark's executors (needs Java)
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
@@ -98,6 +101,12 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 
 beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (some ten minutes)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py $(ARGS)
+
+fuzz: $(DEV_READY)  ## Hostile input at length: changed statements, beside Spark's parser too, and deep and long ones (needs Java)
+	$(BIN)/python -m tests.fuzz.statements --count 200000 $(ARGS)
+	$(BIN)/python -m tests.fuzz.statements --count 3000 --seed 2 --spark
+	$(BIN)/python -m tests.fuzz.depth --failures
+	$(BIN)/python -m tests.fuzz.extremes --count 100 $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
 	$(BIN)/python -m benchmarks.compare $(ARGS)

@@ -11,7 +11,6 @@ import multiprocessing
 import socket
 import statistics
 import struct
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,7 +21,6 @@ from threading import Lock, Thread
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.network.channels import TlsSettings
 from sqlfront_engine.network.loopback import LoopbackNetwork
 from sqlfront_engine.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_engine.network.transport import Body, Peer, Transport
@@ -158,9 +156,8 @@ class Asker:
         self._answered.acquire()
 
 
-def _settings(folder: Path, *, tls: bool) -> NetworkSettings:
-    certificate = TlsSettings(certificate=folder / "certificate.pem", key=folder / "key.pem") if tls else None
-    return NetworkSettings(cluster="benchmark", secret=b"benchmark", product="0", tls=certificate)
+def _settings(kind: str) -> NetworkSettings:
+    return NetworkSettings(cluster="benchmark", secret=b"benchmark", product="0", insecure="insecure" in kind)
 
 
 # ---- running
@@ -170,7 +167,7 @@ def serve(kind: str, folder: Path, ready: Connection) -> None:
     """An echo server; tells its address and serves until ``ready`` is closed by the other side."""
     if kind.startswith("sqlfront"):
         listen = f"unix:{folder}/{kind}" if "unix" in kind else "127.0.0.1:0"
-        transport = TcpTransport(_settings(folder, tls="tls" in kind), [Question], listen=[listen])
+        transport = TcpTransport(_settings(kind), [Question], listen=[listen])
         transport.start(Echo())
         ready.send(transport.addresses[0])
     elif kind == "multiprocessing":
@@ -205,7 +202,7 @@ def _quick(connection: socket.socket) -> socket.socket:
 def connect(kind: str, folder: Path, address: object) -> Ask:
     """The asking side of a server at the address."""
     if kind.startswith("sqlfront"):
-        transport = TcpTransport(_settings(folder, tls="tls" in kind), [Question], name="asker")
+        transport = TcpTransport(_settings(kind), [Question], name="asker")
         return Asker(transport, str(address)).ask
     if kind == "multiprocessing":
         return ask_multiprocessing(str(address))
@@ -235,21 +232,12 @@ SERVERS = (
     "blocking unix",
     "blocking tcp",
     "sqlfront unix",
-    "sqlfront tcp",
+    "sqlfront tcp insecure",
     "sqlfront tcp tls",
     "multiprocessing",
     "asyncio unix",
     "asyncio tcp",
 )
-
-
-def certify(folder: Path) -> None:
-    """A certificate for the servers, made by the openssl command."""
-    command = (
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=benchmark"
-    )
-    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "certificate.pem")]
-    subprocess.run([*command.split(), *files], check=True, capture_output=True)
 
 
 def main() -> None:
@@ -260,7 +248,6 @@ def main() -> None:
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        certify(folder)
         asks: dict[str, Ask] = {"sqlfront loopback": loopback()}
         keep = []
         for kind in SERVERS:
@@ -285,13 +272,13 @@ def main() -> None:
 
 def report(medians: dict[str, list[float]]) -> None:
     print(
-        f"{'':20}{'round trip':>12}"
+        f"{'':24}{'round trip':>12}"
         + "".join(f"{size >> 10:>10} KiB" for size in SIZES)
         + "    GB/s at the last"
     )
     for kind, (small, *large) in sorted(medians.items(), key=lambda item: item[1][0]):
         cells = "".join(f"{seconds * 1e6:>11.0f} us" for seconds in large)
-        print(f"{kind:20}{small * 1e6:>9.0f} us{cells}{SIZES[-1] / large[-1] / 1e9:>10.1f}")
+        print(f"{kind:24}{small * 1e6:>9.0f} us{cells}{SIZES[-1] / large[-1] / 1e9:>10.1f}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The functions at the front door."""
 
 import threading
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -31,18 +32,25 @@ def connect(
     *,
     config: Config | None = None,
     secret: str | None = None,
+    credentials: str | None = None,
+    certificate: str | None = None,
+    key: str | None = None,
+    authority: str | None = None,
+    insecure: bool | None = None,
+    allow_user_code: bool | None = None,
     workers: int | None = None,
     members: int | None = None,
     launcher: str | None = None,
     memory_limit: int | None = None,
     timeout: float | None = None,
     time_zone: str | None = None,
+    file_access: str | Sequence[str] | None = None,
     spark: "SparkSource | None" = None,
     resource_profile: "ResourceProfile | None" = None,
 ) -> "connection.Connection":
     """A connection to a new session. Its tables live as long as it does, or if it is one of a ``cluster``
-    (``sqlfront://host:port``) as long as that does. ``spark``: see :func:`attach`. Other keywords override
-    ``config`` (:class:`~sqlfront.config.Config` explains them).
+    (``sqlfront://host:port``, or that of a ``credentials`` file) as long as that does. ``spark``: see
+    :func:`attach`. Other keywords override ``config`` (:class:`~sqlfront.config.Config` explains them).
 
     >>> with connect() as connection:
     ...     connection.execute("select 1 + ?", [2]).fetchall()
@@ -50,15 +58,24 @@ def connect(
     """
     if isinstance(cluster, Config):
         cluster, config = None, cluster
+    if cluster is None and credentials is not None and (config is None or config.cluster is None):
+        cluster = "sqlfront://"
     given = {
         "cluster": cluster,
         "secret": secret,
+        "credentials": credentials,
+        "certificate": certificate,
+        "key": key,
+        "authority": authority,
+        "insecure": insecure,
+        "allow_user_code": allow_user_code,
         "workers": workers,
         "members": members,
         "launcher": None if launcher is None else _launcher(launcher),
         "memory_limit": memory_limit,
         "timeout": timeout,
         "time_zone": time_zone,
+        "file_access": file_access,
         "resource_profile": resource_profile,
     }
     changes = {name: value for name, value in given.items() if value is not None}

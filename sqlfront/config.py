@@ -1,11 +1,14 @@
 """What a session can be told."""
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import asdict
 
 from sqlfront_engine.errors import ProgrammingError, spark_error
+from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from sqlfront_engine import zone_names
 else:
     zone_names = lazy_module("sqlfront_engine.zone_names")
+    # The class needs a name at run time, too: ``inspect.signature(Config)`` evaluates the annotations.
+    ResourceProfile = object
 
 MEBIBYTE: Final = 1 << 20
 
@@ -33,22 +38,36 @@ class Config(msgspec.Struct, frozen=True):
     """A session's configuration.
 
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
-    statements may hold together, None = six tenths of the machine's memory. ``query_memory_limit``: bytes
-    that one statement may hold, None = the same. ``timeout``: seconds that a statement may take, None = no
-    limit. ``time_zone``: of TIMESTAMP values, a name that Spark knows (``Europe/Paris``, ``+05:30``).
+    statements and memory tables may hold together, None = six tenths of the machine's memory, or of what a
+    control group (a container) leaves of that. ``query_memory_limit``: bytes that one statement may hold,
+    None = the same. ``timeout``: seconds that a statement may take, None = no limit. ``time_zone``: of
+    TIMESTAMP values, a name that Spark knows (``Europe/Paris``, ``+05:30``).
     ``warehouse``: directory for tables USING a file format without LOCATION, None = a temporary one that
     goes with the session.
+
+    ``file_access``: which files statements may read and write beside the warehouse: ``"all"``, ``"none"``, or
+    a sequence of folders; None = all, for a session of a ``cluster`` those that its members open. Links and
+    ``..`` are resolved first. Whoever starts a cluster bounds what its members open, whatever is said here.
 
     ``members``: how many members memory tables are spread over and queries run on, None = one, or one on each
     executor. ``launcher``: where these live; embedded ones share the workers and the memory, the others have
     as many each (on an executor None means its slots, and its part of the host's memory). ``cluster``: use
     the members of a running cluster instead, and the tables that its sessions have in common; see
-    :func:`~sqlfront.cluster.addresses.find`, for ``secret``, too. ``collect_rows``: with several members,
+    :func:`~sqlfront.cluster.addresses.find`. ``collect_rows``: with several members,
     inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
     ``silence_limit``: seconds after which one of the session's own members that says nothing is given up (one
     whose process ends, at once). It has to be longer than anything holds up this process, which keeps their
     list: ``to_pandas`` of six million rows does so for more than seven seconds. ``resource_profile``: what
     Spark is to reserve for each member on its executors, None = a slot; a slot has to be left.
+
+    ``secret``: of the ``cluster``; None = the variable ``SQLFRONT_SECRET``, or what the cluster's launcher
+    has left on this machine. ``credentials``: the file that this launcher has written, which holds the secret
+    and a certificate, for sessions on other machines; None = the variable ``SQLFRONT_CREDENTIALS``. Members
+    and sessions encrypt what they say over TCP, by certificates that the secret makes (which needs the
+    package ``cryptography``), the one in ``credentials``, or your own: files in PEM, ``certificate``, its
+    ``key``, and the ``authority`` that signs for all. ``insecure``: nothing is encrypted; both sides have to
+    say so. ``allow_user_code``: whether members in other processes run Python functions of a pipeline; None =
+    those of the session's own do. What those of a ``cluster`` do, whoever starts it says.
 
     ``plan_cache``: how many plans the session keeps for texts that come again, with the same literals or
     others; 0 = none.
@@ -60,10 +79,17 @@ class Config(msgspec.Struct, frozen=True):
     timeout: float | None = None
     time_zone: str = "UTC"
     warehouse: str | None = None
+    file_access: str | Sequence[str] | None = None
     members: int | None = None
     launcher: Launcher = Launcher.EMBEDDED
     cluster: str | None = None
     secret: str | None = None
+    credentials: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    authority: str | None = None
+    insecure: bool = False
+    allow_user_code: bool | None = None
     collect_rows: float = 20_000
     silence_limit: float = 30.0
     resource_profile: "ResourceProfile | None" = None
@@ -78,8 +104,7 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(f"members must be at least 1, not {self.members}")
         if self.cluster is not None and ((self.members or 1) > 1 or self.launcher is not Launcher.EMBEDDED):
             raise ProgrammingError("a session of a cluster has no members of its own: give one or the other")
-        if self.secret is not None and self.cluster is None:
-            raise ProgrammingError("a secret is for the cluster that a session is to join; there is none")
+        self._check_access()
         if self.resource_profile is not None and self.launcher is not Launcher.SPARK:
             raise ProgrammingError("a resource profile is for members on Spark's executors: launcher='spark'")
         for name, value in (
@@ -92,7 +117,27 @@ class Config(msgspec.Struct, frozen=True):
             raise ProgrammingError(f"timeout must be positive, not {self.timeout}")
         if self.silence_limit <= 0:
             raise ProgrammingError(f"silence_limit must be positive, not {self.silence_limit}")
+        if isinstance(self.file_access, str):
+            FileAccess.of(self.file_access)
         check_time_zone(self.time_zone)
+
+    def __repr__(self) -> str:
+        shown = {**asdict(self), "secret": None if self.secret is None else "..."}
+        return f"Config({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+    def _check_access(self) -> None:
+        if self.cluster is None and (self.secret is not None or self.credentials is not None):
+            kind = "a secret is" if self.credentials is None else "credentials are"
+            raise ProgrammingError(f"{kind} for the cluster that a session is to join; there is none")
+        if self.cluster is not None and self.allow_user_code is not None:
+            raise ProgrammingError(
+                "whether members of a cluster run user code is said by whoever starts it: `sqlfront cluster"
+                " start --allow-user-code`"
+            )
+        if self.cluster is None and self.launcher is Launcher.EMBEDDED:
+            for name in ("certificate", "key", "authority", "insecure"):
+                if getattr(self, name):
+                    raise ProgrammingError(f"{name} is for members in other processes; there are none")
 
 
 def check_time_zone(name: str) -> str:

@@ -11,7 +11,7 @@ from sqlfront_engine import errors
 from sqlfront_engine.errors import InterfaceError, NotSupportedError
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.arrow import ArrowStream
+    from sqlfront_connectors.arrow import ArrowSource
 
 
 class Connection:
@@ -64,9 +64,10 @@ class Connection:
         it in place of a text."""
         return self.session.prepare(operation)
 
-    def register(self, name: str, frame: "ArrowStream") -> None:
-        """Make Arrow data (a pyarrow table or reader, a pandas, polars or DuckDB frame) a temporary view
-        ``name``."""
+    def register(self, name: str, frame: "ArrowSource") -> None:
+        """Make Arrow data a temporary view ``name``: a pyarrow table, reader or Dataset, a frame of pandas,
+        polars (also a LazyFrame) or DuckDB, or whatever speaks the Arrow PyCapsule interface. The rows are
+        read now, once."""
         self.session.register(name, frame)
 
     def unregister(self, name: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_connectors.arrow import ArrowStream
+from sqlfront_connectors.arrow import ArrowSource, is_arrow_source
 from sqlfront_engine.errors import ProgrammingError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _numbers: Final = itertools.count(1)
 _FIELD: Final = re.compile(r"(\w+)(?:\.(\w+)|\[(\w+)\])?")
 
 
-def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[str, ArrowStream]]:
+def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[str, ArrowSource]]:
     """The text with each ``{name}`` replaced, and the frames in it by the view names that they got.
 
     As in Spark the text is one of Python's format strings, in quotes, too, and a brace is written ``{{``.
@@ -40,7 +40,7 @@ class _Filler(string.Formatter):
     """Python's formatter for values as SQL has them."""
 
     def __init__(self) -> None:
-        self.views: dict[str, ArrowStream] = {}
+        self.views: dict[str, ArrowSource] = {}
         self._names: dict[str, str] = {}
 
     def get_field(
@@ -55,7 +55,7 @@ class _Filler(string.Formatter):
             )
         name, column = field[1], field[2] or field[3]
         value = kwargs[name]
-        if not isinstance(value, ArrowStream):
+        if not is_arrow_source(value):
             if column is not None:
                 raise ProgrammingError(f"{{{field_name}}}: a {type(value).__name__} has no columns")
             return _literal(name, value), name

@@ -35,6 +35,7 @@ from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.processors.user_code.services import Scope
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.pipeline import (
     Aggregation,
     OwnerOf,
@@ -72,7 +73,7 @@ __all__ = [
 def table(session: "Session", name: str) -> Table:
     """A table or registered frame of the session, to be read by a pipeline. ProgrammingError if there is none
     of that name."""
-    entry = session.catalog.lookup(tuple(name.split(".")))
+    entry = session.catalog.lookup(name_parts(name))
     if not isinstance(entry, TableEntry):
         raise ProgrammingError(f"there is no table {name!r}")
     return entry.table
@@ -113,7 +114,8 @@ def run(
         first = next(batches, None)
         rest = rest if first is None else chain((first,), batches)
     statistics = Statistics("light", "a pipeline", time.perf_counter() - began)
-    return Result(planned.schema or pa.schema([]), rest, statistics, settings=session.settings, job=job)
+    schema = planned.schema or pa.schema([])
+    return Result(schema, rest, statistics, settings=session.settings, job=job, owner=session)
 
 
 def _check_placed(dag: DAG) -> None:

@@ -3,7 +3,7 @@
 import datetime
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
@@ -11,6 +11,12 @@ from sqlfront.row import Row
 from sqlfront_engine.arrays import from_values, to_python
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.errors import DataError
+from sqlfront_engine.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_engine import failures
+else:
+    failures = lazy_module("sqlfront_engine.failures")
 
 #: Rows that are turned into Python objects at a time.
 SLICE_ROWS: Final = 1024
@@ -33,6 +39,8 @@ def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo | None, *, naive: bool) 
         columns = [values.of(column) for column in batch.columns]
     except OverflowError as error:
         raise _too_far() from error
+    except (MemoryError, UnicodeDecodeError) as error:
+        raise failures.foreign_error(error, "the result's rows") from error
     return list(zip(*columns, strict=True))
 
 
@@ -102,7 +110,13 @@ class _Values:
 
     def _maps(self, column: pa.MapArray) -> list[object]:
         keys, items = self._lists(column, column.keys), self._lists(column, column.items)
-        return [dict(zip(*pair, strict=True)) for pair in zip(keys, items, strict=True)]
+        try:
+            return [dict(zip(*pair, strict=True)) for pair in zip(keys, items, strict=True)]
+        except TypeError as error:
+            raise DataError(
+                "The result has a map whose keys are arrays or maps, for which Python has no dict. Read the"
+                " result as Arrow."
+            ) from error
 
     def _lists(self, column: pa.ListArray, elements: pa.Array) -> list[list[object]]:
         """For each row its part of ``elements``, the array that all rows share."""

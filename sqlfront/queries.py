@@ -57,10 +57,12 @@ class Queries:
             cached, literals = found
             values = (*arguments.values, *literals) if literals else arguments.values
             return self.run(text, cached.plan, values, arguments, timeout, query)
-        statement = parse(text)
-        if not isinstance(statement, Query):
-            return statement
-        plan, values = self._plan(statement, arguments, by_rows=True)
+        query = self._session.limited(text, timeout, query)
+        with self._session.watched(query):
+            statement = parse(text)
+            if not isinstance(statement, Query):
+                return statement
+            plan, values = self._plan(statement, arguments, by_rows=True)
         return self.run(text, plan, values, arguments, timeout, query)
 
     def _plan(

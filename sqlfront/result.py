@@ -3,6 +3,7 @@
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
@@ -13,8 +14,9 @@ from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
 from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import InterfaceError, spark_error
+from sqlfront_engine.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import BatchTooLargeError
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import ddl, holds_interval, logical
 from sqlfront_planner.lanes import Lane
@@ -27,11 +29,12 @@ if TYPE_CHECKING:
 
     from sqlfront import run_facts
     from sqlfront_connectors.spark.run import SparkRun
-    from sqlfront_engine import zone_names
+    from sqlfront_engine import forms, zone_names
     from sqlfront_engine.light_job import LightJob
     from sqlfront_engine.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
 else:
+    forms = lazy_module("sqlfront_engine.forms")
     zone_names = lazy_module("sqlfront_engine.zone_names")
     run_facts = lazy_module("sqlfront.run_facts")
 
@@ -102,19 +105,26 @@ class Result(Closing):
         job: "LightJob | SparkRun | None" = None,
         plan: QueryPlan | RowPlan | None = None,
         values: Sequence[object] = (),
+        owner: object = None,
     ) -> None:
         """``schema`` is logical, ``batches`` are in physical form; ``job`` is what gives them, by ``plan``
-        with these ``values`` of its parameters."""
+        with these ``values`` of its parameters. ``owner`` is the session that the job runs in: the result
+        keeps the owner alive until the last row is read."""
         self._schema = schema
+        self._owner = owner
         self._source = batches
         self._kept: list[pa.RecordBatch] = []
         self._consumed = False
+        self._handed = False
         self._job = self._ran = job
         self._plan = plan
         self._arguments = values
         self._settings = settings or Settings()
         self._local = False
         self._statistics = statistics
+        #: Who gives the same rows after an error of who does now, if none of them was handed over; None where
+        #: nobody does.
+        self.otherwise: Callable[[Error], Result | None] | None = None
         #: The rows that the statement wrote, None if it writes none.
         self.affected = statistics.affected
 
@@ -176,7 +186,7 @@ class Result(Closing):
         try:
             yield from self._kept
             for batch in self._source:
-                yield self._logical(batch)
+                yield from to_logical(batch, self._schema)
         finally:
             self.close()
 
@@ -185,11 +195,13 @@ class Result(Closing):
         return pa.Table.from_batches(self._read(None), self.arrow_schema)
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        """All rows as a pandas DataFrame (extra ``pandas``). OperationalError if pandas is missing."""
+        _needs("pandas")
         return self.toArrow().to_pandas()
 
     def toPolars(self) -> "polars.DataFrame":
-        """All rows as a polars DataFrame (extra ``polars``)."""
+        """All rows as a polars DataFrame (extra ``polars``). OperationalError if polars is missing."""
+        _needs("polars")
         import polars  # noqa: PLC0415 - only who asks for it pays
 
         frame = polars.from_arrow(self.toArrow())
@@ -305,14 +317,16 @@ class Result(Closing):
     def read_instead(self, batches: Iterator[pa.RecordBatch]) -> None:
         """Take the same rows, none of which was read, from elsewhere; in physical form."""
         assert not self.is_read
+        owner = self._owner
         self.close()
-        self._source = batches
+        self._source, self._owner = batches, owner
 
     def close(self) -> None:
         """Cancel what is still running; what was kept can still be read."""
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
+        self._owner = None
 
     def __repr__(self) -> str:
         return f"Result[{', '.join(f'{name}: {kind}' for name, kind in self.dtypes)}]"
@@ -329,14 +343,37 @@ class Result(Closing):
         self._check_unconsumed()
         have = sum(batch.num_rows for batch in self._kept)
         while rows is None or have < rows:
-            batch = next(self._source, None)
+            try:
+                batch = next(self._source, None)
+            except (NotSupportedError, OperationalError) as error:
+                self._go_on(error)
+                have = 0
+                continue
             if batch is None:
                 self.close()
                 break
             if batch.num_rows:
-                self._kept.append(self._logical(batch))
+                self._kept += to_logical(batch, self._schema)
                 have += batch.num_rows
+        self._handed = True
         return self._kept
+
+    def _go_on(self, error: Error) -> None:
+        """Read on elsewhere, from the first row; raises the error if nobody has the rows, or some were handed
+        over."""
+        other = None if self._handed or self.otherwise is None else self.otherwise(error)
+        if other is None:
+            raise error
+        self.otherwise = None
+        self._kept.clear()
+        self.close()
+        self._source, self._statistics, self._job, self._ran = (
+            other._source,
+            other._statistics,
+            other._job,
+            other._ran,
+        )
+        self._schema, self._owner = other._schema, other._owner
 
     def _check_unconsumed(self) -> None:
         if self._consumed:
@@ -351,9 +388,6 @@ class Result(Closing):
     def _zone(self, *, naive: bool) -> datetime.tzinfo | None:
         """Where the datetimes of rows are; None: in this machine's time zone."""
         return None if naive and self._local else _zone(self._settings.time_zone)
-
-    def _logical(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return to_logical(batch, self._schema)
 
 
 class RowsResult(Result):
@@ -406,22 +440,38 @@ def _as_batch(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> Iterator
         yield rows_batch(schema, rows)
 
 
-def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with every column in its logical type, intervals in Arrow's own."""
+def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The batch with every column in its logical type, intervals in Arrow's own; in several pieces where a
+    long text that many rows share has no room in one."""
     if batch.num_columns == 0:
-        return batch
-    columns = [
-        column if column.type == field.type else _decode(column, field.type)
-        for column, field in zip(batch.columns, schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=exported_schema(schema))
+        yield batch
+        return
+    try:
+        columns = [
+            column if column.type == field.type else _decode(column, field.type)
+            for column, field in zip(batch.columns, schema, strict=True)
+        ]
+    except BatchTooLargeError:
+        half = batch.num_rows // 2
+        yield from to_logical(batch.slice(0, half), schema)
+        yield from to_logical(batch.slice(half), schema)
+    else:
+        yield pa.RecordBatch.from_arrays(columns, schema=exported_schema(schema))
 
 
 def _decode(column: pa.Array, data_type: pa.DataType) -> pa.Array:
     if holds_interval(data_type):
         return exported(column, data_type)
     assert logical(column.type) == data_type, f"{column.type} is no form of {data_type}"
+    if isinstance(column, pa.DictionaryArray):
+        forms.claim_decoded(column)
     return column.cast(data_type)
+
+
+def _needs(library: str) -> None:
+    """Raise OperationalError, which names the extra to install, if the DataFrame library is missing."""
+    if find_spec(library) is None:
+        raise OperationalError(f"{library} is not installed: pip install 'sqlfront[{library}]'")
 
 
 def _check_count(count: int) -> None:

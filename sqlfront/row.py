@@ -6,7 +6,7 @@ from typing import SupportsIndex
 
 class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that hold something
     """A row of a result: a tuple whose values are also attributes and items by column name, as PySpark's
-    ``Row``.
+    ``Row``. Libraries that know named tuples (polars, pandas) take a row for one.
 
     >>> row = Row(("id", "name"), (7, "x"))
     >>> row, row.name, row["id"], row.asDict()
@@ -40,6 +40,15 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
     def __fields__(self) -> list[str]:
         """The names of the columns."""
         return list(self._names)
+
+    @property
+    def _fields(self) -> tuple[str, ...]:
+        """The names of the columns, where a named tuple has them."""
+        return self._names
+
+    def _asdict(self) -> dict[str, object]:
+        """The values by column name, as a named tuple gives them."""
+        return self.asDict()
 
     def asDict(self, recursive: bool = False) -> dict[str, object]:  # noqa: N802 - PySpark's name
         """The values by column name; ``recursive``: those that are rows, at any depth, likewise."""

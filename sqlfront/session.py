@@ -11,6 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -23,14 +24,25 @@ from sqlfront.options import Options
 from sqlfront.prepared import PreparedStatement
 from sqlfront.queries import Plan, Queries
 from sqlfront.result import Parameters, Result, Statistics
+from sqlfront_engine import room
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.errors import Error, InterfaceError, OperationalError, ProgrammingError
+from sqlfront_engine.errors import (
+    Error,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
 from sqlfront_engine.expressions import Literal
+from sqlfront_engine.failures import foreign_error
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.surrogates import well_formed
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
@@ -88,26 +100,37 @@ class Session(Closing):
     ) -> None:
         self.config = config or Config()
         self.options = Options(self.config)
+        if spark is not None and self.config.file_access not in (None, "all"):
+            raise ProgrammingError(
+                "file_access can't bind what Spark reads: give spark=... or file_access=..."
+            )
         start = None if spark is None else spark_start.SparkStart(spark, self.options.of_spark)
+        self._home = _Home(self.config.warehouse)
+        #: Which files its statements open.
+        self.files = _files(self.config, self._home) if cluster is None else cluster.engine.files
         own = None
         if cluster is None and _has_members(self.config):
-            own = _open_cluster(self.config, start)
+            own = _open_cluster(self.config, start, self.files, self._home)
         self.cluster = cluster or own
-        self._engine = (
-            Engine(self.config.workers, memory_limit=self.config.memory_limit)
-            if self.cluster is None
-            else self.cluster.engine
-        )
+        if self.cluster is None:
+            self._engine = Engine(
+                self.config.workers, memory_limit=self.config.memory_limit, files=self.files
+            )
+        else:
+            self._engine = self.cluster.engine
+            if own is not None and self.config.cluster is not None:
+                self._engine.files = self.files = _files_of_client(self.config, own)
         #: Who plans queries and runs them.
         self.queries = Queries(self)
-        path_table = partial(_path_table, self.runner, self.queries.plans)
-        self.catalog = Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table)
+        path_table = partial(_path_table, self.runner, self.queries.plans, self.files)
+        self.catalog = (
+            Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table, self.files)
+        )
         #: The Spark session that stands beside this one.
         self.spark = None if start is None else spark_lane.SparkLane(self, start)
         self.catalog.elsewhere = self.spark
         #: What temporary copies of views were made from, by name, where other sessions may change that.
         self.bases: dict[str, caching.Basis] = {}
-        self._home = _Home(self.config.warehouse)
         # Why it can't be used any more.
         self._closed = ""
         _sessions.add(self)
@@ -210,6 +233,20 @@ class Session(Closing):
             query.timeout = seconds
         return query
 
+    @contextmanager
+    def watched(self, query: QueryRun | None) -> Iterator[None]:
+        """Let what is done meanwhile on this thread, as planning, end with the error of the ``query`` once
+        that is cancelled or its time is over."""
+        if query is None:
+            yield
+            return
+        now = self._engine.clock.now
+        with room.watched(lambda: query.stopped(now) is not None):
+            try:
+                yield
+            except room.StoppedError:
+                raise query.stopped(now) or InternalError("a query stopped that was not to stop") from None
+
     def execute(
         self,
         text: str,
@@ -225,6 +262,7 @@ class Session(Closing):
         statement leaves tables and session as they were.
         """
         self.check_open()
+        text = well_formed(text)
         try:
             if self.bases:
                 caching.follow(self)
@@ -232,9 +270,18 @@ class Session(Closing):
             if self.cluster is None:
                 return self._execute(text, arguments, timeout, query)
             return self._execute_among(self.cluster, text, arguments, timeout, query)
+        except NotSupportedError as error:
+            error.locate(text)
+            if self.spark is None:
+                error.hint = _spark_hint(error, text)
+            raise
         except Error as error:
             error.locate(text)
             raise
+        except Exception as error:
+            known = foreign_error(error)
+            known.locate(text)
+            raise known from error
 
     def _execute_among(
         self,
@@ -272,8 +319,10 @@ class Session(Closing):
             return answer
         from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
 
+        query = self.limited(text, timeout, query) or self.begin(text)
         try:
-            return commands.run(self, answer, arguments, timeout, query or self.begin(text))
+            with self.watched(query):
+                return commands.run(self, answer, arguments, timeout, query)
         finally:
             self.queries.plans.sweep(self.catalog)  # they hold on to what has changed
 
@@ -304,7 +353,14 @@ class Session(Closing):
         rest: Iterator[pa.RecordBatch] = iter(()) if first is None else chain((first,), batches)
         statistics = Statistics(plan.lane, plan.reason, time.perf_counter() - began)
         return Result(
-            plan.schema, rest, statistics, settings=self.settings, job=job, plan=plan, values=values
+            plan.schema,
+            rest,
+            statistics,
+            settings=self.settings,
+            job=job,
+            plan=plan,
+            values=values,
+            owner=self,
         )
 
     def submit(
@@ -373,7 +429,7 @@ class Session(Closing):
             return self.cluster.submit
         return self._engine.run
 
-    def register(self, name: str, frame: "arrow.ArrowStream") -> None:
+    def register(self, name: str, frame: "arrow.ArrowSource") -> None:
         """Make Arrow data a temporary view, in place of one of the same name."""
         self.catalog.add(TableEntry(name, arrow.ArrowTable(name, frame), temporary=True), replace=True)
 
@@ -431,20 +487,49 @@ class _Home:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
 
+def _spark_hint(error: NotSupportedError, text: str) -> str | None:
+    """How a session gets a Spark session that runs what the session itself does not; None if Spark would not
+    run the statement either, since the table is one of sqlfront's own."""
+    if error.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
+        return None
+    what = "it" if is_query(text) else "it on its own tables"
+    return f"a Spark session runs {what}: connect(spark=...), or sqlfront --spark local[2] in the shell."
+
+
 def _has_members(config: Config) -> bool:
     """Whether a session is to have members beside itself."""
     return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
-def _open_cluster(config: Config, start: "spark_start.SparkStart | None") -> "clusters.Cluster | None":
+def _open_cluster(
+    config: Config, start: "spark_start.SparkStart | None", files: FileAccess, home: "_Home"
+) -> "clusters.Cluster | None":
     """The members of a session; those on executors need the Spark session now."""
-    if start is None or config.launcher is not Launcher.SPARK:
-        return clusters.open_cluster(config)
     try:
-        return clusters.open_cluster(config, start.wait("members live on its executors").link.spark)
+        if start is None or config.launcher is not Launcher.SPARK:
+            return clusters.open_cluster(config, None, files)
+        spark = start.wait("members live on its executors").link.spark
+        return clusters.open_cluster(config, spark, files)
     except BaseException:
-        start.close()
+        home.remove()
+        if start is not None and config.launcher is Launcher.SPARK:
+            start.close()
         raise
+
+
+def _files(config: Config, home: "_Home") -> FileAccess:
+    """The files that a session's statements open: what the configuration says, and its own tables'."""
+    if config.file_access is None:
+        return EVERYWHERE
+    said = FileAccess.of(config.file_access)
+    return said.plus(home.path()) if said.is_limited and config.cluster is None else said
+
+
+def _files_of_client(config: Config, cluster: "clusters.Cluster") -> FileAccess:
+    """The files that a session of a shared cluster opens in its own process: those that the members open
+    unless the configuration says otherwise, and its warehouse."""
+    said = cluster.files if config.file_access is None else FileAccess.of(config.file_access)
+    return said if config.warehouse is None else said.plus(config.warehouse)
 
 
 def _free(engine: "Engine | clusters.Cluster", home: _Home, start: "spark_start.SparkStart | None") -> None:
@@ -455,11 +540,10 @@ def _free(engine: "Engine | clusters.Cluster", home: _Home, start: "spark_start.
 
 
 def _path_table(
-    runner: "Engine | Member", plans: PlanCache[Plan], format_name: str, path: str
+    runner: "Engine | Member", plans: PlanCache[Plan], files: FileAccess, format_name: str, path: str
 ) -> "tables.Table | None":
     """The table of ``format.`path``` or ``sys.name``; None if no connector has that format."""
     if format_name == "sys":
         return system_tables.system_table(path, runner, plans)
-    if format_name == "memory" or format_name not in registry.formats():
-        return None
-    return registry.create(format_name, tables.TableDefinition(f"{format_name}.`{path}`", location=path))
+    definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files)
+    return registry.path_table(format_name, definition)

@@ -1,10 +1,10 @@
-"""Arrow data as named tables: ``pa.Table``, record batches, readers, and anything with ``__arrow_c_stream__``
-(pandas, polars, DuckDB relations). The data is taken over by reference where its types are the engine's, and
-converted once otherwise."""
+"""Arrow data as named tables: ``pa.Table``, record batches, readers, pyarrow datasets, polars LazyFrames, and
+anything with ``__arrow_c_stream__`` or ``__arrow_c_array__`` (pandas, polars, DuckDB relations). The data is
+taken over by reference where its types are the engine's, and converted once otherwise."""
 
 import itertools
 from collections.abc import Iterable
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import pyarrow as pa
 
@@ -13,7 +13,7 @@ from sqlfront_connectors.forms import logical_schema, to_physical
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import LazyStatistics, column_statistics
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.errors import DataError, Error, ProgrammingError
 from sqlfront_engine.expressions import Expr
 
 _identities: Final = itertools.count(1)
@@ -25,6 +25,60 @@ class ArrowStream(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """A capsule that holds an ``ArrowArrayStream``."""
+
+
+@runtime_checkable
+class ArrowArray(Protocol):
+    """Anything that exports one Arrow C array: rows, if it is an array of structs."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]:
+        """Capsules that hold an ``ArrowSchema`` and an ``ArrowArray``."""
+
+
+@runtime_checkable
+class ArrowScanner(Protocol):
+    """A pyarrow Dataset or Scanner."""
+
+    def to_table(self) -> pa.Table:
+        """All rows."""
+
+    def count_rows(self) -> int:
+        """The number of rows."""
+
+
+class LazyFrame(Protocol):
+    """A polars LazyFrame."""
+
+    def collect(self) -> ArrowStream:
+        """The rows, computed now."""
+
+
+#: What becomes a table by :class:`ArrowTable`.
+ArrowSource: TypeAlias = ArrowStream | ArrowArray | ArrowScanner | LazyFrame
+
+
+def is_arrow_source(value: object) -> TypeGuard[ArrowSource]:
+    """Whether :class:`ArrowTable` takes the value."""
+    return isinstance(value, ArrowStream | ArrowArray | ArrowScanner) or _is_lazy_frame(value)
+
+
+def _is_lazy_frame(value: object) -> TypeGuard[LazyFrame]:
+    # By its name: a query without polars must not import polars, and many classes have a method ``collect``.
+    kind = type(value)
+    return kind.__name__ == "LazyFrame" and kind.__module__.partition(".")[0] == "polars"
+
+
+def _read(source: ArrowSource) -> pa.Table:
+    """All rows of a source. The source's own code runs, so that any exception is possible."""
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, ArrowStream):
+        return pa.RecordBatchReader.from_stream(source).read_all()
+    if isinstance(source, ArrowArray):
+        return pa.Table.from_batches([pa.record_batch(source)])
+    if isinstance(source, ArrowScanner):
+        return source.to_table()
+    return _read(source.collect())
 
 
 class ArrowSnapshot:
@@ -67,17 +121,30 @@ class ArrowSnapshot:
 class ArrowTable:
     """A read-only table over Arrow data."""
 
-    def __init__(self, name: str, data: ArrowStream) -> None:
-        """``data``: see the module. A reader is read to its end, once."""
-        if not isinstance(data, ArrowStream):
+    def __init__(self, name: str, data: ArrowSource) -> None:
+        """``data``: see the module. A reader, a dataset or a LazyFrame is read to its end, once.
+
+        Errors: ProgrammingError for other objects, DataError for rows that cannot be read and for values
+        that Arrow's format doesn't allow, NotSupportedError for types that Spark does not have.
+        """
+        if not is_arrow_source(data):
             raise ProgrammingError(
-                f"{name}: a {type(data).__name__} is no Arrow data; expected a pyarrow Table, RecordBatch or "
-                "reader, or an object with __arrow_c_stream__ (pandas, polars, DuckDB)"
+                f"{name}: a {type(data).__name__} is no Arrow data; expected a pyarrow Table, RecordBatch, "
+                "reader or Dataset, or an object with __arrow_c_stream__ (pandas, polars, DuckDB)"
             )
-        source = data if isinstance(data, pa.Table) else pa.RecordBatchReader.from_stream(data).read_all()
+        try:
+            source = _read(data)
+        except Error:
+            raise
+        except Exception as error:
+            # Code of the object's author has failed, in any way; the first line says how.
+            reason = str(error).partition("\n")[0]
+            raise DataError(f"{name}: reading the {type(data).__name__} failed: {reason}") from error
         self.name = name
         self._schema = logical_schema(source.schema)
-        batches = tuple(_convert(batch, self._schema) for batch in source.to_batches() if batch.num_rows)
+        batches = tuple(
+            _convert(batch, self._schema, name) for batch in source.to_batches() if batch.num_rows
+        )
         self._snapshot = ArrowSnapshot(name, self._schema, batches)
 
     @classmethod
@@ -111,9 +178,23 @@ class ArrowTable:
         """Nothing: the data belongs to whoever registered it."""
 
 
-def _convert(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _convert(batch: pa.RecordBatch, schema: pa.Schema, table: str) -> pa.RecordBatch:
+    for field, column in zip(schema, batch.columns, strict=True):
+        _check(column, f"{table}.{field.name}")
     columns = [to_physical(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
     types = [field.with_type(column.type) for field, column in zip(schema, columns, strict=True)]
     if not columns:
         return batch.select([])
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(types))
+
+
+def _check(column: pa.Array, name: str) -> None:
+    """Refuse strings that are no UTF-8, and offsets beyond their buffers: kernels rely on these, and would
+    give wrong answers or read what isn't theirs. Takes 0.2 s per GB of text."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as error:
+        reason = str(error).partition("\n")[0]
+        raise DataError(
+            f"{name} holds values that are not valid Arrow data: {reason}", sqlstate="22021"
+        ) from error

@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.query_run import QueryRun
 
@@ -252,8 +253,11 @@ class Connector(Protocol):
 
 class TableDefinition(msgspec.Struct, frozen=True):
     """What ``CREATE TABLE`` said. ``schema`` None: the connector infers it from the data at ``location``.
+    ``must_exist``: a location that isn't there is an error whatever the schema. ``catalogued``: of partition
+    directories those count that the table was told of. ``time_zone``: that of times in options.
 
-    ``home`` is the directory in which a table without ``location`` may make one of its own.
+    ``home`` is the directory in which a table without ``location`` may make one of its own. ``files``: those
+    that may be opened for the table.
     """
 
     name: str
@@ -264,6 +268,10 @@ class TableDefinition(msgspec.Struct, frozen=True):
     partitioned_by: tuple[str, ...] = ()
     clustered_by: tuple[str, ...] = ()
     buckets: int | None = None
+    must_exist: bool = False
+    catalogued: bool = False
+    time_zone: str = "UTC"
+    files: FileAccess = EVERYWHERE
 
 
 def insert_all(table: WritableTable, batches: Iterable[pa.RecordBatch], *, overwrite: bool = False) -> int:

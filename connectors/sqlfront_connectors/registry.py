@@ -4,9 +4,18 @@ from collections.abc import Callable
 from typing import Final
 
 from sqlfront_connectors.base import Connector, Table, TableDefinition
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.processors.registry import register_processor
 
+#: Formats of files that only Spark reads, and the package that has them, if they aren't part of Spark.
+ELSEWHERE: Final = {
+    "avro": "spark-avro",
+    "binaryfile": None,
+    "delta": "delta-spark",
+    "hudi": "hudi-spark-bundle",
+    "iceberg": "iceberg-spark-runtime",
+    "xml": None,
+}
 _CONNECTORS: Final[dict[str, Callable[[], Connector]]] = {}
 
 
@@ -32,6 +41,33 @@ def create(format_name: str, definition: TableDefinition) -> Table:
     return factory().create(definition)
 
 
+def path_table(format_name: str, definition: TableDefinition) -> Table | None:
+    """The table of ``format.`path```; None if there is no such format. A format that only Spark has is a
+    NotSupportedError that names what Spark needs for it. As in Spark what is wrong with the files, and not
+    with the statement, is FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY."""
+    name = format_name.lower()
+    if name in ELSEWHERE:
+        package = ELSEWHERE[name]
+        needed = f", with the package {package}" if package else ""
+        raise NotSupportedError(f"files of the format {name} are read by a Spark session only{needed}")
+    if name == "memory" or name not in _CONNECTORS:
+        return None
+    if not (definition.location or "").strip():
+        raise ProgrammingError(
+            "The location name cannot be empty.", condition="INVALID_EMPTY_LOCATION", sqlstate="42K05"
+        )
+    try:
+        return create(name, definition)
+    except (OperationalError, DataError) as error:
+        if error.condition == "PATH_NOT_FOUND":
+            raise
+        raise OperationalError(
+            f"Failed to create plan for direct query on files: {name}. {error.message}",
+            condition="FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY",
+            sqlstate="58030",
+        ) from error
+
+
 def _memory() -> Connector:
     from sqlfront_connectors.memory import MemoryConnector  # noqa: PLC0415 - loaded when first used
 
@@ -48,7 +84,7 @@ def _files(format_name: str) -> Callable[[], Connector]:
 
 
 register("memory", _memory)
-for _format in ("parquet", "csv", "json"):
+for _format in ("parquet", "csv", "json", "orc", "text"):
     register(_format, _files(_format))
 
 register_processor("sqlfront_connectors.memory.scan:MemoryScan")

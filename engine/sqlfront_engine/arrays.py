@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.room import MOST_TEXT, claim
 from sqlfront_engine.types import DICTIONARY_STRING
 
 _EPOCH_DATE: Final = datetime.date(1970, 1, 1).toordinal()
@@ -197,7 +198,9 @@ def _from_strings(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
         for value in values
     ]
     offsets = np.zeros(len(values) + 1, np.int32)
-    np.cumsum(np.fromiter(map(len, encoded), np.int32, len(encoded)), out=offsets[1:])
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    claim("a column of texts", int(lengths.sum()), len(encoded), MOST_TEXT)
+    np.cumsum(lengths, out=offsets[1:])
     valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
     buffers = [bitmap(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
     return pa.Array.from_buffers(data_type, len(values), buffers)

@@ -61,6 +61,7 @@ class InputWiring(msgspec.Struct, frozen=True):
     links: tuple[int, ...]
     sort_keys: tuple[SortKey, ...]
     priority: int
+    takes_turns: bool = False
 
 
 class OutputWiring(msgspec.Struct, frozen=True):
@@ -73,6 +74,7 @@ class OutputWiring(msgspec.Struct, frozen=True):
     edge: str
     key_columns: tuple[int, ...] = ()
     owners: Owners | None = None
+    takes_turns: bool = False
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +118,8 @@ def draw(
 
 
 def _check_distribution(edge: Edge) -> None:
+    if edge.takes_turns and (edge.distribution is not Distribution.LOCAL or edge.sort_keys):
+        raise InterfaceError(f"the edge {edge} can't take turns: it is distributed, or merges by keys")
     if edge.distribution is Distribution.LOCAL:
         return
     if edge.routing is Routing.ISOLATED:
@@ -203,7 +207,7 @@ class _Drawing:
         first_consumer = self._first[edge.destination.name]
         for consumer, links in enumerate(incoming):
             self._inputs[first_consumer + consumer][edge.destination_ordinal] = InputWiring(
-                tuple(links), edge.sort_keys, edge.input_priority
+                tuple(links), edge.sort_keys, edge.input_priority, edge.takes_turns
             )
 
     def _draw_producers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
@@ -299,7 +303,9 @@ class _Drawing:
         self, edge: Edge, reach: _Reach, links: Sequence[int], local: int, *, remote: bool
     ) -> OutputWiring:
         owners = self._owners(reach, remote=remote) if edge.key_columns else None
-        return OutputWiring(tuple(links), edge.routing, local, str(edge), edge.key_columns, owners)
+        return OutputWiring(
+            tuple(links), edge.routing, local, str(edge), edge.key_columns, owners, edge.takes_turns
+        )
 
     def _owners(self, reach: _Reach, *, remote: bool) -> npt.NDArray[np.intp]:
         """The index of the queue that takes each partition's rows: consumers first, then senders."""

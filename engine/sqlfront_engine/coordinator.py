@@ -15,7 +15,6 @@
 """
 
 import itertools
-import os
 import time
 from collections.abc import Callable, Mapping
 from threading import RLock
@@ -26,9 +25,11 @@ import msgspec
 
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.machine_memory import machine_memory
 from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
 from sqlfront_engine.processor import NO_RESOURCES
 from sqlfront_engine.query_run import QueryRun
@@ -112,7 +113,8 @@ class Engine(Closing):
     """Runs DAGs in this process. ``workers``: cooperative threads (None = one per core), started with the
     first job that needs them. ``memory_limit``: bytes that all jobs' operators may hold together (None =
     six tenths of the machine's), ``process_memory`` what all engines of the process may. ``threads``
-    replaces those who run tasklets, as a simulation does."""
+    replaces those who run tasklets, as a simulation does. ``files``: those that jobs may open here.
+    ``user_code``: functions run here that came with another member's job."""
 
     def __init__(
         self,
@@ -121,6 +123,8 @@ class Engine(Closing):
         memory_limit: int | None = None,
         threads: tuple[Workers, Dedicated] | None = None,
         process_memory: MemoryBudget | None = None,
+        files: FileAccess = EVERYWHERE,
+        user_code: bool = False,
     ) -> None:
         self._workers, self._dedicated = threads or (
             CooperativeWorkers(available_cores() if workers is None else workers),
@@ -130,6 +134,12 @@ class Engine(Closing):
         self.clock: Clock = SystemClock() if clock is None else clock
         limit = default_memory_limit() if memory_limit is None else memory_limit
         self.memory = MemoryBudget("the member", limit, process_memory)
+        #: What tables hold of that.
+        self.tables = MemoryBudget("the member", limit, self.memory)
+        #: Which files jobs may open here.
+        self.files = files
+        #: Whether functions run here that another member's job brings along.
+        self.user_code = user_code
         self._numbers = itertools.count(1)
         self._epoch = time.time() - self.clock.now()
         self._submitted = 0
@@ -227,6 +237,7 @@ class Engine(Closing):
             partition_count=config.partition_count,
             member=member,
             measured=config.statistics,
+            files=self.files,
         )
 
     def start(
@@ -303,14 +314,18 @@ class Engine(Closing):
             self._workers.count, self._workers.threads, self.memory.statistics(), self._submitted, running
         )
 
+    def cancel_all(self) -> None:
+        """Cancel what runs."""
+        for execution in self.executions():
+            execution.stop(JobStatus.CANCELLED)
+
     def close(self) -> None:
         """Cancel what runs and end the threads; they end by themselves once their tasklets have."""
         with self._threads_lock:
             if self._closed:
                 return
             self._closed = True
-        for execution in self.executions():
-            execution.stop(JobStatus.CANCELLED)
+        self.cancel_all()
         self._workers.close()
         self._dedicated.close()
         if isinstance(self.clock, SystemClock) and self._owns_clock:
@@ -318,13 +333,5 @@ class Engine(Closing):
 
 
 def default_memory_limit() -> int:
-    """Bytes that operators may hold unless somebody says otherwise."""
-    return int(_machine_memory() * MEMORY_SHARE)
-
-
-def _machine_memory() -> int:
-    """Bytes of this machine's memory, 8 GiB if it doesn't tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 * 1024**3
+    """Bytes that operators and tables may hold unless somebody says otherwise."""
+    return int(machine_memory() * MEMORY_SHARE)

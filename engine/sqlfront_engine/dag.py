@@ -11,6 +11,7 @@ Vertices and edges are frozen; the DAG itself grows until it is submitted or loc
 from then on.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, Self, TypeVar
@@ -157,6 +158,8 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
     #: ``Take()`` serves the input of the lowest number first and completely.
     input_priority: int = 0
     config: EdgeConfig | None = None
+    #: Whether a consumer takes the pieces of its producers in turn.
+    takes_turns: bool = False
 
     @classmethod
     def between(cls, source: Vertex, destination: Vertex) -> Self:
@@ -204,6 +207,12 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
         """Every producer instance emits its rows in this order; the consumer gets them merged."""
         return replace(self, sort_keys=tuple(sort_keys))
 
+    def in_turn(self) -> Self:
+        """Pieces of rows keep their order: a consumer takes one of each of its producers in turn, and rows
+        that stay with their instance are handed on piece by piece. For local edges that are isolated or lead
+        to one instance, from vertices of one output."""
+        return replace(self, takes_turns=True)
+
     def distributed(self) -> Self:
         """Batches may go to all members."""
         return replace(self, distribution=Distribution.TO_ALL, target_member=None)
@@ -242,6 +251,11 @@ class DAG:
     def __init__(self) -> None:
         self._vertices: dict[str, Vertex] = {}
         self._edges: list[Edge] = []
+        # Invariant: each edge stands under the name of its source and under that of its destination, by
+        # ordinal.
+        self._outbound: dict[str, dict[int, Edge]] = {}
+        self._inbound: dict[str, dict[int, Edge]] = {}
+        self._last_numbers: dict[str, int] = {}
         self._locked = False
         self._rebound = False
         self._order: tuple[Vertex, ...] | None = None
@@ -271,10 +285,12 @@ class DAG:
 
     def unique_name(self, name: str) -> str:
         """``name``, or if that is taken the first free one of ``name-2``, ``name-3``, ..."""
-        candidate, number = name, 1
+        candidate, number = name, self._last_numbers.get(name, 1)
         while candidate in self._vertices:
             number += 1
             candidate = f"{name}-{number}"
+        # The lower ones are taken for good.
+        self._last_numbers[name] = max(1, number - 1)
         return candidate
 
     def edge(self, edge: Edge) -> Self:
@@ -290,13 +306,15 @@ class DAG:
         hint = ""
         if edge.source_ordinal == 0 == edge.destination_ordinal:
             hint = "; use Edge.from_(source, ordinal).to(destination, ordinal) to name other ordinals"
-        for other in self._edges:
-            if other.source is source and other.source_ordinal == edge.source_ordinal:
-                raise InterfaceError(f"output {edge.source_ordinal} of {source.name!r} is used already{hint}")
-            if other.destination is destination and other.destination_ordinal == edge.destination_ordinal:
-                raise InterfaceError(
-                    f"input {edge.destination_ordinal} of {destination.name!r} is used already{hint}"
-                )
+        outbound = self._outbound.setdefault(source.name, {})
+        inbound = self._inbound.setdefault(destination.name, {})
+        if edge.source_ordinal in outbound:
+            raise InterfaceError(f"output {edge.source_ordinal} of {source.name!r} is used already{hint}")
+        if edge.destination_ordinal in inbound:
+            raise InterfaceError(
+                f"input {edge.destination_ordinal} of {destination.name!r} is used already{hint}"
+            )
+        outbound[edge.source_ordinal] = inbound[edge.destination_ordinal] = edge
         self._edges.append(edge)
         return self
 
@@ -346,13 +364,13 @@ class DAG:
 
     def inbound(self, vertex: Vertex) -> tuple[Edge, ...]:
         """The edges into ``vertex``, by ordinal."""
-        edges = (edge for edge in self._edges if edge.destination and edge.destination.name == vertex.name)
-        return tuple(sorted(map(self._resolve, edges), key=lambda edge: edge.destination_ordinal))
+        edges = self._inbound.get(vertex.name, {})
+        return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
 
     def outbound(self, vertex: Vertex) -> tuple[Edge, ...]:
         """The edges out of ``vertex``, by ordinal."""
-        edges = (edge for edge in self._edges if edge.source.name == vertex.name)
-        return tuple(sorted(map(self._resolve, edges), key=lambda edge: edge.source_ordinal))
+        edges = self._outbound.get(vertex.name, {})
+        return tuple([self._resolve(edges[ordinal]) for ordinal in sorted(edges)])
 
     def _resolve(self, edge: Edge) -> Edge:
         """The edge between this DAG's vertices; a rebound DAG keeps the edges of its template."""
@@ -377,10 +395,10 @@ class DAG:
     def _topological_order(self) -> tuple[Vertex, ...]:
         """Sources first, otherwise in the order in which the vertices were added (Kahn's algorithm)."""
         waiting = {vertex.name: len(self.inbound(vertex)) for vertex in self._vertices.values()}
-        ready = [vertex for vertex in self._vertices.values() if not waiting[vertex.name]]
+        ready = deque(vertex for vertex in self._vertices.values() if not waiting[vertex.name])
         order: list[Vertex] = []
         while ready:
-            vertex = ready.pop(0)
+            vertex = ready.popleft()
             order.append(vertex)
             for edge in self.outbound(vertex):
                 assert edge.destination is not None
@@ -414,6 +432,7 @@ class DAG:
         bound = DAG()
         bound._vertices = {**self._vertices, **fresh}
         bound._edges = self._edges
+        bound._outbound, bound._inbound = self._outbound, self._inbound
         bound._order = tuple([fresh.get(vertex.name, vertex) for vertex in self.validate()])
         bound._derived = self._derived
         bound._locked = bound._rebound = True

@@ -4,7 +4,7 @@ A column shows as ``name#ordinal``, since several columns of a row may have one 
 their operands, everything else looks like a call. The text is for readers, nothing parses it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from sqlfront_engine.errors import InternalError
@@ -13,15 +13,18 @@ from sqlfront_engine.expressions import (
     Call,
     Case,
     Cast,
+    Chain,
     Column,
     Expr,
     Literal,
     Parameter,
+    Previous,
     RunValue,
     SortKey,
     WindowCall,
 )
 from sqlfront_engine.functions.registry import OPERATORS
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ddl
 
 _POSTFIX: Final = frozenset({"is_null", "is_not_null"})
@@ -70,6 +73,8 @@ def describe_key(key: SortKey, name: str = "") -> str:
 
 
 def _is_infix(expression: Expr) -> bool:
+    if isinstance(expression, Chain):
+        return _is_infix(expression.links[-1])
     return (
         isinstance(expression, Call)
         and expression.function in OPERATORS
@@ -77,6 +82,7 @@ def _is_infix(expression: Expr) -> bool:
     )
 
 
+@deep
 def _describe(expression: Expr) -> str:
     match expression:
         case Column(ordinal=ordinal, name=name):
@@ -94,8 +100,27 @@ def _describe(expression: Expr) -> str:
         case Case(branches=branches, otherwise=otherwise):
             parts = [f"WHEN {describe(condition)} THEN {describe(value)}" for condition, value in branches]
             return f"CASE {' '.join(parts)} ELSE {describe(otherwise)} END"
+        case Chain():
+            return describe_chain(expression, _describe)
+        case Previous():
+            return PREVIOUS
         case _:
             return _extension(expression)
+
+
+#: What stands for the value before in the text of a chain's link, until that value's text takes the place.
+PREVIOUS: Final = "\0"
+
+
+def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
+    """The text of the operators that a chain holds, as if each stood in the next; ``text_of`` gives the
+    texts of its links."""
+    before, after = [], []
+    for link in reversed(chain.links):
+        opening, _, closing = text_of(link).partition(PREVIOUS)
+        before.append(opening)
+        after.append(closing)
+    return "".join((*before, text_of(chain.first), *reversed(after)))
 
 
 def _extension(expression: Expr) -> str:

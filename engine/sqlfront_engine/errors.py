@@ -17,6 +17,10 @@ Code raises Spark's conditions through :func:`spark_error`, which knows each con
 
 from typing import Final
 
+#: Characters of SQL that an error quotes from one line, at most, and of each end of a long message.
+LONGEST_QUOTATION: Final = 1000
+_LEFT_OUT: Final = " … "
+
 
 class Warning(Exception):
     """PEP 249's warning; an exception class that is never raised, only exported."""
@@ -28,7 +32,11 @@ class Error(Exception):
     ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` its five characters
     or None. ``position`` is the half-open range of character offsets in the statement that the error points
     at, or None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:``
-    and a caret. ``vertex`` and ``member`` name where a job raised it, None if it wasn't a job.
+    and a caret. ``hint`` is a sentence that says what the user can do, or None. ``vertex`` and ``member``
+    name where a job raised it, None if it wasn't a job.
+
+    An error quotes at most :data:`LONGEST_QUOTATION` characters of a line of SQL; of a message that is much
+    longer its middle is left out, since that is a quotation, too.
     """
 
     def __init__(
@@ -39,12 +47,14 @@ class Error(Exception):
         sqlstate: str | None = None,
         position: tuple[int, int] | None = None,
     ) -> None:
+        message = _shortened(message)
         super().__init__(message)
         self.message = message
         self.condition = condition
         self.sqlstate = sqlstate
         self.position = position
         self.sql: str | None = None
+        self.hint: str | None = None
         self.vertex: str | None = None
         self.member: str | None = None
 
@@ -57,9 +67,9 @@ class Error(Exception):
         head = f"[{self.condition}] {self.message}" if self.condition else self.message
         if self.sqlstate:
             head = f"{head} SQLSTATE: {self.sqlstate}"
-        if self.sql is None or self.position is None:
-            return head
-        return f"{head}\n{point_at(self.sql, self.position)}"
+        if self.sql is not None and self.position is not None:
+            head = f"{head}\n{point_at(self.sql, self.position)}"
+        return head if self.hint is None else f"{head}\nHINT: {self.hint}"
 
 
 class InterfaceError(Error):
@@ -129,6 +139,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "GROUPING_COLUMN_MISMATCH": (_P, "42803"),
     "GROUPING_ID_COLUMN_MISMATCH": (_P, "42803"),
     "FAILED_FUNCTION_CALL": (_P, "38000"),
+    "FAILED_TO_PARSE_TOO_COMPLEX": (_N, "54001"),
     "GROUP_BY_AGGREGATE": (_P, "42903"),
     "GROUP_BY_POS_AGGREGATE": (_P, "42903"),
     "QUALIFY_REQUIRES_WINDOW_FUNCTION": (_P, "42903"),
@@ -153,12 +164,15 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "INVALID_CONF_VALUE": (_P, "22022"),
     "INVALID_INLINE_TABLE": (_P, "42000"),
     "INVALID_FRACTION_OF_SECOND": (_D, "22023"),
+    "INVALID_IDENTIFIER": (_P, "42602"),
     "INVALID_INDEX_OF_ZERO": (_D, "22003"),
     "INVALID_INTERVAL_FORMAT": (_D, "22006"),
     "INVALID_LIMIT_LIKE_EXPRESSION": (_P, "42K0E"),
     "INVALID_NUMERIC_LITERAL_RANGE": (_P, "22003"),
     "INVALID_SQL_ARG": (_P, "42K08"),
     "INVALID_SQL_SYNTAX": (_P, "42000"),
+    "INVALID_SCHEMA_OR_RELATION_NAME": (_P, "42602"),
+    "INVALID_STATEMENT_OR_CLAUSE": (_P, "42601"),
     "INVALID_SUBQUERY_EXPRESSION": (_P, "42823"),
     "INVALID_PARAMETER_VALUE": (_D, "22023"),
     "INVALID_REGEXP_REPLACE": (_D, "22023"),
@@ -190,10 +204,13 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "RECURSIVE_VIEW": (_P, "42K0H"),
     "REMAINDER_BY_ZERO": (_D, "22012"),
     "SCALAR_SUBQUERY_TOO_MANY_ROWS": (_D, "21000"),
+    "SYNTAX_DISCONTINUED": (_P, "42601"),
     "TABLE_OR_VIEW_ALREADY_EXISTS": (_P, "42P07"),
     "TABLE_OR_VIEW_NOT_FOUND": (_P, "42P01"),
+    "INVALID_TEMP_OBJ_QUALIFIER": (_P, "42602"),
     "INVALID_TEMP_OBJ_REFERENCE": (_P, "42K0F"),
     "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS": (_P, "42P07"),
+    "UNCLOSED_BRACKETED_COMMENT": (_P, "42601"),
     "UNBOUND_SQL_PARAMETER": (_P, "42P02"),
     "UNEXPECTED_INPUT_TYPE": (_P, "42K09"),
     "UNRESOLVABLE_TABLE_VALUED_FUNCTION": (_P, "42883"),
@@ -228,6 +245,17 @@ def spark_error(condition: str, message: str, *, position: tuple[int, int] | Non
     return kind(message, condition=condition, sqlstate=sqlstate, position=position)
 
 
+def too_complex(*, position: tuple[int, int] | None = None) -> DatabaseError:
+    """The error for a statement that is nested deeper, or grows larger, than what is planned at all; Spark's
+    condition and words."""
+    return spark_error(
+        "FAILED_TO_PARSE_TOO_COMPLEX",
+        "The statement, including potential SQL functions and referenced views, was too complex to parse. "
+        "To mitigate this error divide the statement into multiple, less complex chunks.",
+        position=position,
+    )
+
+
 def point_at(sql: str, position: tuple[int, int]) -> str:
     """The line of ``sql`` that holds ``position``, numbered, with carets below the range.
 
@@ -238,7 +266,18 @@ def point_at(sql: str, position: tuple[int, int]) -> str:
     start = min(position[0], len(sql))
     line_start = sql.rfind("\n", 0, start) + 1
     line_end = sql.find("\n", start)
-    line = sql[line_start : line_end if line_end >= 0 else len(sql)]
-    prefix = f"LINE {sql.count(chr(10), 0, start) + 1}: "
-    width = max(1, min(position[1], line_start + len(line)) - start)
-    return f"{prefix}{line}\n{' ' * (len(prefix) + start - line_start)}{'^' * width}"
+    line_end = line_end if line_end >= 0 else len(sql)
+    # Of a long line the part around the position.
+    first = max(line_start, min(start - LONGEST_QUOTATION // 2, line_end - LONGEST_QUOTATION))
+    last = min(line_end, first + LONGEST_QUOTATION)
+    line = sql[first:last] + ("…" if last < line_end else "")
+    prefix = f"LINE {sql.count(chr(10), 0, start) + 1}: " + ("…" if first > line_start else "")
+    width = max(1, min(position[1], last) - start)
+    return f"{prefix}{line}\n{' ' * (len(prefix) + start - first)}{'^' * width}"
+
+
+def _shortened(message: str) -> str:
+    if len(message) <= 2 * LONGEST_QUOTATION + len(_LEFT_OUT):
+        return message
+    half = LONGEST_QUOTATION
+    return f"{message[:half]}{_LEFT_OUT}{message[-half:]}"

@@ -7,8 +7,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
+from sqlfront_engine.errors import Error, InterfaceError, InternalError
 from sqlfront_engine.execution_plan import ExecutionPlan
+from sqlfront_engine.failures import foreign_error
 from sqlfront_engine.job_statistics import JobStatistics, JobStatus, TaskletStatistics
 from sqlfront_engine.query_run import QueryRun, stopped_error
 from sqlfront_engine.queues import NOTHING, BatchQueue, Polled
@@ -18,6 +19,11 @@ from sqlfront_engine.tasklet import Tasklet
 
 #: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
 STUCK_CHECK: Final = 1.0
+#: Seconds for which, and rows for whose making, who delivers something to an inline job runs it; the rows are
+#: not counted before it has taken some time.
+PUMP_SHARE: Final = 0.01
+PUMP_ROWS: Final = 50_000
+UNCOUNTED: Final = 0.001
 
 
 class Execution:
@@ -343,16 +349,24 @@ class Execution:
         finally:
             self._end_driving()
 
-    def pump(self) -> None:
+    def pump(self) -> bool:
         """Run what is runnable on this thread, unless another thread does: for those who deliver what comes
-        from other members to an inline job."""
-        runner = self._runner
+        from other members to an inline job. False: it turns out to be no small job, and there is more to run,
+        which is for a thread that nobody else waits for."""
+        runner, now = self._runner, self._clock.now
+        began = now()
         while runner is not None and runner.waiting and self._driving.acquire(False):
             try:
                 while runner.run_round():
-                    pass
+                    taken = now() - began
+                    if taken >= PUMP_SHARE or (taken >= UNCOUNTED and self._is_large()):
+                        return False
             finally:
                 self._end_driving()
+        return True
+
+    def _is_large(self) -> bool:
+        return sum(tasklet.rows_out for tasklet in self._tasklets) > PUMP_ROWS
 
     def _begin_driving(self) -> None:
         if not self._driving.acquire(blocking=False):
@@ -392,6 +406,10 @@ class Execution:
                 self._news.acquire()
             else:
                 self._fail_stuck()
+        self.stop_if_overdue()
+
+    def stop_if_overdue(self) -> None:
+        """Stop the job if its time is over."""
         if self._deadline is not None and self._clock.now() >= self._deadline:
             self.stop(JobStatus.TIMED_OUT)
 
@@ -439,14 +457,11 @@ class Execution:
 
 def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
     """The error as one of ours that knows where it was raised."""
-    if not isinstance(error, Error):
-        cause = error
-        text = f"{type(cause).__name__} in {tasklet.vertex!r}: {cause}"
-        world = isinstance(cause, MemoryError | OSError)
-        error = OperationalError(text) if world else InternalError(text)
-        error.__cause__ = cause
-    if error.vertex is None:
-        error.vertex = tasklet.vertex
-        error.member = member
-        error.add_note(f"raised by vertex {tasklet.vertex!r} on member {member!r}")
-    return error
+    known = foreign_error(error, repr(tasklet.vertex))
+    if known is not error:
+        known.__cause__ = error
+    if known.vertex is None:
+        known.vertex = tasklet.vertex
+        known.member = member
+        known.add_note(f"raised by vertex {tasklet.vertex!r} on member {member!r}")
+    return known

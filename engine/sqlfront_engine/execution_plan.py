@@ -22,13 +22,14 @@ from sqlfront_engine.blueprint import (
 )
 from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
 from sqlfront_engine.exchange import RemoteInput, RemoteOutput, Stream, Wire
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
 from sqlfront_engine.placement import Placement, only
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
-from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Nowhere, Partitioned, RoundRobin
+from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, InTurn, Nowhere, Partitioned, RoundRobin
 from sqlfront_engine.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
 from sqlfront_engine.shares import Share
 from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
@@ -77,16 +78,17 @@ def plan_execution(
     partition_count: int = DEFAULT_PARTITIONS,
     member: Member | None = None,
     measured: bool = False,
+    files: FileAccess = EVERYWHERE,
 ) -> ExecutionPlan:
     """Lock the DAG and make its tasklets and queues on ``member`` (None: the only one).
 
     ``listener`` hears of the tasklets' ends, ``reader`` is woken by the result, ``budget`` is the query's.
-    ``measured``: the tasklets count bytes, too.
+    ``measured``: the tasklets count bytes, too. ``files``: those that processors may open.
     InterfaceError for an edge that can't be distributed the way it asks for.
     """
     dag.lock()
     blueprint = _blueprint(dag, member, default_parallelism, partition_count)
-    tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count)
+    tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count, files)
     ends = _Ends(blueprint, tasklets, reader, budget, None if member is None else member.wire)
     for tasklet, place in zip(tasklets, blueprint.places, strict=True):
         ends.connect(tasklet, place, measured=measured)
@@ -116,6 +118,7 @@ def _tasklets(
     settings: Settings,
     resources: Mapping[str, object],
     partition_count: int,
+    files: FileAccess,
 ) -> list[Tasklet]:
     """The tasklets of the blueprint's places, not connected yet."""
     vertices = dag.validate()
@@ -141,6 +144,7 @@ def _tasklets(
             partition_count,
             resources,
             share,
+            files,
         )
         tasklets.append(Tasklet(processor, context, account, listener))
     return tasklets
@@ -210,6 +214,7 @@ class _Ends:
         else:
             output = _combined_output(place.outputs, self._writable)
         flushes = self._flushes.get(tasklet, ())
+        tasklet.hands_on_pieces = len(place.outputs) == 1 and place.outputs[0].takes_turns
         if place.lone_input is not None:
             source = self._readable[place.lone_input]
             tasklet.connect((source,), source, output, flushes, measured=measured)
@@ -228,17 +233,18 @@ def _combined_input(wiring: InputWiring, readable: Sequence[Input]) -> Input:
     chosen = [readable[index] for index in wiring.links]
     if len(chosen) == 1:
         return chosen[0]
+    if wiring.takes_turns:
+        return InTurn(chosen)
     return merging.MergingInput(chosen, wiring.sort_keys) if wiring.sort_keys else AnyOf(chosen)
 
 
 def _any_input(inputs: Sequence[Input], wirings: Sequence[InputWiring]) -> Input:
     if len(inputs) == 1:
         return inputs[0]
-    numbers = sorted({wiring.priority for wiring in wirings})
-    groups = [
-        AnyOf([each for each, wiring in zip(inputs, wirings, strict=True) if wiring.priority == number])
-        for number in numbers
-    ]
+    by_priority: dict[int, list[Input]] = {}
+    for each, wiring in zip(inputs, wirings, strict=True):
+        by_priority.setdefault(wiring.priority, []).append(each)
+    groups = [AnyOf(by_priority[number]) for number in sorted(by_priority)]
     return groups[0] if len(groups) == 1 else ByPriority(groups)
 
 

@@ -10,14 +10,17 @@ travels to other members is therefore annotated with :data:`EngineExpr`, the clo
 base.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from operator import is_not
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import pyarrow as pa
 from msgspec.structs import force_setattr
+
+from sqlfront_engine.stacks import on_fresh_stack
+from sqlfront_engine.types import BOOLEAN
 
 if TYPE_CHECKING:
     LiteralValue: TypeAlias = object
@@ -125,12 +128,31 @@ class Case(Expr, frozen=True, tag_field="kind", tag=True):
         return Case(self.type, pairs, children[-1])
 
 
+class Previous(Expr, frozen=True, tag_field="kind", tag=True):
+    """In a link of a :class:`Chain`: the value that the chain has so far."""
+
+
+class Chain(Expr, frozen=True, tag_field="kind", tag=True):
+    """Thousands of operators in a row, as ``a + b + c + ...``, which would nest as deeply: the value of
+    ``first``, then of each link, in which :class:`Previous` stands for the value before it. A link doesn't
+    choose the rows for which it needs that value."""
+
+    first: "EngineExpr"
+    links: tuple["EngineExpr", ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.first, *self.links)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Chain":
+        return Chain(self.type, children[0], children[1:])
+
+
 if TYPE_CHECKING:
     EngineExpr: TypeAlias = Expr
 else:
     #: Any of the engine's own expressions: to a type checker the base, to msgspec the closed set that
     #: travels.
-    EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case
+    EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case | Chain | Previous
 
 
 class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
@@ -193,46 +215,79 @@ def walk(expression: Expr) -> Iterator[Expr]:
 
 
 def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
-    """Rewrite bottom-up; nodes under which nothing changed are kept as they are."""
-    children = expression.children()
-    if children:
-        changed = tuple([transform(child, rewrite) for child in children])
-        if any(map(is_not, changed, children)):
-            expression = expression.with_children(changed)
-    return rewrite(expression)
+    """Rewrite bottom-up; nodes under which nothing changed are kept as they are. ``rewrite`` is pure."""
+    try:
+        changed = expression
+        children = expression.children()
+        if children:
+            rewritten = tuple([transform(child, rewrite) for child in children])
+            if any(map(is_not, rewritten, children)):
+                changed = expression.with_children(rewritten)
+        return rewrite(changed)
+    except RecursionError:
+        return on_fresh_stack(transform, expression, rewrite)
 
 
 def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
     """The expression with ``move(column)`` in the place of every column; nodes under which nothing changed
     are kept as they are."""
-    if isinstance(expression, Column):
-        return move(expression)
-    children = expression.children()
-    if not children:
-        return expression
-    moved = tuple([map_columns(child, move) for child in children])
-    return expression.with_children(moved) if any(map(is_not, moved, children)) else expression
+    try:
+        if isinstance(expression, Column):
+            return move(expression)
+        children = expression.children()
+        if not children:
+            return expression
+        moved = tuple([map_columns(child, move) for child in children])
+        return expression.with_children(moved) if any(map(is_not, moved, children)) else expression
+    except RecursionError:
+        return on_fresh_stack(map_columns, expression, move)
 
 
 def columns_used(expression: Expr) -> frozenset[int]:
     """The ordinals of all input columns that the expression reads."""
     if isinstance(expression, Column):
         return frozenset((expression.ordinal,))
-    return frozenset().union(*map(columns_used, expression.children()))
+    return frozenset([item.ordinal for item in walk(expression) if isinstance(item, Column)])
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:
     """The operands of a (nested) AND, left to right; a single expression is its own only conjunct."""
-    if isinstance(expression, Call) and expression.function == "and":
-        return tuple(part for operand in expression.arguments for part in conjuncts(operand))
-    return (expression,)
+    return operands_of("and", expression)
+
+
+def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
+    """The operands of nested calls of an associative function, left to right; any other expression is its own
+    only operand."""
+    if not isinstance(expression, Call) or expression.function != function:
+        return (expression,)
+    found: list[Expr] = []
+    waiting: list[Expr] = [expression]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Call) and item.function == function:
+            waiting += reversed(item.arguments)
+        else:
+            found.append(item)
+    return tuple(found)
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
     """The parts joined by AND, or None when there are none."""
-    if not parts:
-        return None
+    return connected("and", parts) if parts else None
+
+
+#: So many operands of AND or OR stand one in the other; more are cut in half, and their halves too.
+_MOST_NESTED: Final = 16
+
+
+def connected(function: str, parts: Sequence[Expr]) -> Expr:
+    """The parts, of which there are some, joined by ``and`` or ``or``: they are evaluated in their order,
+    however they are grouped."""
+    if len(parts) > _MOST_NESTED:
+        middle = len(parts) // 2
+        halves = connected(function, parts[:middle]), connected(function, parts[middle:])
+        return Call(BOOLEAN, function, halves)
     result = parts[0]
     for part in parts[1:]:
-        result = Call(pa.bool_(), "and", (result, part))
+        result = Call(BOOLEAN, function, (result, part))
     return result

@@ -8,9 +8,19 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    spark_error,
+)
 from sqlfront_engine.types import BIGINT, DOUBLE, SMALLINT, STRING, TINYINT, sql_name
 
+#: What Arrow says where texts of more than 2 GiB would come into one column.
+_CAPACITY: Final = ("offset overflow", "would overflow", "cannot contain more than", "exceeds the maximum")
 _SUFFIXES: Final = {TINYINT: "S", SMALLINT: "S", BIGINT: "L"}
 
 
@@ -104,3 +114,47 @@ def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
     if data_type == DOUBLE:
         return text if text in ("NaN", "Infinity", "-Infinity") else f"{text}D"
     return f"{text}{_SUFFIXES.get(data_type, '')}"
+
+
+def foreign_error(error: BaseException, where: str = "") -> Error:
+    """What of our hierarchy an exception of Arrow, numpy or Python stands for; one of ours is itself.
+
+    Memory, files and sizes that Arrow can't hold are the world's (OperationalError), bytes that are no text
+    the data's (DataError). Anything else should have been foreseen where it arose: InternalError. ``where``
+    is for the message: the step of a job.
+
+    >>> foreign_error(MemoryError())
+    OperationalError('there is not enough memory')
+    """
+    place = f" in {where}" if where else ""
+    match error:
+        case Error():
+            return error
+        case MemoryError():
+            return OperationalError(
+                f"there is not enough memory{place}", condition="UNABLE_TO_ACQUIRE_MEMORY", sqlstate="53200"
+            )
+        case pa.ArrowCapacityError():
+            return _too_large(error, place)
+        case pa.ArrowInvalid() if any(text in str(error) for text in _CAPACITY):
+            return _too_large(error, place)
+        case pa.ArrowInvalid() if "pattern too large" in str(error):
+            return NotSupportedError(f"a regular expression that is too large for Arrow's matcher{place}")
+        case RecursionError():
+            return OperationalError(f"an expression or a value is nested too deeply{place}", sqlstate="54001")
+        case UnicodeDecodeError():
+            return DataError(f"a string holds bytes that are not UTF-8{place}: {error}", sqlstate="22021")
+        case pa.ArrowInvalid() if "Invalid UTF8" in str(error):
+            return DataError(f"a string holds bytes that are not UTF-8{place}", sqlstate="22021")
+        case OSError():
+            return OperationalError(f"{type(error).__name__}{place}: {error}")
+        case _:
+            return InternalError(f"{type(error).__name__}{place}: {error}")
+
+
+def _too_large(error: BaseException, place: str) -> OperationalError:
+    return OperationalError(
+        f"the values of one batch are too large{place}: {error}",
+        condition="UNABLE_TO_ACQUIRE_MEMORY",
+        sqlstate="53200",
+    )

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import bitmap, scalar, valid_mask
-from sqlfront_engine.types import MAX_SHORT_PRECISION, STRING, physical
+from sqlfront_engine.arrays import bitmap, numpy_view, scalar, valid_mask
+from sqlfront_engine.room import UNCOUNTED, claim
+from sqlfront_engine.types import MAX_SHORT_PRECISION, STRING, is_string_like, physical
 
 #: A column of values, or one value that stands for all rows.
 Datum: TypeAlias = pa.Array | pa.Scalar
@@ -25,6 +26,7 @@ BOOL: Final = pa.bool_()
 #: What fits int64, as a bound of absolute values.
 INT64_MAX: Final = 2**63 - 1
 _DECIMAL64_ID: Final = pa.decimal64(1, 0).id
+_NULL_ID: Final = pa.null().id
 _DECIMAL128_ID: Final = pa.decimal128(1, 0).id
 _LOW_64: Final = 2**64 - 1
 TRUE: Final = scalar(True, BOOL)
@@ -39,8 +41,18 @@ def is_scalar(datum: Datum) -> bool:
 def plain(datum: Datum) -> Datum:
     """The same values, a dictionary string array decoded."""
     if isinstance(datum, pa.DictionaryArray):
+        claim_decoded(datum)
         return datum.dictionary_decode()
     return datum
+
+
+def claim_decoded(column: pa.DictionaryArray) -> None:
+    """Claim room for the decoded form of a dictionary string column."""
+    known: int = column.dictionary.nbytes
+    if known * len(column) <= UNCOUNTED:
+        return
+    lengths = _LENGTH.call([column.dictionary])
+    claim("a repeated text", _SUM.call([_TAKE.call([lengths, column.indices])]).as_py() or 0, len(column))
 
 
 def constant(value: object, data_type: pa.DataType) -> pa.Scalar:
@@ -65,6 +77,8 @@ def full_array(datum: Datum, length: int) -> pa.Array:
 
 def _repeated(value: pa.Scalar, length: int) -> pa.Array:
     # Arrow doesn't repeat a list no times.
+    if length > 1 and (pa.types.is_nested(value.type) or is_string_like(value.type)) and value.is_valid:
+        claim("a repeated value", length * pa.repeat(value, 1).nbytes, length)
     return pa.repeat(value, length) if length else pa.nulls(0, value.type)
 
 
@@ -228,12 +242,44 @@ def select(mask: pa.Array, if_true: Datum, if_false: Datum, data_type: pa.DataTy
     scalars of the logical ``data_type``."""
     if mask.null_count:
         mask = _COALESCE.call([mask, FALSE])
+    if is_string_like(data_type):
+        claim("a choice of texts", _spread(if_true, len(mask)) + _spread(if_false, len(mask)), len(mask))
+    if holds_void(data_type):
+        return _gathered(mask, if_true, if_false)
     if data_type.id == _DECIMAL128_ID and _is_short(data_type):
         chosen = _IF_ELSE.call([mask, scaled(if_true), scaled(if_false)])
         return chosen.view(physical(data_type))
     return _IF_ELSE.call([mask, if_true, if_false])
 
 
+def holds_void(data_type: pa.DataType) -> bool:
+    """Whether values of the type hold some of type void, among which Arrow's kernels can't choose."""
+    if data_type.id == _NULL_ID:
+        return True
+    fields = range(data_type.num_fields) if pa.types.is_nested(data_type) else ()
+    return any(holds_void(data_type.field(place).type) for place in fields)
+
+
+def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
+    """The same choice by row numbers."""
+    first, second = full_array(if_true, len(mask)), full_array(if_false, len(mask))
+    rows = np.arange(len(mask))
+    places = np.where(numpy_view(mask), rows, rows + len(mask))
+    indices = pa.Array.from_buffers(INT64, len(mask), [None, pa.py_buffer(places)])
+    return pc.take(pa.concat_arrays([first, second]), indices)
+
+
+def _spread(text: Datum, rows: int) -> int:
+    """Bytes of a column of texts, or of one text for all rows."""
+    if isinstance(text, pa.Scalar):
+        return len(text.as_buffer()) * rows if text.is_valid else 0
+    size: int = text.get_total_buffer_size()
+    return size if size <= UNCOUNTED else text.nbytes
+
+
+_LENGTH: Final = pc.function("binary_length")
+_SUM: Final = pc.function("sum")
+_TAKE: Final = pc.function("array_take")
 _IF_ELSE: Final = pc.function("if_else")
 _COALESCE: Final = pc.function("coalesce")
 

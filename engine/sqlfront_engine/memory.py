@@ -6,14 +6,13 @@ the query fails with the operator's name, and everything else goes on.
 """
 
 from collections import deque
+from collections.abc import Callable
 from threading import Lock
-from typing import Final
 
 import msgspec
 
 from sqlfront_engine.errors import OperationalError
-
-_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
+from sqlfront_engine.room import in_units
 
 
 class MemoryStatistics(msgspec.Struct, frozen=True):
@@ -27,16 +26,20 @@ class MemoryStatistics(msgspec.Struct, frozen=True):
 class MemoryBudget:
     """Bytes that a member's or a query's operators may hold together; ``owner`` is its name in messages.
 
+    ``relief``, None = there is none, is called when a charge doesn't fit, to give back what nobody needs; it
+    answers whether it has found anything.
+
     Any thread may charge and release. Releasing takes no lock, since it happens in finalizers too, which
     may run while the same thread is charging.
     """
 
-    __slots__ = ("_charged", "_lock", "_released", "limit", "owner", "parent", "peak")
+    __slots__ = ("_charged", "_lock", "_released", "limit", "owner", "parent", "peak", "relief")
 
     def __init__(self, owner: str, limit: int, parent: "MemoryBudget | None" = None) -> None:
         self.owner = owner
         self.limit = limit
         self.parent = parent
+        self.relief: Callable[[], bool] | None = None
         self.peak = 0
         self._lock = Lock()
         # Invariant: what is used is `_charged` minus the sum of `_released`, which the next charge settles.
@@ -50,20 +53,28 @@ class MemoryBudget:
 
     def charge(self, size: int, operator: str) -> None:
         """Count ``size`` more bytes here and in all parents, or raise OperationalError and count nothing."""
-        with self._lock:
-            while self._released:
-                self._charged -= self._released.popleft()
-            used = self._charged + size
-            if used > self.limit:
+        if not self._fits(size):
+            relieved = self.relief is not None and self.relief()
+            if not relieved or not self._fits(size):
                 raise _exceeded(self, size, operator)
-            self._charged = used
-            self.peak = max(self.peak, used)
         if self.parent is not None:
             try:
                 self.parent.charge(size, operator)
             except OperationalError:
                 self._released.append(size)
                 raise
+
+    def _fits(self, size: int) -> bool:
+        """Count the bytes here, if the limit allows it."""
+        with self._lock:
+            while self._released:
+                self._charged -= self._released.popleft()
+            used = self._charged + size
+            if used > self.limit:
+                return False
+            self._charged = used
+            self.peak = max(self.peak, used)
+            return True
 
     def release(self, size: int) -> None:
         """Give back ``size`` bytes."""
@@ -88,9 +99,10 @@ class OperatorAccount:
         self.held = 0
         self.peak = 0
 
-    def charge(self, size: int) -> None:
-        """Count ``size`` more bytes, or raise OperationalError that names operator, use and limit."""
-        self._budget.charge(size, self.operator)
+    def charge(self, size: int, maker: str = "") -> None:
+        """Count ``size`` more bytes (for the function ``maker``), or raise OperationalError that names it and
+        operator, use and limit."""
+        self._budget.charge(size, f"{maker} in {self.operator}" if maker else self.operator)
         self.held += size
         self.peak = max(self.peak, self.held)
 
@@ -113,16 +125,3 @@ def _exceeded(budget: MemoryBudget, size: int, operator: str) -> OperationalErro
         condition="UNABLE_TO_ACQUIRE_MEMORY",
         sqlstate="53200",
     )
-
-
-def in_units(size: int) -> str:
-    """Bytes in the largest unit that gives at least 1.
-
-    >>> in_units(0), in_units(1536), in_units(8 * 1024**2)
-    ('0 bytes', '1.5 KiB', '8 MiB')
-    """
-    amount, unit = float(size), 0
-    while amount >= 1024 and unit < len(_UNITS) - 1:
-        amount /= 1024
-        unit += 1
-    return f"{amount:.1f}".removesuffix(".0") + f" {_UNITS[unit]}"

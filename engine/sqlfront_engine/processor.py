@@ -8,6 +8,10 @@
   all have ended;
 * a :class:`pa.RecordBatch` to emit it on every output edge (empty ones are dropped).
 
+A source with several instances cuts its rows into pieces: instance i of n emits piece i, i + n, and so on,
+each followed by :data:`END_OF_PIECE`, and :func:`last_round` at the end. So a consumer that takes the
+instances in turn gets the rows in the source's own order.
+
 Returning ends its outputs. Only the tasklet touches queues; a processor knows no queue, thread or member.
 When nobody wants the output any more the generator is closed (``GeneratorExit`` at its yield), so
 ``try/finally`` frees what it holds. What goes wrong in there is logged and ignored: the job has what it
@@ -24,18 +28,23 @@ cooperative worker for more than a few milliseconds. A processor that can't prom
 read) sets ``cooperative = False`` and gets a thread of its own.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Final, Protocol, final
 
 import msgspec
 import pyarrow as pa
 
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.shares import Share
 
 #: Upper bound of rows that one step of a cooperative processor handles.
 BATCH_ROWS: Final = 65_536
+
+#: Emitted by a source behind each piece of its rows. The tasklets hand it on to where instances are taken in
+#: turn (:meth:`sqlfront_engine.dag.Edge.in_turn`); no processor gets to see it.
+END_OF_PIECE: Final = pa.RecordBatch.from_arrays([], names=[])
 
 ANY_INPUT: Final = -1
 NO_RESOURCES: Final[Mapping[str, object]] = MappingProxyType({})
@@ -51,15 +60,23 @@ class Take(msgspec.Struct, frozen=True):
 Steps = Generator[Take | pa.RecordBatch, pa.RecordBatch | None, None]
 
 
+def last_round(pieces: int, instance: int, instances: int) -> Iterator[pa.RecordBatch]:
+    """What an instance of a source emits behind the last of that many pieces: an end of piece, if other
+    instances had a piece in the last round and this one had none. Then every instance has emitted as many."""
+    begun = pieces % instances
+    if begun and instance >= begun:
+        yield END_OF_PIECE
+
+
 class MemoryAccount(Protocol):
     """Bytes that one processor instance holds, counted against the query's and the member's budget.
 
     What is still charged when the instance ends is released by the tasklet.
     """
 
-    def charge(self, size: int) -> None:
-        """Count ``size`` more bytes. Above the budget: OperationalError that names operator, use and
-        limit."""
+    def charge(self, size: int, maker: str = "") -> None:
+        """Count ``size`` more bytes, made by the function ``maker``. Above the budget: OperationalError that
+        names maker, operator, use and limit."""
 
     def release(self, size: int) -> None:
         """Give back ``size`` bytes charged before."""
@@ -71,7 +88,8 @@ class ProcessorContext(msgspec.Struct, frozen=True):
 
     ``partitions`` are the partition ids that this instance handles (sorted). ``resources`` are the objects
     that the job brought along by key, such as the table snapshots pinned for it. ``share`` is what the
-    vertex's instances on this member have in common, for processors that are ``shared``.
+    vertex's instances on this member have in common, for processors that are ``shared``. ``files`` are those
+    that this process opens for a plan, whoever has made it.
     """
 
     vertex: str
@@ -87,6 +105,7 @@ class ProcessorContext(msgspec.Struct, frozen=True):
     partition_count: int = 271
     resources: Mapping[str, object] = NO_RESOURCES
     share: Share | None = None
+    files: FileAccess = EVERYWHERE
 
 
 class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="processor", tag=True):

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlfront_engine.columns.batches import gather_batch
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.processor import END_OF_PIECE
 from sqlfront_engine.queues import NOTHING, Input, Output, Polled
 
 if TYPE_CHECKING:
@@ -188,6 +189,36 @@ class AnyOf:
                 return batch
             tries -= 1
         return NOTHING if self._live else None
+
+    def abandon(self) -> None:
+        """Abandon all inputs."""
+        for live in self._live:
+            live.abandon()
+
+
+class InTurn:
+    """The pieces of several inputs in turn: one of the first, one of the second, and so on, in rounds. Each
+    piece ends with :data:`~sqlfront_engine.processor.END_OF_PIECE`, the last one perhaps with its input."""
+
+    __slots__ = ("_live", "_next")
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._live = list(inputs)
+        self._next = 0
+
+    def poll(self) -> Polled:
+        """The next batch of the piece whose turn it is; None once all inputs have ended."""
+        while self._live:
+            batch = self._live[self._next].poll()
+            if batch is END_OF_PIECE:
+                self._next += 1
+            elif batch is None:
+                del self._live[self._next]
+            else:
+                return batch
+            if self._next >= len(self._live):
+                self._next = 0
+        return None
 
     def abandon(self) -> None:
         """Abandon all inputs."""

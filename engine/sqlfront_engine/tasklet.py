@@ -19,8 +19,17 @@ import pyarrow as pa
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.job_statistics import TaskletStatistics
 from sqlfront_engine.memory import OperatorAccount
-from sqlfront_engine.processor import ANY_INPUT, BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processor import (
+    ANY_INPUT,
+    BATCH_ROWS,
+    END_OF_PIECE,
+    Processor,
+    ProcessorContext,
+    Steps,
+    Take,
+)
 from sqlfront_engine.queues import NOTHING, Input, Output
+from sqlfront_engine.room import StoppedError, occupy
 from sqlfront_engine.routing import AnyOf, Unlinked
 from sqlfront_engine.shares import close_quietly
 
@@ -55,6 +64,9 @@ class Listener(Protocol):
     def ended(self, tasklet: "Tasklet") -> None:
         """The tasklet has ended, for whatever reason; called once."""
 
+    def stop_if_overdue(self) -> None:
+        """Stop the job, this tasklet included, if its time is over."""
+
 
 class Tasklet:
     """See the module's docstring. ``schedule`` puts it among the runnable ones of whoever runs it."""
@@ -78,11 +90,13 @@ class Tasklet:
         "_rows_out",
         "_step",
         "_context",
+        "_ends_piece",
         "_flushes",
         "_processor",
         "account",
         "cooperative",
         "ended",
+        "hands_on_pieces",
         "instance",
         "schedule",
         "stopped",
@@ -99,6 +113,10 @@ class Tasklet:
         #: Set by whoever stops the job, before a wake.
         self.stopped = False
         self.ended = False
+        #: Whether the consumer takes this instance's pieces in turn with those of others.
+        self.hands_on_pieces = False
+        # Whether the output has not taken the end of the current piece yet.
+        self._ends_piece = False
         self._processor: Processor | None = processor
         self._context: ProcessorContext | None = context
         self.schedule: Callable[[Tasklet], None]
@@ -168,6 +186,7 @@ class Tasklet:
         """
         started = self._now()
         self._notified = False
+        occupy(self.account, self._is_to_stop)
         try:
             if self.stopped or self._output.abandoned:
                 progress = self._close()
@@ -175,6 +194,8 @@ class Tasklet:
                 progress = self._drive()
             for flush in self._flushes:
                 flush()
+        except StoppedError:
+            progress = self._close()
         except BaseException as error:
             # First the failure, then the end of the output: no consumer may take it for a regular end.
             self._listener.failed(self, error)
@@ -183,6 +204,8 @@ class Tasklet:
                 self._end()
                 raise
             progress = Progress.DONE
+        finally:
+            occupy(None, None)
         self._calls += 1
         elapsed = self._now() - started
         self._busy += elapsed
@@ -223,6 +246,11 @@ class Tasklet:
                 if share <= 0:
                     self._step = step
                     return Progress.RUNNABLE
+                if self._ends_piece:
+                    if not output.offer(END_OF_PIECE):
+                        self._step = step
+                        return Progress.BLOCKED
+                    self._ends_piece = False
                 ordinal = step.ordinal
                 source = self._any_input if ordinal == ANY_INPUT else self._inputs[ordinal]
                 answer = source.poll()
@@ -234,6 +262,9 @@ class Tasklet:
                         return self._close()
                 else:
                     rows = answer.num_rows
+                    if answer is END_OF_PIECE:
+                        self._ends_piece = self.hands_on_pieces
+                        continue
                     self._batches_in += 1
                     self._rows_in += rows
                     share -= rows + STEP_ROWS
@@ -247,6 +278,9 @@ class Tasklet:
                     self._rows_out += rows
                     if output.abandoned:
                         return self._close()
+                elif step is END_OF_PIECE and self.hands_on_pieces and not output.offer(step):
+                    self._step = step
+                    return Progress.BLOCKED
                 share -= rows + STEP_ROWS
                 if share <= 0:
                     self._step = None
@@ -265,8 +299,19 @@ class Tasklet:
         self._generator = self._processor.run(self._context)
         return self._generator
 
+    @property
+    def rows_out(self) -> int:
+        """How many rows it has made so far."""
+        return self._rows_out
+
     def _is_stopped(self) -> bool:
         return self.stopped
+
+    def _is_to_stop(self) -> bool:
+        """For a long step: on the caller's thread nobody else looks at the clock meanwhile."""
+        if not self.stopped:
+            self._listener.stop_if_overdue()
+        return self._is_stopped()
 
     # ---- ending
 

@@ -143,6 +143,14 @@ def is_string(data_type: pa.DataType) -> bool:
     return pa.types.is_string(data_type) or data_type == DICTIONARY_STRING
 
 
+def is_string_like(data_type: pa.DataType) -> bool:
+    """True for plain strings and binaries, whose values differ in length."""
+    return data_type.id in _STRING_LIKE
+
+
+_STRING_LIKE: Final = frozenset({pa.string().id, pa.binary().id})
+
+
 def is_interval(data_type: pa.DataType) -> bool:
     """True for both kinds of interval."""
     return isinstance(data_type, IntervalType)

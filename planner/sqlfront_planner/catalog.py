@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 DEFAULT_DATABASE: Final = "default"
 DEFAULT_CATALOG: Final = "spark_catalog"
+#: What stands before the names of global temporary tables and views.
+GLOBAL_TEMP: Final = ("global_temp",)
 
 
 class TableEntry(msgspec.Struct, frozen=True, eq=False):
     """A table under its name. ``temporary`` ones are views over a table to SQL: they have no database, unless
-    they stand for what another session has there; ``database`` is that one's whole name then."""
+    they stand for what another session has there (``database`` is that one's whole name then), or are global
+    (GLOBAL_TEMP)."""
 
     name: str
     table: "Table"
@@ -44,23 +47,24 @@ class TableEntry(msgspec.Struct, frozen=True, eq=False):
 
 class ViewEntry(msgspec.Struct, frozen=True, eq=False):
     """A view: the text of its query, bound anew when it is used. ``columns`` rename the query's, if there
-    are any."""
+    are any. ``database`` stands before the name of a global temporary view."""
 
     name: str
     sql: str
     columns: tuple[str, ...] = ()
     temporary: bool = False
+    database: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The name."""
-        return (self.name,)
+        """The name with what has to stand before it."""
+        return (*self.database, self.name)
 
     @property
     def qualifier(self) -> tuple[str, ...]:
         """What may stand before a column's name."""
         if self.temporary:
-            return (self.name.lower(),)
+            return tuple(part.lower() for part in self.parts)
         return (DEFAULT_CATALOG, DEFAULT_DATABASE, self.name.lower())
 
 
@@ -276,7 +280,7 @@ class _WideCatalog(PinnedCatalog):
 
 def _key(parts: tuple[str, ...]) -> str:
     """What a temporary table or view is found by."""
-    return ".".join(parts).lower()
+    return "\0".join(parts).lower()  # a part may have dots of its own
 
 
 def is_default(qualifier: tuple[str, ...]) -> bool:

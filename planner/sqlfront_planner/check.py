@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.expressions import Column, Expr, walk
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
@@ -25,6 +26,7 @@ from sqlfront_planner.logical import (
 )
 
 
+@deep
 def check(plan: LogicalPlan, outer: Sequence[Column] = ()) -> LogicalPlan:
     """Return ``plan`` if it is well-formed: every column reference names an existing column of its type,
     conditions are boolean, keys and branches agree in type, every name list has its length. Otherwise

@@ -12,7 +12,7 @@ from typing import Final
 
 import lark
 
-from sqlfront_engine.errors import Error, NotSupportedError, spark_error
+from sqlfront_engine.errors import Error, NotSupportedError
 from sqlfront_planner import modification_parser
 from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement_builder import StatementBuilder
@@ -22,6 +22,9 @@ from sqlfront_planner.statements import (
     ExplainMode,
     Statement,
 )
+from sqlfront_planner.syntax.check import wrong_at
+from sqlfront_planner.syntax.grammar import spark_grammar
+from sqlfront_planner.syntax.lexer import tokens_of, without_comments
 
 ParseFrom = Callable[[str, int], Statement]
 
@@ -37,11 +40,18 @@ _GRAMMAR_WORDS: Final = frozenset(
         "DESC",
         "SET",
         "REFRESH",
+        "MSCK",
+        "REPAIR",
         "USE",
         "KILL",
     )
 )
+#: What ends a statement's name, besides a name and a sign.
+_NAME_ENDS: Final = frozenset({"FROM", "SELECT", "VALUES", "WITH", "(", "<string>"})
+#: How many words name a statement at most.
+_NAME_WORDS: Final = 3
 _EXPLAIN_DETAILS: Final = ("EXTENDED", "ANALYZE")
+_OTHER_DETAILS: Final = ("CODEGEN", "COST", "FORMATTED", "LOGICAL")
 #: By whether EXTENDED and ANALYZE stand there.
 _EXPLAIN_MODES: Final = {
     (False, False): ExplainMode.SIMPLE,
@@ -49,23 +59,15 @@ _EXPLAIN_MODES: Final = {
     (False, True): ExplainMode.ANALYZE,
     (True, True): ExplainMode.EXTENDED_ANALYZE,
 }
-#: Statements of Spark SQL that aren't built, by their first words.
-_NOT_BUILT: Final = (
-    "ADD", "ALTER", "ANALYZE", "BEGIN", "CALL", "CLEAR", "COMMENT", "COMMIT", "CREATE DATABASE",
-    "CREATE FUNCTION", "CREATE JOB", "CREATE NAMESPACE", "CREATE SCHEMA", "CREATE TEMPORARY FUNCTION",
-    "DECLARE", "DESCRIBE CATALOG", "DESCRIBE DATABASE", "DESCRIBE FUNCTION",
-    "DESCRIBE NAMESPACE", "DESCRIBE SCHEMA", "DROP DATABASE", "DROP FUNCTION", "DROP NAMESPACE",
-    "DROP SCHEMA", "EXECUTE", "EXPLAIN CODEGEN", "EXPLAIN COST", "EXPLAIN FORMATTED", "GRANT", "LIST",
-    "LOAD", "MAP", "MERGE", "MSCK", "REDUCE", "REFRESH FUNCTION", "REPAIR", "RESET", "REVOKE",
-    "ROLLBACK", "SET VAR", "SET VARIABLE", "SHOW", "START", "TRUNCATE",
-)  # fmt: skip
+#: Words of statements' names that say nothing about which statement it is.
+_BESIDE: Final = frozenset({"OR", "REPLACE", "IF", "EXISTS", "GLOBAL", "EXTERNAL"})
 
 
 def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Statement:
     """The statement that the text holds from offset ``start``, whose first word (in upper case) is ``word``;
     ``parse_from(sql, start)`` parses the one that EXPLAIN holds.
 
-    Raises ProgrammingError (PARSE_SYNTAX_ERROR), NotSupportedError for a statement that isn't built.
+    Raises NotSupportedError for a statement that isn't built.
     """
     if word == "EXPLAIN":
         return _explain(sql, start, parse_from)
@@ -73,14 +75,13 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         return modification_parser.parse_delete(sql, start)
     if word == "UPDATE":
         return modification_parser.parse_update(sql, start)
-    refused = _not_built(sql, start)
     if word not in _GRAMMAR_WORDS:
-        raise refused or _syntax_error(sql, lead(sql, start))
+        raise _not_built(sql, start)
     try:
-        tree = _parser().parse(sql[start:])
+        # A setting's value is the rest of the text as it stands.
+        tree = _parser().parse((sql if word == "SET" else without_comments(sql))[start:])
     except lark.UnexpectedInput as error:
-        place = _place(error, sql, start)
-        raise refused or _syntax_error(sql, place) from None
+        raise _not_built(sql, start, _place(error, sql, start)) from None
     try:
         statement = StatementBuilder(sql, start).transform(tree)
     except lark.exceptions.VisitError as error:
@@ -100,9 +101,6 @@ def _parser() -> lark.Lark:
 
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
     """EXPLAIN, what it is to show, and the statement."""
-    refused = _not_built(sql, start)
-    if refused is not None:
-        raise refused
     _, end = _word(sql, start)
     options: dict[str, str] = {}
     word, begin, after = _next(sql, end)
@@ -113,6 +111,8 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
     if word == "(" and _next(sql, after)[0] in (*_EXPLAIN_DETAILS, "FORMAT"):
         end = _explain_options(sql, after, options)
         word, begin, after = _next(sql, end)
+    if word in _OTHER_DETAILS:
+        raise _not_built(sql, start)
     mode = _EXPLAIN_MODES["EXTENDED" in options, "ANALYZE" in options]
     form = ExplainFormat(options.get("FORMAT", "TEXT").lower())
     if mode.is_extended and form not in (ExplainFormat.TEXT, ExplainFormat.JSON):
@@ -127,16 +127,12 @@ def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
     separator, end = ",", start
     while separator == ",":
         word, begin, end = _next(sql, end)
-        if word in options or word not in (*_EXPLAIN_DETAILS, "FORMAT"):
-            raise _syntax_error(sql, (begin, end) if word else None)
+        if word in options:
+            raise wrong_at((begin, end), sql)
         options[word] = ""
         if word == "FORMAT":
             options[word], begin, end = _next(sql, end)
-            if options[word] not in ExplainFormat.__members__:
-                raise _syntax_error(sql, (begin, end) if options[word] else None)
         separator, begin, end = _next(sql, end)
-    if separator != ")":
-        raise _syntax_error(sql, (begin, end) if separator else None)
     return end
 
 
@@ -152,23 +148,31 @@ def _word(sql: str, start: int) -> tuple[int, int]:
     return place if place is not None else (len(sql), len(sql))
 
 
-def _not_built(sql: str, start: int) -> NotSupportedError | None:
-    """The refusal of a statement of Spark SQL that isn't built."""
-    words, end = [], start
-    for _ in range(3):
-        begin, end = _word(sql, end)
-        words.append(sql[begin:end].upper())
-    text = " ".join(words)
-    text = "DESCRIBE" + text[4:] if text.startswith("DESC ") else text
-    for name in _NOT_BUILT:
-        if f"{text} ".startswith(f"{name} "):
-            shown = " ".join(words[:2]) if name == "SHOW" else name
-            error = NotSupportedError(
-                f"{shown} is not supported.", sqlstate="0A000", position=_word(sql, start)
-            )
-            error.locate(sql)
-            return error
-    return None
+def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> NotSupportedError:
+    """The refusal of a statement, or of what stands in it at ``place``."""
+    words = _leading_words(sql, start)
+    name = " ".join(sql[begin:end].upper() for begin, end in words)
+    what = name
+    if place is not None and place[0] > words[-1][0] and sql[place[0]].isalpha():
+        what = f"{name} with {sql[place[0] : place[1]].upper()}"
+    error = NotSupportedError(
+        f"{what} is not supported.", sqlstate="0A000", position=place or (words[0][0], words[-1][1])
+    )
+    error.locate(sql)
+    return error
+
+
+def _leading_words(sql: str, start: int) -> list[tuple[int, int]]:
+    """Where the words stand that say which statement it is: keywords up to the first name, three at most."""
+    tokens = tokens_of(sql, start)
+    keywords = spark_grammar().kinds
+    found: list[tuple[int, int]] = []
+    for kind, begin, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
+        if kind in _NAME_ENDS or kind not in keywords or len(found) == _NAME_WORDS:
+            break
+        if kind not in _BESIDE:
+            found.append((begin, end))
+    return found or [(start, start)]
 
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:
@@ -178,13 +182,3 @@ def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int]
     if isinstance(error, lark.UnexpectedCharacters):
         return lead(sql, start + int(error.pos_in_stream or 0))
     return None
-
-
-def _syntax_error(sql: str, place: tuple[int, int] | None) -> Error:
-    end = len(sql.rstrip())
-    text = "end of input" if place is None else f"'{sql[place[0] : place[1]]}'"
-    error = spark_error(
-        "PARSE_SYNTAX_ERROR", f"Syntax error at or near {text}.", position=place or (end, end + 1)
-    )
-    error.locate(sql)
-    return error

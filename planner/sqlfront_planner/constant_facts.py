@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.evaluate import can_fail
 from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, Parameter, columns_used, conjuncts
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import BOOLEAN, DOUBLE, is_decimal, is_integral
 from sqlfront_planner.logical import (
     Aggregate,
@@ -72,6 +73,7 @@ def _is_constant(expression: Expr) -> bool:
     return is_fixed(expression) and not can_fail(expression)
 
 
+@deep
 def facts(plan: LogicalPlan) -> tuple[Expr, ...]:
     """Conditions that hold for every row of a plan, over its row (see :func:`is_fact`)."""
     match plan:

@@ -14,6 +14,7 @@ from itertools import pairwise
 import msgspec
 
 from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_engine.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKey, JoinKind, LogicalPlan, Project
 from sqlfront_planner.rewriting import filtered, is_deterministic, remap
@@ -90,12 +91,19 @@ class _Flattening:
         self.relations: list[Relation] = []
         self.predicates: list[Expr] = []
         self.width = 0
+        self.depth = 0
 
     def add(self, plan: LogicalPlan) -> list[int]:
         """Add a subtree; returns the places of its output columns."""
-        if is_join_tree(plan):
-            return self._add_tree(plan)
-        return self._add_relation(Relation(plan, self.width))
+        if not is_join_tree(plan):
+            return self._add_relation(Relation(plan, self.width))
+        self.depth += 1
+        if self.depth % LEVELS_OF_A_STACK:
+            places = self._add_tree(plan)
+        else:
+            places = on_fresh_stack(self._add_tree, plan)
+        self.depth -= 1
+        return places
 
     def _add_tree(self, plan: LogicalPlan) -> list[int]:
         match plan:
@@ -227,12 +235,17 @@ class _Building:
         self.pending: list[Expr] = list(equalities.others)
 
     def part(self, shape: Shape) -> _Part:
-        if isinstance(shape, int):
-            return self.leaf(self.graph.relations[shape])
-        left = self.part(shape[0])
-        if isinstance(shape[1], int) and self.graph.relations[shape[1]].filters:
-            return self.filter(left, self.graph.relations[shape[1]])
-        return self.join(left, self.part(shape[1]))
+        rights: list[Shape] = []
+        while not isinstance(shape, int):
+            shape, right = shape
+            rights.append(right)
+        part = self.leaf(self.graph.relations[shape])
+        for right in reversed(rights):
+            if isinstance(right, int) and self.graph.relations[right].filters:
+                part = self.filter(part, self.graph.relations[right])
+            else:
+                part = self.join(part, self.part(right))
+        return part
 
     def leaf(self, relation: Relation) -> _Part:
         row, start = relation.plan.row(), relation.start

@@ -24,7 +24,7 @@ _PLAIN: Final = re.compile(r"""([0-9'](?:(?<=')[^']*'|(?<=\b[0-9])[\w.]*))""")
 #: otherwise; compiled when it is needed.
 _CAREFUL: Final = (
     r"""(?s)((?<!\w)'(?:[^'\\]|\\.)*'|\b[0-9][\w.]*)"""
-    r"""|(?:(?<=\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\n]*|/\*.*?\*/)"""
+    r"""|(?:(?<=\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\r\n]*|/\*.*?\*/)"""
 )
 #: So many digits make an INT for certain.
 _INT_DIGITS: Final = 9
@@ -39,13 +39,57 @@ def split(text: str) -> tuple[tuple[str, ...], list[str]]:
     (('select a from t where k = ', ' and c1 = ', ''), ['17', "'it'"])
     """
     if not is_plain(text):
-        found = spans(text)
-        ends = [0, *(end for _, end in found)]
-        starts = [*(start for start, _ in found), len(text)]
-        skeleton = tuple([text[end:start] for end, start in zip(ends, starts, strict=True)])
-        return skeleton, [text[start:end] for start, end in found]
+        return _split_with_care(text)
     pieces = _PLAIN.split(text)
     return tuple(pieces[::2]), pieces[1::2]
+
+
+def _split_with_care(text: str) -> tuple[tuple[str, ...], list[str]]:
+    """The same for any text: comments are no part of what is left, hints are.
+
+    >>> _split_with_care("select a /* 17 */ from t where k = 17 -- b")
+    (('select a   from t where k = ', ''), ['17'])
+    """
+    pieces: list[str] = []
+    literals: list[str] = []
+    piece, place, cuts = "", 0, _has_plain_comments(text)
+    for match in re.finditer(_CAREFUL, text):
+        found = match[0]
+        if match[1] is not None:
+            pieces.append(piece + text[place : match.start()])
+            literals.append(found)
+            piece = ""
+        elif cuts and (found.startswith("--") or (found.startswith("/*") and found[2:3] != "+")):
+            piece += text[place : match.start()] + " "
+        else:
+            continue
+        place = match.end()
+    piece += text[place:]
+    pieces.append(piece.rstrip() if cuts else piece)
+    return tuple(pieces), literals
+
+
+def _has_plain_comments(text: str) -> bool:
+    """Whether there are comments, and their ends are where the pattern sees them: none is in another, none is
+    continued, and no raw string ends in a backslash."""
+    if "\\" in text or "\r" in text:
+        return False
+    opened = text.count("/*")
+    return opened == len(re.findall(r"(?s)/\*.*?\*/", text)) if opened else "--" in text
+
+
+def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
+    """A skeleton with one blank for any white space, where that is none of a quoted name.
+
+    >>> spaced(("select a\\n  from t where k =  ", ""))
+    ('select a from t where k = ', '')
+    """
+    if any('"' in piece or "`" in piece or "\\" in piece or "--" in piece for piece in skeleton):
+        return skeleton
+    pieces = [re.sub(r"\s+", " ", piece) for piece in skeleton]
+    pieces[0] = pieces[0].lstrip()
+    pieces[-1] = pieces[-1].rstrip()
+    return tuple(pieces)
 
 
 def is_plain(text: str) -> bool:

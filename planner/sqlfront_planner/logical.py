@@ -18,8 +18,18 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, SortKey, WindowCall, map_columns
+from sqlfront_engine.expressions import (
+    AggregateCall,
+    Call,
+    Column,
+    Expr,
+    SortKey,
+    WindowCall,
+    map_columns,
+    walk,
+)
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import BOOLEAN
 
 if TYPE_CHECKING:
@@ -295,7 +305,7 @@ class JoinKey(NamedTuple):
         return Call(BOOLEAN, "equal_null_safe" if self.null_safe else "equal", (self.left, moved))
 
 
-class Join(LogicalPlan, frozen=True):
+class Join(LogicalPlan, frozen=True, dict=True):
     """Rows of both sides that satisfy ``keys`` and ``condition``.
 
     ``keys`` are filled by the optimizer; ``condition`` is over the concatenated row, None = true. A cross
@@ -315,16 +325,34 @@ class Join(LogicalPlan, frozen=True):
         return pa.schema([*self.left.schema, *self.right.schema])
 
     def row(self) -> tuple[Column, ...]:
-        left = self.left.row()
-        if self.kind in FILTERING_JOINS:
-            return left
-        width = len(left)
-        right = [Column(item.type, width + item.ordinal, item.name) for item in self.right.row()]
-        return (*left, *right)
+        # Kept, and made from the innermost join on: of joins in a row each is asked many times.
+        for join in self._unknown("_row"):
+            row = join.left.row()
+            if join.kind not in FILTERING_JOINS:
+                width = len(row)
+                right = [Column(item.type, width + item.ordinal, item.name) for item in join.right.row()]
+                row = (*row, *right)
+            join.__dict__["_row"] = row
+        known: tuple[Column, ...] = self.__dict__["_row"]
+        return known
 
     @property
     def width(self) -> int:
-        return self.left.width if self.kind in FILTERING_JOINS else self.left.width + self.right.width
+        for join in self._unknown("_width"):
+            right = 0 if join.kind in FILTERING_JOINS else join.right.width
+            join.__dict__["_width"] = join.left.width + right
+        known: int = self.__dict__["_width"]
+        return known
+
+    def _unknown(self, name: str) -> "list[Join]":
+        """The joins on the left of which that isn't known yet, innermost first."""
+        found: list[Join] = []
+        plan: LogicalPlan = self
+        while isinstance(plan, Join) and name not in plan.__dict__:
+            found.append(plan)
+            plan = plan.left
+        found.reverse()
+        return found
 
     def operands(self) -> tuple[Expr, ...]:
         keys = tuple([side for key in self.keys for side in (key.left, key.right)])
@@ -498,6 +526,55 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
         waiting += reversed(node.inputs())
 
 
+def distinct_nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
+    """The same, but a node that stands in several places comes once."""
+    waiting, seen = [plan], set[int]()
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            waiting += reversed(node.inputs())
+
+
+def all_nodes(
+    plan: LogicalPlan, *, repeated: bool = False, seen: set[int] | None = None
+) -> Iterator[LogicalPlan]:
+    """The plan's nodes, those of its subquery expressions included; each once, or as often as it stands in
+    the plan. Nodes whose identity is in ``seen`` are left out with all below them, and those that come join
+    them there."""
+    waiting, passed = [plan], set[int]() if seen is None else seen
+    while waiting:
+        node = waiting.pop()
+        if id(node) in passed:
+            continue
+        if not repeated:
+            passed.add(id(node))
+        yield node
+        waiting += reversed(_below(node))
+
+
+def _below(node: LogicalPlan) -> list[LogicalPlan]:
+    """A node's inputs and the plans of its subquery expressions."""
+    subqueries = (item for operand in node.operands() for item in walk(operand) if isinstance(item, Subquery))
+    return [*node.inputs(), *(subquery.plan for subquery in subqueries)]
+
+
+def repeats(plan: LogicalPlan) -> int:
+    """How many nodes more the plan has if what stands in several places is counted in each, subquery
+    expressions included."""
+    sizes: dict[int, int] = {}
+    waiting = [(plan, False)]
+    while waiting:
+        node, is_ready = waiting.pop()
+        if is_ready:
+            sizes[id(node)] = 1 + sum(sizes[id(child)] for child in _below(node))
+        elif id(node) not in sizes:
+            waiting.append((node, True))
+            waiting += [(child, False) for child in _below(node) if id(child) not in sizes]
+    return sizes[id(plan)] - len(sizes)
+
+
 def over(plan: LogicalPlan, inputs: Iterable[LogicalPlan]) -> LogicalPlan:
     """The node over other inputs of the same schemas; the node itself if these are its own."""
     given = tuple(inputs)
@@ -511,6 +588,23 @@ def map_inputs(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan])
 
 
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """Rewrite bottom-up; nodes under which nothing changed are kept as they are."""
-    inputs = plan.inputs()
-    return rewrite(over(plan, [transform_plan(child, rewrite) for child in inputs]) if inputs else plan)
+    """Rewrite bottom-up; nodes under which nothing changed are kept as they are, and one that stands in two
+    places stays one. ``rewrite`` is pure."""
+    return _transformed(plan, rewrite, {})
+
+
+def _transformed(
+    plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan], done: dict[int, LogicalPlan]
+) -> LogicalPlan:
+    known = done.get(id(plan))
+    if known is not None:
+        return known
+    try:
+        inputs = plan.inputs()
+        result = rewrite(
+            over(plan, [_transformed(child, rewrite, done) for child in inputs]) if inputs else plan
+        )
+    except RecursionError:
+        result = on_fresh_stack(_transformed, plan, rewrite, done)
+    done[id(plan)] = result
+    return result

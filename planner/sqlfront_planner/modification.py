@@ -15,6 +15,7 @@ from sqlfront_engine.types import BOOLEAN, VOID, sql_name
 from sqlfront_planner.insertion import store_assigned
 from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan
 from sqlfront_planner.named_columns import named_column
+from sqlfront_planner.rewriting import is_deterministic
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table
@@ -46,6 +47,16 @@ def remaining(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
     meant = Call(BOOLEAN, "coalesce", (rows.row()[-1], Literal(BOOLEAN, False)))
     kept = Filter(rows, Call(BOOLEAN, "not", (meant,)))
     return Project(kept, kept.row()[:-1], tuple(schema.names))
+
+
+def matched(bound: LogicalPlan, schema: pa.Schema) -> LogicalPlan | None:
+    """The rows for which UPDATE's condition is true, with the condition as their only column; None if the
+    condition is random."""
+    rows = _with_condition(bound, schema)
+    if not is_deterministic(rows.expressions[-1]):
+        return None
+    meant = Filter(rows, rows.row()[-1])
+    return Project(meant, meant.row()[-1:], ("meant",))
 
 
 def updated(bound: LogicalPlan, columns: tuple[str, ...], table: str, schema: pa.Schema) -> LogicalPlan:

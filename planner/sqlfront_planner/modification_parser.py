@@ -10,9 +10,10 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sqlfront_engine.errors import spark_error
+from sqlfront_planner.dotted_names import dotted
 from sqlfront_planner.query_parser import CHANGES, query_of, statement_tokens
 from sqlfront_planner.statements import Delete, Query, Update
-from sqlfront_planner.tokens import replaced, syntax_error_at
+from sqlfront_planner.tokens import replaced, unread_at
 
 _OPENING: Final = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET})
 #: The parts of a SELECT of one table.
@@ -24,7 +25,7 @@ def parse_delete(sql: str, start: int = 0) -> Delete:
     """``DELETE FROM table [[AS] alias] [WHERE condition]``; PARSE_SYNTAX_ERROR for anything else."""
     tokens = statement_tokens(sql, start)
     if len(tokens) < 2 or tokens[1].token_type != TokenType.FROM:
-        raise syntax_error_at(tokens[1] if len(tokens) > 1 else None, sql)
+        raise unread_at(tokens[1] if len(tokens) > 1 else None, sql)
     relation, condition = _where(tokens[2:], sql)
     query, name = _rows(tokens[0], relation, [condition], sql)
     return Delete(name, query)
@@ -36,7 +37,7 @@ def parse_update(sql: str, start: int = 0) -> Update:
     place = _find(tokens, TokenType.SET)
     if place is None:
         found = _find(tokens, TokenType.WHERE)
-        raise syntax_error_at(None if found is None else tokens[found], sql)
+        raise unread_at(None if found is None else tokens[found], sql)
     assignments, condition = _where(tokens[place + 1 :], sql)
     columns, values = [], []
     for part in _split(assignments):
@@ -50,7 +51,7 @@ def parse_update(sql: str, start: int = 0) -> Update:
 def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: str) -> tuple[Query, str]:
     """The query for all rows of the table with the values behind them, and the table's name."""
     if not relation:
-        raise syntax_error_at(None, sql)
+        raise unread_at(None, sql)
     selected = [replaced(first, TokenType.SELECT, "SELECT"), replaced(first, TokenType.STAR, "*")]
     for value in values:
         opening, closing = value[0] if value else first, value[-1] if value else first
@@ -67,8 +68,8 @@ def _rows(first: Token, relation: list[Token], values: list[list[Token]], sql: s
         if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
             _refuse_aggregates(tree, first)
             tree.meta[CHANGES] = True
-            return query, ".".join(part.name for part in source.parts)
-    raise syntax_error_at(relation[0], sql)
+            return query, dotted([part.name for part in source.parts])
+    raise unread_at(relation[0], sql)
 
 
 def _refuse_aggregates(tree: exp.Select, first: Token) -> None:
@@ -92,10 +93,10 @@ def _assignment(tokens: list[Token], sql: str) -> tuple[str, list[Token]]:
     names = target[::2]
     dots = [token.token_type == TokenType.DOT for token in target[1::2]]
     if place is None or not names or len(names) != len(dots) + 1 or not all(dots):
-        raise syntax_error_at(tokens[0] if tokens else None, sql)
+        raise unread_at(tokens[0] if tokens else None, sql)
     value = tokens[place + 1 :]
     if not value:
-        raise syntax_error_at(None, sql)
+        raise unread_at(None, sql)
     if len(value) == 1 and value[0].token_type == TokenType.DEFAULT:
         value = [replaced(value[0], TokenType.NULL, "NULL")]
     return names[-1].text, value
@@ -107,7 +108,7 @@ def _where(tokens: list[Token], sql: str) -> tuple[list[Token], list[Token]]:
     if place is None:
         return tokens, []
     if place == len(tokens) - 1:
-        raise syntax_error_at(None, sql)
+        raise unread_at(None, sql)
     return tokens[:place], tokens[place + 1 :]
 
 

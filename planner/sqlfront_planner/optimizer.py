@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Final, cast
 
 from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, Parameter
+from sqlfront_engine.room import check
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     Aggregate,
@@ -89,6 +90,7 @@ def optimize(
     for rule in RULES:
         if rule.concerns and rule.concerns.isdisjoint(held):
             continue
+        check()
         rewritten = rule(plan, settings)
         if rule.brings and rewritten is not plan:
             held = constructs(rewritten)
@@ -100,28 +102,24 @@ def constructs(plan: LogicalPlan) -> frozenset[object]:
     """What a plan is made of, subqueries included: the classes of its nodes, expressions and tables, and the
     kinds of its joins. A call without arguments is a constant, and counts as a :class:`Literal` too."""
     held: set[object] = set()
-    _gather(plan, held)
+    seen: set[int] = set()
+    waiting: list[LogicalPlan | Expr] = [plan]
+    while waiting:
+        item = waiting.pop()
+        held.add(type(item))
+        if isinstance(item, Expr):
+            children = item.children()
+            waiting += children
+            if isinstance(item, Subquery):
+                waiting.append(item.plan)
+            elif isinstance(item, Call) and not children:
+                held.add(Literal)
+        elif id(item) not in seen:
+            seen.add(id(item))
+            waiting += item.operands()
+            waiting += item.inputs()
+            if isinstance(item, Join):
+                held.add(item.kind)
+            elif isinstance(item, Scan):
+                held.add(type(item.table))
     return frozenset(held)
-
-
-def _gather(plan: LogicalPlan, held: set[object]) -> None:
-    held.add(type(plan))
-    if isinstance(plan, Join):
-        held.add(plan.kind)
-    elif isinstance(plan, Scan):
-        held.add(type(plan.table))
-    for operand in plan.operands():
-        _gather_expression(operand, held)
-    for child in plan.inputs():
-        _gather(child, held)
-
-
-def _gather_expression(expression: Expr, held: set[object]) -> None:
-    held.add(type(expression))
-    children = expression.children()
-    for child in children:
-        _gather_expression(child, held)
-    if isinstance(expression, Subquery):
-        _gather(expression.plan, held)
-    elif isinstance(expression, Call) and not children:
-        held.add(Literal)

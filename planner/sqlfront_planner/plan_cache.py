@@ -19,7 +19,7 @@ from sqlfront_connectors.base import Snapshot, Table
 from sqlfront_engine import types
 from sqlfront_planner.binder import Arguments, Binding
 from sqlfront_planner.catalog import Catalog, Lookups
-from sqlfront_planner.literal_lifting import plain_literal, spans, split
+from sqlfront_planner.literal_lifting import plain_literal, spaced, spans, split
 
 #: The part of a full cache that goes at once, least recently used first.
 _EVICTED: Final = 8
@@ -83,6 +83,8 @@ class PlanCache(Generic[PlanT]):
         # Guards what is added and removed; a reader may find what is being removed, and uses it then.
         self._lock = threading.Lock()
         self._shapes: dict[Skeleton, _Shape[PlanT]] = {}
+        # A skeleton by itself without needless white space; it may have no plans any more.
+        self._alike: dict[Skeleton, Skeleton] = {}
         self._count = 0
 
     def find(
@@ -93,7 +95,11 @@ class PlanCache(Generic[PlanT]):
         skeleton, literals = split(text)
         shape = self._shapes.get(skeleton)
         if shape is None:
-            return None
+            # The same but for white space, in a text that is new.
+            skeleton = self._alike.get(spaced(skeleton), skeleton)
+            shape = self._shapes.get(skeleton)
+            if shape is None:
+                return None
         values: list[object] = []
         kinds: list[object] = []
         for number, negative in shape.lifted:
@@ -156,6 +162,9 @@ class PlanCache(Generic[PlanT]):
             last_used=time.time_ns(),
         )
         with self._lock:
+            if len(self._alike) > self._size:
+                self._alike = {}
+            self._alike[spaced(skeleton)] = skeleton
             shape = self._shaped(skeleton, len(literals), lifted, pinned)
             kinds = tuple(_code(binding.arguments.types[given + number]) for number, _ in shape.lifted)
             key = _key(shape, arguments, settings, literals, kinds)
@@ -200,7 +209,7 @@ class PlanCache(Generic[PlanT]):
     def clear(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._shapes, self._count = {}, 0
+            self._shapes, self._alike, self._count = {}, {}, 0
 
     def _remove(self, skeleton: Skeleton, shape: _Shape[PlanT], key: object) -> None:
         with self._lock:

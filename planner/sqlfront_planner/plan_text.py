@@ -23,18 +23,25 @@ from sqlfront_planner.logical import (
 def plan_text(plan: LogicalPlan) -> str:
     """The whole tree, two spaces per level; the plans of subquery expressions stand below the node that holds
     them."""
-    return "\n".join(_lines(plan, 0))
+    lines: list[str] = []
+    waiting: list[tuple[int, LogicalPlan | str]] = [(0, plan)]
+    while waiting:
+        depth, item = waiting.pop()
+        lines.append("  " * depth + (item if isinstance(item, str) else node_text(item)))
+        if not isinstance(item, str):
+            waiting += reversed(list(_below(item, depth)))
+    return "\n".join(lines)
 
 
-def _lines(plan: LogicalPlan, depth: int) -> Iterator[str]:
-    yield "  " * depth + node_text(plan)
+def _below(plan: LogicalPlan, depth: int) -> Iterator[tuple[int, LogicalPlan | str]]:
+    """What stands below a node's line."""
     for operand in plan.operands():
         for item in walk(operand):
             if isinstance(item, Subquery):
-                yield "  " * (depth + 1) + f"{type(item).__name__}:"
-                yield from _lines(item.plan, depth + 2)
+                yield depth + 1, f"{type(item).__name__}:"
+                yield depth + 2, item.plan
     for child in plan.inputs():
-        yield from _lines(child, depth + 1)
+        yield depth + 1, child
 
 
 def node_text(plan: LogicalPlan) -> str:

@@ -1,18 +1,23 @@
-"""From a query's text to sqlglot's tree, with the errors that Spark's parser would raise."""
+"""From a query's text to sqlglot's tree, for texts that Spark's grammar takes."""
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import DatabaseError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_planner.statements import Query
+from sqlfront_planner.syntax.comments import comment_end
+from sqlfront_planner.syntax.lexer import tokens_of
+from sqlfront_planner.syntax.recognizer import keywords_as_names
 from sqlfront_planner.token_checks import check
 from sqlfront_planner.token_rewriting import rewrite
-from sqlfront_planner.tokens import parse_tokens, syntax_error_at, tokenize, unknown_type_at
+from sqlfront_planner.tokens import parse_tokens, tokenize, unknown_type_at, unread_at
 
 #: What the SELECT that stands for DELETE or UPDATE has in its meta data.
 CHANGES: Final = "changes"
@@ -26,33 +31,30 @@ def lead(sql: str, start: int = 0) -> tuple[int, int] | None:
     ((8, 14), (16, 22))
     """
     while (match := _LEAD.match(sql, start)) is not None:
-        end = _comment_end(sql, match.start(1)) if match[1] == "/*" else None
+        end = comment_end(sql, match.start(1)) if match[1] == "/*" else None
         if end is None:
             return match.span(1)
         start = end
     return None
 
 
+if TYPE_CHECKING:
+    from sqlfront_planner import nesting
+else:
+    nesting = lazy_module("sqlfront_planner.nesting")
+
+#: Texts of fewer tokens are neither deep nor long.
+_FEW_TOKENS: Final = 100
+#: Longer texts are not searched for keywords that are names, which takes time by the square of their length.
+_MOST_TOKENS_WITH_NAMES: Final = 2_000
 _LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*+([^\W\d]\w*|/\*|\S)")
-
-
-def _comment_end(sql: str, start: int) -> int | None:
-    """Where a bracketed comment ends, which may hold others; None if it doesn't."""
-    depth, place = 1, start + 2
-    while depth:
-        closing, opening = sql.find("*/", place), sql.find("/*", place)
-        if closing < 0:
-            return None
-        opens = 0 <= opening < closing
-        depth, place = depth + (1 if opens else -1), (opening if opens else closing) + 2
-    return place
 
 
 def parse_query(sql: str, start: int = 0) -> Query:
     """The query that the text holds from offset ``start`` to its end.
 
-    Raises ProgrammingError (PARSE_SYNTAX_ERROR, PARSE_EMPTY_STATEMENT), NotSupportedError
-    (UNSUPPORTED_DATATYPE, and see :mod:`sqlfront_planner.token_checks`).
+    Raises NotSupportedError: UNSUPPORTED_DATATYPE, and for what sqlglot can't read, or reads otherwise than
+    Spark (see :mod:`sqlfront_planner.token_checks`).
     """
     return query_of(statement_tokens(sql, start), sql)
 
@@ -67,56 +69,79 @@ def statement_tokens(sql: str, start: int = 0) -> list[Token]:
 def query_of(tokens: list[Token], sql: str) -> Query:
     """The query that the tokens make; they need not stand in the text's order. Raises as
     :func:`parse_query`."""
-    check(tokens, sql)
-    rewritten = rewrite(tokens, sql)
+    if len(tokens) > _FEW_TOKENS:
+        tokens = nesting.bounded(tokens, sql)
     try:
-        tree = _tree(rewritten, sql)
-    except ParseError as error:
-        tree = _with_last_word_as_name(rewritten, sql)
-        if tree is None:
-            raise _syntax_error(error, rewritten, sql) from None
+        tree = _tree(tokens, sql)
+    except NotSupportedError as error:
+        named = with_names(tokens, sql)
+        if named is None:
+            raise
+        try:
+            tree = _tree(named, sql)
+        except NotSupportedError:
+            raise error from None
     if not isinstance(tree, exp.Query | exp.Values):
-        raise syntax_error_at(tokens[0], sql)
+        raise unread_at(tokens[0], sql)
     return Query(sql, sql[tokens[0].start : max(tokens[0].start, tokens[-1].end) + 1], tree)
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expr | None:
-    trees = parse_tokens(tokens, sql)
-    return trees[0] if trees else None
-
-
-def _with_last_word_as_name(tokens: list[Token], sql: str) -> exp.Expr | None:
-    """``SELECT * FROM t WHERE``: no word is reserved in Spark, so one that ends the text may be an alias."""
-    last = tokens[-1]
-    if last.token_type not in _LAST_WORDS:
-        return None
-    name = Token(TokenType.VAR, sql[last.start : last.end + 1], last.line, last.col, last.start, last.end, [])
+    check(tokens, sql)
+    rewritten = rewrite(tokens, sql)
     try:
-        return _tree([*tokens[:-1], name], sql)
-    except ParseError:
+        trees = _trees(rewritten, sql)
+    except ParseError as error:
+        raise _unread(error, rewritten, sql) from None
+    tree = trees[0] if trees else None
+    if tree is not None and len(rewritten) > _FEW_TOKENS:
+        nesting.refuse_deep_tree(tree, rewritten)
+    return tree
+
+
+def _trees(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+    try:
+        return parse_tokens(tokens, sql)
+    except RecursionError:
+        return on_fresh_stack(parse_tokens, tokens, sql)
+
+
+def with_names(tokens: list[Token], sql: str) -> list[Token] | None:
+    """The tokens with keywords that are names in the text as quoted names: no word is reserved in Spark, and
+    sqlglot takes most for what they usually are. None if there are none."""
+    found = tokens_of(sql)
+    if len(found.kinds) > _MOST_TOKENS_WITH_NAMES:
         return None
-
-
-_LAST_WORDS: Final = frozenset(
-    {TokenType.FROM, TokenType.WHERE, TokenType.UNION, TokenType.LIMIT, TokenType.HAVING, TokenType.OFFSET}
-)
+    places = {found.starts[place]: found.ends[place] for place in keywords_as_names(found)}
+    changed: list[Token] = []
+    for token in tokens:
+        if token.start not in places:
+            changed.append(token)
+            continue
+        start = token.start
+        while start in places and places[start] <= token.end + 1:  # sqlglot makes one token of GROUP BY
+            end = places[start]
+            text = sql[start:end]
+            changed.append(Token(TokenType.IDENTIFIER, text, token.line, token.col, start, end - 1, []))
+            start = end + len(sql[end : token.end + 1]) - len(sql[end : token.end + 1].lstrip())
+        if start <= token.end:
+            return None
+    return changed if places else None
 
 
 def _single_statement(tokens: list[Token], sql: str) -> list[Token]:
     """The tokens without trailing semicolons."""
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens = tokens[:-1]
-    for place, token in enumerate(tokens):
+    for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
-            raise syntax_error_at(tokens[place + 1], sql)
-    if not tokens:
-        raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
+            raise unread_at(token, sql)
     return tokens
 
 
-def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
-    """Spark's PARSE_SYNTAX_ERROR for sqlglot's error: at the token that it names, or, where something is
-    missing after the last one, at the end."""
+def _unread(error: ParseError, tokens: list[Token], sql: str) -> DatabaseError:
+    """The refusal of what sqlglot's parser fails at, or, where it misses something after the last token, of
+    the end."""
     detail = error.errors[0]
     description = str(detail.get("description"))
     if description.startswith("Expected TYPE"):
@@ -124,12 +149,12 @@ def _syntax_error(error: ParseError, tokens: list[Token], sql: str) -> DatabaseE
     place = (detail.get("line"), detail.get("col"))
     index = next((index for index, token in enumerate(tokens) if (token.line, token.col) == place), None)
     if index is None:
-        return syntax_error_at(None, sql)
+        return unread_at(None, sql)
     if "Required keyword" in description or (
         index == len(tokens) - 1 and "Unexpected token" not in description
     ):
         index += 1
-    return syntax_error_at(tokens[index] if index < len(tokens) else None, sql)
+    return unread_at(tokens[index] if index < len(tokens) else None, sql)
 
 
 def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -> DatabaseError:
@@ -137,5 +162,5 @@ def _unknown_type(detail: Mapping[str, object], tokens: list[Token], sql: str) -
     place = (detail.get("line"), detail.get("col"))
     token = next((token for token in tokens if (token.line, token.col) == place), None)
     if token is None or token.token_type == TokenType.R_PAREN:
-        return syntax_error_at(token, sql)
+        return unread_at(token, sql)
     return unknown_type_at(token, sql)

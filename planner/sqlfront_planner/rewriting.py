@@ -1,6 +1,8 @@
 """Small tools that the rules are made of: moving expressions between rows, questions about expressions."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from itertools import islice
 from operator import is_not
 from typing import TYPE_CHECKING, Final
 
@@ -10,13 +12,17 @@ from sqlfront_engine.expressions import (
     Call,
     Case,
     Cast,
+    Chain,
     Column,
     Expr,
     Literal,
     Parameter,
+    Previous,
     RunValue,
     conjunction,
+    connected,
     map_columns,
+    operands_of,
     walk,
 )
 from sqlfront_engine.lazy_modules import lazy_module
@@ -40,6 +46,9 @@ FALSE: Final = Literal(BOOLEAN, False)
 UNKNOWN: Final = Literal(BOOLEAN, None)
 
 COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+
+#: So many nodes of an expression tell it from most others.
+_COMPARED: Final = 8
 
 #: The comparison that holds when the operands change places.
 MIRRORED: Final = {
@@ -101,23 +110,44 @@ def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
     if len(given) < 2:
         return given
     kept: list[Expr] = []
-    seen: list[Expr] = []
+    # By what equal meanings have in common, since not all literals can be hashed.
+    seen: dict[object, list[Expr]] = {}
     for expression in given:
         meaning = nameless(expression)
-        if meaning not in seen:
-            seen.append(meaning)
+        alike = seen.setdefault(_resemblance(meaning), [])
+        if meaning not in alike:
+            alike.append(meaning)
             kept.append(expression)
     return tuple(kept)
+
+
+def _resemblance(expression: Expr) -> object:
+    """Something hashable that equal expressions have in common, and few others."""
+    parts: list[object] = []
+    for item in islice(walk(expression), _COMPARED):
+        match item:
+            case Column(ordinal=ordinal):
+                parts.append(ordinal)
+            case Literal(value=int() | str() | bytes() | float() | Decimal() as value):
+                parts.append(value)
+            case Parameter(index=index):
+                parts.append(index)
+            case _:
+                parts.append(type(item))
+    return tuple(parts)
 
 
 def is_deterministic(expression: Expr) -> bool:
     """True if the value depends on the row only, so that it may be computed elsewhere, again, or not at
     all."""
-    if isinstance(expression, Call):
-        entry = registry.lookup(expression.function)
-        if entry is not None and not entry.deterministic:
-            return False
-    return all(map(is_deterministic, expression.children()))
+    return all(map(_is_deterministic_itself, walk(expression)))
+
+
+def _is_deterministic_itself(expression: Expr) -> bool:
+    if not isinstance(expression, Call):
+        return True
+    entry = registry.lookup(expression.function)
+    return entry is None or entry.deterministic
 
 
 def is_null_propagating(call: Call) -> bool:
@@ -131,14 +161,15 @@ def is_null_propagating(call: Call) -> bool:
 def is_fixed(expression: Expr) -> bool:
     """True if the expression has one value for all rows of a run: it reads no column and is
     deterministic."""
+    return all(map(_is_fixed_itself, walk(expression)))
+
+
+def _is_fixed_itself(expression: Expr) -> bool:
     match expression:
-        case Literal() | Parameter() | RunValue():
+        case Literal() | Parameter() | RunValue() | Cast() | Case() | Chain() | Previous():
             return True
-        case Call(function=function):
-            entry = registry.lookup(function)
-            return (entry is None or entry.deterministic) and all(map(is_fixed, expression.arguments))
-        case Cast() | Case():
-            return all(map(is_fixed, expression.children()))
+        case Call():
+            return _is_deterministic_itself(expression)
         case _:
             return False
 
@@ -160,19 +191,12 @@ def holds_outer_column(expression: Expr) -> bool:
 
 def disjuncts(expression: Expr) -> tuple[Expr, ...]:
     """The operands of a (nested) OR, left to right; a single expression is its own only disjunct."""
-    if isinstance(expression, Call) and expression.function == "or":
-        return tuple(part for operand in expression.arguments for part in disjuncts(operand))
-    return (expression,)
+    return operands_of("or", expression)
 
 
 def disjunction(parts: tuple[Expr, ...]) -> Expr:
     """The parts joined by OR; FALSE when there are none."""
-    if not parts:
-        return FALSE
-    result = parts[0]
-    for part in parts[1:]:
-        result = Call(BOOLEAN, "or", (result, part))
-    return result
+    return connected("or", parts) if parts else FALSE
 
 
 def map_operands(plan: LogicalPlan, rewrite: Callable[[Expr], Expr]) -> LogicalPlan:
@@ -233,12 +257,14 @@ def null_rejected_columns(condition: Expr) -> frozenset[int]:
 
 def strict_columns(expression: Expr) -> frozenset[int]:
     """The columns whose being null makes the expression null."""
-    match expression:
-        case Column(ordinal=ordinal):
-            return frozenset((ordinal,))
-        case Cast(operand=operand):
-            return strict_columns(operand)
-        case Call() if is_null_propagating(expression):
-            return frozenset().union(*(strict_columns(operand) for operand in expression.arguments))
-        case _:
-            return frozenset()
+    found: set[int] = set()
+    waiting = [expression]
+    while waiting:
+        match waiting.pop():
+            case Column(ordinal=ordinal):
+                found.add(ordinal)
+            case Cast(operand=operand):
+                waiting.append(operand)
+            case Call() as call if is_null_propagating(call):
+                waiting += call.arguments
+    return frozenset(found)

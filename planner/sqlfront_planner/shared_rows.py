@@ -8,14 +8,14 @@ that call nondeterministic functions; a view is bound anew for each use, with ot
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import AggregateCall, Expr, transform, walk
+from sqlfront_engine.expressions import AggregateCall, Expr, transform
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import (
     Aggregate,
@@ -25,8 +25,9 @@ from sqlfront_planner.logical import (
     Sort,
     Subquery,
     Window,
+    all_nodes,
+    distinct_nodes,
     transform_plan,
-    walk_plan,
 )
 from sqlfront_planner.rewriting import is_deterministic, map_operands
 from sqlfront_planner.statistics.cardinality import Cardinality
@@ -109,9 +110,14 @@ def shared_scan(name: str, plan: LogicalPlan) -> Scan:
     return scan_of(SharedRows(name, plan))
 
 
-def is_repeatable(plan: LogicalPlan) -> bool:
-    """Whether computing the plan twice gives the same rows, in whatever order the rows below come."""
-    return all(_is_repeatable_node(node) for node in nodes(plan))
+def is_repeatable(plan: LogicalPlan, known: set[int] | None = None) -> bool:
+    """Whether computing the plan twice gives the same rows, in whatever order the rows below come. ``known``
+    keeps the identities of nodes for which that was asked before, and is so."""
+    asked = set[int](known or ())
+    found = all(_is_repeatable_node(node) for node in all_nodes(plan, seen=asked))
+    if found and known is not None:
+        known |= asked
+    return found
 
 
 def varies_by_order_only(plan: LogicalPlan) -> bool:
@@ -121,7 +127,7 @@ def varies_by_order_only(plan: LogicalPlan) -> bool:
     if len(parts) == 1 and is_repeatable(plan):
         return False
     return all(
-        is_deterministic(operand) for part in parts for node in nodes(part) for operand in node.operands()
+        is_deterministic(operand) for part in parts for node in all_nodes(part) for operand in node.operands()
     )
 
 
@@ -147,23 +153,13 @@ def _is_orderless(call: AggregateCall) -> bool:
     )
 
 
-def nodes(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """The plan's nodes, those of its subquery expressions included."""
-    for node in walk_plan(plan):
-        yield node
-        for operand in node.operands():
-            for item in walk(operand):
-                if isinstance(item, Subquery):
-                    yield from nodes(item.plan)
-
-
 def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
     """The shared rows that the plan reads, directly or through others; each once, after those that it
     reads."""
     found: dict[str, SharedRows] = {}
 
     def collect(plan: LogicalPlan) -> None:
-        for node in nodes(plan):
+        for node in all_nodes(plan):
             if isinstance(node, Scan) and isinstance(node.table, SharedRows) and node.table.key not in found:
                 collect(node.table.plan)
                 found[node.table.key] = node.table
@@ -174,7 +170,7 @@ def shared_rows(plan: LogicalPlan) -> tuple[SharedRows, ...]:
 
 def has_shared_rows(plan: LogicalPlan) -> bool:
     """Whether an optimized plan, which has no subquery expressions any more, reads shared rows."""
-    return any(isinstance(node, Scan) and isinstance(node.table, SharedRows) for node in walk_plan(plan))
+    return any(isinstance(node, Scan) and isinstance(node.table, SharedRows) for node in distinct_nodes(plan))
 
 
 def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
@@ -185,7 +181,7 @@ def inline_single_uses(plan: LogicalPlan) -> LogicalPlan:
     uses = Counter(
         node.table.key
         for part in (plan, *(table.plan for table in tables))
-        for node in nodes(part)
+        for node in all_nodes(part, repeated=True)
         if isinstance(node, Scan) and isinstance(node.table, SharedRows)
     )
 

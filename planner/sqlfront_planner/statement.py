@@ -1,8 +1,9 @@
 """Step one of a query's way: SQL text becomes a statement.
 
-:func:`parse` looks at the first word. Queries go through sqlglot's Spark parser
-(:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.token_rewriting` has prepared the tokens;
-everything else (SHOW, CREATE, INSERT, EXPLAIN, ...) has a grammar of its own
+:func:`parse` asks Spark's grammar (:mod:`sqlfront_planner.syntax`) whether the text is a statement at all:
+that alone says what a syntax error is. Then it looks at the first word. Queries go through sqlglot's Spark
+parser (:mod:`sqlfront_planner.query_parser`), after :mod:`sqlfront_planner.token_rewriting` has prepared the
+tokens; everything else (SHOW, CREATE, INSERT, EXPLAIN, ...) has a grammar of its own
 (:mod:`sqlfront_planner.commands`), because sqlglot refuses, warns about or mangles it. A query inside another
 statement keeps its positions in the whole text.
 """
@@ -10,7 +11,6 @@ statement keeps its positions in the whole text.
 import re
 from typing import Final
 
-from sqlfront_engine.errors import spark_error
 from sqlfront_planner.query_parser import lead, parse_query
 from sqlfront_planner.statements import (
     CacheTable,
@@ -30,6 +30,7 @@ from sqlfront_planner.statements import (
     Query,
     RefreshTable,
     RelationKind,
+    RepairTable,
     SetOption,
     ShowIndexes,
     ShowTables,
@@ -38,6 +39,7 @@ from sqlfront_planner.statements import (
     Update,
     UseDatabase,
 )
+from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.tokens import refuse_unread
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "Query",
     "RefreshTable",
     "RelationKind",
+    "RepairTable",
     "SetOption",
     "ShowIndexes",
     "ShowTables",
@@ -79,12 +82,15 @@ _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "(
 def parse(sql: str) -> Statement:
     """The only statement of a text (a trailing semicolon is fine).
 
-    Raises ProgrammingError: PARSE_SYNTAX_ERROR with position, also for an empty text and for more than one
-    statement; NotSupportedError for a statement that isn't built, by name.
+    Raises ProgrammingError for what Spark's parser refuses, see
+    :func:`sqlfront_planner.syntax.check.check_syntax`; NotSupportedError for what it takes and isn't built,
+    by name.
 
     >>> parse("select 1 + 1").text
     'select 1 + 1'
     """
+    refuse_unread(sql)
+    check_syntax(sql)
     return parse_from(sql)
 
 
@@ -95,17 +101,11 @@ def is_query(sql: str) -> bool:
 
 
 def parse_from(sql: str, start: int = 0) -> Statement:
-    """The statement that the text holds from offset ``start`` to its end.
-
-    Raises as :func:`parse` does.
-    """
+    """The statement that a text of right syntax holds from offset ``start`` to its end."""
     place = lead(sql, start)
     word = "" if place is None else sql[place[0] : place[1]].upper()
     if word in _QUERY_WORDS:
         return parse_query(sql, start)
-    if word in ("", ";"):
-        raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
-    refuse_unread(sql)
     from sqlfront_planner import commands  # noqa: PLC0415 - its grammar costs a query nothing
 
     return commands.parse_command(sql, word, start, parse_from)

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sqlfront_engine import types
 from sqlfront_engine.errors import spark_error
+from sqlfront_planner.dotted_names import dotted, name_parts
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.statements import (
     CacheTable,
@@ -22,6 +23,7 @@ from sqlfront_planner.statements import (
     Query,
     RefreshTable,
     RelationKind,
+    RepairTable,
     SetOption,
     ShowIndexes,
     ShowTables,
@@ -94,7 +96,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
 
     def name(self, parts: Parts) -> Part:
         """A dotted name as one text, with backticks where a part needs them."""
-        return "name", ".".join(_quoted(str(part)) for part in parts)
+        return "name", dotted([str(part) for part in parts])
 
     def name_list(self, parts: Parts) -> Part:
         return "columns", tuple(parts)
@@ -163,6 +165,9 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def temporary(self, parts: Parts) -> Part:
         return "temporary", True
 
+    def global_temporary(self, parts: Parts) -> Part:
+        return "is_global", True
+
     def if_not_exists(self, parts: Parts) -> Part:
         return "if_not_exists", True
 
@@ -228,13 +233,16 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         given = self._once(parts)
         given.pop("comment", None)
         given.pop("properties", None)
-        return CreateTable(**_clustering(given))  # type: ignore[arg-type]
+        return CreateTable(**_temporary(_clustering(given)))  # type: ignore[arg-type]
 
     def create_view(self, parts: Parts) -> CreateView:
         given = self._once([part for part in parts if not isinstance(part, Query)])
         given.pop("comment", None)
         query = next(part for part in parts if isinstance(part, Query))
-        return CreateView(query=query, **given)  # type: ignore[arg-type]
+        return CreateView(query=query, **_temporary(given))  # type: ignore[arg-type]
+
+    def create_view_using(self, parts: Parts) -> CreateTable:
+        return CreateTable(**_temporary(self._once(parts)), is_view=True)  # type: ignore[arg-type]
 
     def create_index(self, parts: Parts) -> CreateIndex:
         index = next(part for part in parts if isinstance(part, str))
@@ -291,6 +299,9 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
     def refresh_table(self, parts: Parts) -> RefreshTable:
         return RefreshTable(**_named(parts))  # type: ignore[arg-type]
 
+    def repair_table(self, parts: Parts) -> RepairTable:
+        return RepairTable(**_named(parts))  # type: ignore[arg-type]
+
     def kill_query(self, parts: Parts) -> KillQuery:
         (given,) = parts
         if isinstance(given, int):
@@ -327,5 +338,14 @@ def _clustering(given: dict[str, object]) -> dict[str, object]:
     return given
 
 
-def _quoted(part: str) -> str:
-    return part if part.isidentifier() else f"`{part.replace('`', '``')}`"
+def _temporary(given: dict[str, object]) -> dict[str, object]:
+    """The parts of a statement that creates a relation; the name of a temporary one has no qualifier."""
+    given["temporary"] = "temporary" in given or "is_global" in given
+    name = str(given["name"])
+    *qualifier, last = name_parts(name)
+    if given["temporary"] and qualifier:
+        raise spark_error(
+            "INVALID_TEMP_OBJ_QUALIFIER",
+            f"Temporary VIEW `{last}` cannot be qualified with `{'.'.join(qualifier)}`.",
+        )
+    return given

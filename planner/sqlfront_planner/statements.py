@@ -63,7 +63,8 @@ class Explain(msgspec.Struct, frozen=True):
 
 
 class CreateTable(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] TABLE ... USING format``; ``query`` is that of ``AS SELECT``.
+    """``CREATE [OR REPLACE] TABLE ... USING format``; ``query`` is that of ``AS SELECT``. ``CREATE TEMPORARY
+    VIEW ... USING format`` makes a temporary table, too; then ``is_view``.
 
     ``schema`` holds the columns as declared, None if there are none (from the data, or the query). ``format``
     is None where the statement has no USING.
@@ -80,17 +81,20 @@ class CreateTable(msgspec.Struct, frozen=True):
     query: Query | None = None
     replace: bool = False
     temporary: bool = False
+    is_global: bool = False
     if_not_exists: bool = False
+    is_view: bool = False
 
 
 class CreateView(msgspec.Struct, frozen=True):
-    """``CREATE [OR REPLACE] [TEMPORARY] VIEW name [(columns)] AS query``."""
+    """``CREATE [OR REPLACE] [[GLOBAL] TEMPORARY] VIEW name [(columns)] AS query``."""
 
     name: str
     query: Query
     columns: tuple[str, ...] = ()
     replace: bool = False
     temporary: bool = False
+    is_global: bool = False
     if_not_exists: bool = False
 
 
@@ -212,6 +216,12 @@ class RefreshTable(msgspec.Struct, frozen=True):
     name: str
 
 
+class RepairTable(msgspec.Struct, frozen=True):
+    """``[MSCK] REPAIR TABLE name [ADD | SYNC PARTITIONS]``: look for partition directories."""
+
+    name: str
+
+
 class KillQuery(msgspec.Struct, frozen=True):
     """``KILL QUERY id``; ``id`` is the number, or the name of the parameter that it is (``?0``: the first
     positional one)."""
@@ -244,6 +254,7 @@ Statement = (
     | DescribeQuery
     | SetOption
     | RefreshTable
+    | RepairTable
     | KillQuery
     | UseDatabase
 )

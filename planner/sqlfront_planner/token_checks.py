@@ -1,8 +1,7 @@
-"""What sqlglot's parser takes and Spark's refuses, or reads in another way: found on the tokens.
+"""What sqlglot's parser reads in another way than Spark's: found on the tokens.
 
-Errors: ProgrammingError (PARSE_SYNTAX_ERROR) for what Spark refuses, as an empty select list;
-NotSupportedError for what Spark would read otherwise, or what sqlglot drops a part of, as FILTER without
-WHERE.
+Errors: NotSupportedError for what Spark would read otherwise, as a keyword that is a name, or what sqlglot
+drops a part of, as FILTER without WHERE.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,10 +9,16 @@ from typing import Final
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_planner.tokens import syntax_error_at, unsupported_at
+from sqlfront_planner.tokens import error_at, unread_at, unsupported_at
 
 _T = TokenType
 
+_OPERATORS: Final = frozenset(
+    {
+        _T.AMP, _T.CARET, _T.DASH, _T.DIV, _T.DPIPE, _T.EQ, _T.GT, _T.GTE, _T.LT, _T.LTE, _T.MOD, _T.NEQ,
+        _T.NULLSAFE_EQ, _T.PIPE, _T.PLUS, _T.SLASH, _T.STAR, _T.TILDE,
+    }
+)  # fmt: skip
 _SET_WORDS: Final = frozenset({_T.UNION, _T.INTERSECT, _T.EXCEPT, _T.ALL, _T.DISTINCT})
 
 
@@ -32,63 +37,41 @@ def begins_query(tokens: Sequence[Token], position: int) -> bool:
 
 
 def _comma(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """One with nothing on one side."""
+    """One beside SELECT or FROM, which is a name there; sqlglot leaves such a comma out."""
     following = _at(tokens, position + 1)
-    if not position or tokens[position - 1].token_type in (_T.SELECT, _T.L_PAREN, _T.COMMA):
-        raise syntax_error_at(tokens[position], sql)
-    if following is None or following.token_type in (_T.COMMA, _T.R_PAREN, _T.FROM):
-        raise syntax_error_at(following, sql)
+    if tokens[position - 1].token_type == _T.SELECT:
+        raise unread_at(tokens[position], sql)
+    if following is not None and following.token_type == _T.FROM:
+        raise unread_at(following, sql)
 
 
 def _select(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """An empty select list; SELECT may be a name elsewhere."""
+    """SELECT with nothing behind it is a name, and no empty query."""
     if begins_query(tokens, position) and _ends_query(tokens, position + 1):
-        raise syntax_error_at(_at(tokens, position + 1), sql)
+        raise unread_at(_at(tokens, position + 1), sql)
 
 
-def _group_by(tokens: Sequence[Token], position: int, sql: str) -> None:
-    if _ends_query(tokens, position + 1):
-        raise syntax_error_at(_at(tokens, position + 1), sql)
-
-
-def _grouping_word(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``WITH ROLLUP`` and ``WITH CUBE`` end a GROUP BY."""
+def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
+    """``array 'a'``, as ``date 'a'``: there are no literals of such a type."""
     following = _at(tokens, position + 1)
-    ends = position and tokens[position - 1].token_type == _T.WITH
-    if ends and following is not None and following.token_type in (_T.COMMA, _T.WITH):
-        raise syntax_error_at(following, sql)
+    if following is not None and following.token_type == _T.STRING:
+        name = tokens[position].text.upper()
+        message = f'Literals of the type "{name}" are not supported.'
+        raise error_at(tokens[position], "UNSUPPORTED_TYPED_LITERAL", message, sql)
 
 
-def _between(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """Its AND has to follow before its parentheses close."""
-    depth = 0
-    for token in tokens[position + 1 :]:
-        depth += _depth(token)
-        if depth < 0:
-            break
-        if depth == 0 and token.token_type == _T.AND:
-            return
-    raise syntax_error_at(None, sql)
-
-
-def _rows(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``OFFSET 1 ROWS``."""
-    if [token.token_type for token in tokens[max(0, position - 2) : position]] == [_T.OFFSET, _T.NUMBER]:
-        raise syntax_error_at(tokens[position], sql)
-
-
-def _foreign_parameter(tokens: Sequence[Token], position: int, sql: str) -> None:
-    """``@x`` and ``$1`` are other dialects'."""
-    raise syntax_error_at(tokens[position], sql)
-
-
-def _filter(tokens: Sequence[Token], position: int, sql: str) -> None:
-    after_call = position and tokens[position - 1].token_type == _T.R_PAREN
-    opening, first = _at(tokens, position + 1), _at(tokens, position + 2)
-    if not after_call or opening is None or opening.token_type != _T.L_PAREN:
-        return
-    if first is None or first.token_type != _T.WHERE:
-        raise unsupported_at(tokens[position], "FILTER without WHERE", sql)
+def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
+    """``trim(FROM ' x ')``: Spark takes FROM for a type there, as DATE is one before a string."""
+    is_alias = position and tokens[position - 1].token_type == _T.ALIAS
+    if (
+        tokens[position].text.upper() == "CURRENT_PATH" and not is_alias
+    ):  # a function, whatever columns there are
+        raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
+    following = [token.token_type for token in tokens[position + 1 : position + 4]]
+    is_call = len(following) == 3 and following[:2] == [_T.L_PAREN, _T.FROM]
+    if is_call and following[2] == _T.STRING and tokens[position].text.upper() == "TRIM":
+        message = 'Literals of the type "FROM" are not supported.'
+        raise error_at(tokens[position + 2], "UNSUPPORTED_TYPED_LITERAL", message, sql)
 
 
 def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
@@ -102,6 +85,12 @@ def _window(tokens: Sequence[Token], position: int, sql: str) -> None:
     following = _at(tokens, position + 1)
     if following is not None and following.token_type == _T.L_PAREN:
         raise unsupported_at(tokens[position], "The function window", sql)
+
+
+def _not(tokens: Sequence[Token], position: int, sql: str) -> None:
+    """NOT behind an operator, where it is a name; sqlglot negates what follows."""
+    if position and tokens[position - 1].token_type in _OPERATORS and tokens[position].text != "!":
+        raise unread_at(tokens[position], sql)
 
 
 def _pipe(tokens: Sequence[Token], position: int, sql: str) -> None:
@@ -137,18 +126,15 @@ def _depth(token: Token) -> int:
 
 #: What is looked at where a token of a type stands.
 _CHECKS: Final[dict[TokenType, Callable[[Sequence[Token], int, str], None]]] = {
-    _T.BETWEEN: _between,
+    _T.ARRAY: _typed_literal,
+    _T.MAP: _typed_literal,
+    _T.STRUCT: _typed_literal,
     _T.COMMA: _comma,
-    _T.CUBE: _grouping_word,
-    _T.FILTER: _filter,
     _T.FROM: _from,
-    _T.GROUP_BY: _group_by,
     _T.HEX_STRING: _hexadecimal,
-    _T.PARAMETER: _foreign_parameter,
+    _T.NOT: _not,
     _T.PIPE_GT: _pipe,
-    _T.ROLLUP: _grouping_word,
-    _T.ROW: _rows,
-    _T.ROWS: _rows,
     _T.SELECT: _select,
+    _T.VAR: _trim,
     _T.WINDOW: _window,
 }

@@ -37,9 +37,9 @@ from sqlfront_planner.tokens import (
     NOT_NULL_MARK,
     error_at,
     replaced,
-    syntax_error_at,
     unescape,
     unknown_type_at,
+    unread_at,
     unsupported_at,
 )
 
@@ -172,7 +172,7 @@ class _Rewriter:
             self._type_depth = len(self._casts)
             self._known_type(position + 1)
         elif (following := self._at(position + 1)) is not None and following.token_type in _STRINGS:
-            raise syntax_error_at(following, self._sql)
+            raise unread_at(following, self._sql)
         elif self._ends_item(position + 1):
             token = replaced(token, _T.VAR, token.text)
         self._output.append(token)
@@ -247,7 +247,7 @@ class _Rewriter:
         tested = self._at(position + (2 if negated else 1))
         is_whole = tested is not None and tested.token_type in _TESTED
         if is_whole and after is not None and after.token_type in _AFTER_OPERAND:
-            raise syntax_error_at(after, self._sql)
+            raise unread_at(after, self._sql)
         following = [word.token_type for word in self._source[position + 1 : position + 3]]
         if following not in ([_T.NOT, _T.NULL], [_T.NOT, _T.UNKNOWN]):
             return None
@@ -329,7 +329,7 @@ class _Rewriter:
             message = f"The value of the typed literal \"INTERVAL\" is invalid: '{token.text}'."
             raise error_at(token, "INVALID_TYPED_LITERAL", message, self._sql)
         if word.token_type in _TYPED_LITERALS and following is not None and following.token_type in _STRINGS:
-            raise syntax_error_at(following, self._sql)
+            raise unread_at(following, self._sql)
 
     def _string(self, position: int, token: Token) -> int:
         """All string literals in a row as one; a quote that touches its neighbour is an escaped

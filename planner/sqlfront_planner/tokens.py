@@ -13,7 +13,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import DatabaseError, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
+from sqlfront_engine.surrogates import well_formed
+from sqlfront_planner.syntax.lexer import without_comments
 
 SPARK: Final = Dialect.get_or_raise("spark")
 #: Stands before the name of a function call.
@@ -27,8 +29,9 @@ EXPLICIT_CROSS: Final = "CROSS JOIN"
 # Patterns are compiled when they are needed, which most processes never do.
 _BAD_HEX: Final = r"\b[xX]('[^']*[^'0-9a-fA-F][^']*')"
 _VARIABLE: Final = r"\$\{\S+?\}"
-_LONG_COMMENT: Final = r"--[^\n]*\\\n"
 _ESCAPE: Final = r"(?s)\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([01][0-7]{2})|(.))"
+#: From here on a character is two surrogates.
+_SUPPLEMENTARY: Final = 0x10000
 _ESCAPED: Final = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 
 
@@ -46,12 +49,12 @@ _TOOLS: Final = _Tools()
 def tokenize(sql: str) -> list[Token]:
     """The tokens of a text as sqlglot's Spark tokenizer sees them.
 
-    Raises ProgrammingError (PARSE_SYNTAX_ERROR) for a quote or comment that isn't closed, NotSupportedError
-    as :func:`refuse_unread`.
+    Raises ProgrammingError (INVALID_TYPED_LITERAL) for hexadecimal digits that are none, NotSupportedError as
+    :func:`refuse_unread` and for what else that tokenizer can't read.
     """
     refuse_unread(sql)
     try:
-        return _TOOLS.tokenizer.tokenize(sql)
+        return _TOOLS.tokenizer.tokenize(without_comments(sql))
     except TokenError as error:
         malformed = re.search(_BAD_HEX, sql)
         if malformed is not None:
@@ -62,25 +65,15 @@ def tokenize(sql: str) -> list[Token]:
             )
             failure.locate(sql)
             raise failure from None
-        place = _unclosed(sql)
-        failure = spark_error(
-            "PARSE_SYNTAX_ERROR",
-            f"Syntax error: {'a quote or comment is not closed' if place is not None else error}.",
-            position=(place, place + 1) if place is not None else None,
-        )
-        failure.locate(sql)
-        raise failure from None
+        raise unread_at(None, sql) from error
 
 
 def refuse_unread(sql: str) -> None:
     """Raise NotSupportedError for what isn't as it stands: Spark puts the value of a setting in the place of
-    ``${name}``, wherever that is, and a comment goes on behind a backslash at the end of its line."""
+    ``${name}``, wherever that is."""
     found = re.search(_VARIABLE, sql) if "${" in sql else None
-    if found is None and "--" in sql and "\\\n" in sql:
-        found = re.search(_LONG_COMMENT, sql)
     if found is not None:
-        what = "${...}" if found[0].startswith("$") else "A comment that a backslash continues"
-        error = NotSupportedError(f"{what} is not supported.", position=found.span())
+        error = NotSupportedError("${...} is not supported.", position=found.span())
         error.locate(sql)
         raise error
 
@@ -90,17 +83,14 @@ def parse_tokens(tokens: list[Token], sql: str) -> list[exp.Expr | None]:
     return _TOOLS.parser.parse(tokens, sql)
 
 
-def syntax_error_at(token: Token | None, sql: str) -> ProgrammingError:
-    """Spark's PARSE_SYNTAX_ERROR at a token, None for the end of the text."""
-    if token is None:
-        end = len(sql.rstrip())
-        message, position = "Syntax error at or near end of input.", (end, end + 1)
-    else:
-        text = sql[token.start : token.end + 1]
-        message, position = f"Syntax error at or near '{text}'.", (token.start, token.end + 1)
-    error = spark_error("PARSE_SYNTAX_ERROR", message, position=position)
+def unread_at(token: Token | None, sql: str) -> NotSupportedError:
+    """The refusal of what Spark's grammar takes and sqlglot's doesn't: at a token, None for the end of the
+    text."""
+    if token is not None:
+        return unsupported_at(token, f"'{sql[token.start : token.end + 1]}' in this place", sql)
+    end = len(sql.rstrip())
+    error = NotSupportedError("A statement that ends here is not supported.", position=(end, end + 1))
     error.locate(sql)
-    assert isinstance(error, ProgrammingError)
     return error
 
 
@@ -133,25 +123,24 @@ def unescape(quoted: str) -> str:
         return quoted[2:-1]
     quote, body = quoted[0], quoted[1:-1]
     body = body.replace(quote * 2, quote)
-    return re.sub(_ESCAPE, _unescaped, body) if "\\" in body else body
+    return well_formed(re.sub(_ESCAPE, _unescaped, body)) if "\\" in body else body
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    code = match[1] or match[2]
-    if code:
-        return chr(int(code, 16))
+    if match[1]:
+        return chr(int(match[1], 16))
+    if match[2]:
+        return _of_code_point(int(match[2], 16))
     if match[3]:
         return chr(int(match[3], 8))
     return _ESCAPED.get(match[4], match[4])
 
 
-def _unclosed(sql: str) -> int | None:
-    """Where the quote or comment begins that the text never closes."""
-    scanner = re.compile(
-        r"""--[^\n]*|/\*.*?\*/|[rR]?'(?:\\.|[^'\\])*'|[rR]?"(?:\\.|[^"\\])*"|`(?:``|[^`])*`|(['"`]|/\*)""",
-        re.DOTALL,
-    )
-    return next((match.start() for match in scanner.finditer(sql) if match[1]), None)
+def _of_code_point(code: int) -> str:
+    """The character, or the two surrogates that Java makes of a number beyond the last one."""
+    if code < _SUPPLEMENTARY:
+        return chr(code)
+    return chr((code >> 10) + 0xD7C0 & 0xFFFF) + chr((code & 0x3FF) + 0xDC00)
 
 
 def replaced(token: Token, kind: TokenType, text: str) -> Token:

@@ -17,8 +17,9 @@ from sqlfront.cache import CachedTable
 from sqlfront.check.outline import OutlineTable
 from sqlfront.commands.caching import let_go
 from sqlfront.commands.modification import modifiable
-from sqlfront.commands.run import Run, last_part, scans_of
+from sqlfront.commands.run import Run, scans_of
 from sqlfront.config import Config
+from sqlfront.file_checks import check_files
 from sqlfront.session import Session
 from sqlfront.spark.reasons import reason_after, too_large
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
@@ -29,6 +30,7 @@ from sqlfront_engine.errors import Error, NotSupportedError
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, bind_query
 from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
+from sqlfront_planner.dotted_names import last_part
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.modification import remaining, updated
@@ -176,6 +178,7 @@ class Checker(Closing):
         plan = plan_small(binding, session.settings, session.target)
         reason = plan.reason
         if isinstance(plan, QueryPlan):
+            check_files(session, plan)
             unknown = {f"`{scan.name}`" for scan in scans_of(plan.bound) if self._is_outline(scan.table)}
             if unknown:
                 reason = f"a job; how much {', '.join(sorted(unknown))} will hold isn't known here"
@@ -240,7 +243,7 @@ class _Elsewhere:
         place = lead(text)
         created = None if place is None else _CREATES.match(text, place[0])
         if created is not None:
-            self._relations.add(last_part(created[1].replace("`", "")).lower())
+            self._relations.add(last_part(created[1]).lower())
         elif error.condition == _NOT_FOUND or isinstance(error, NotSupportedError):
             statement = _parsed(text)
             if isinstance(statement, CacheTable):

@@ -21,6 +21,7 @@ from sqlfront_connectors.memory.share import ShareScan, StoreShare
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.member import Member
@@ -94,9 +95,18 @@ class Cluster:
         """See :class:`~sqlfront_connectors.memory.spread.Members`."""
         return self.coordinator.requests.ask(service, questions, query)
 
-    def catalog(self, path_tables: PathTables) -> Catalog:
-        """The catalog of a session."""
+    def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
+        """The catalog of a session that opens these files."""
         return Catalog(path_tables)
+
+    @property
+    def files(self) -> FileAccess:
+        """The files that all members open for jobs."""
+        limits = [info.files.roots for info in self.member_list.members if not info.lite]
+        known = [roots for roots in limits if roots is not None]
+        if not known:
+            return EVERYWHERE
+        return FileAccess(tuple(root for root in known[0] if all(root in roots for roots in known)))
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
         """A new memory table, spread over the members."""
@@ -118,15 +128,17 @@ class Cluster:
         raise NotImplementedError
 
 
-def open_cluster(config: Config, spark: "SparkSession | None" = None) -> Cluster | None:
+def open_cluster(
+    config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
+) -> Cluster | None:
     """The members of a new session, None if it is to have but itself; ``spark``: whose executors they may
-    live on.
+    live on; ``files``: those that members of its own open.
 
     Raises OperationalError if there is no such cluster, or its members can't be started.
     """
     if config.cluster is not None or config.launcher is not Launcher.EMBEDDED:
-        return processes.Client(config, spark)
-    return embedded.EmbeddedMembers(config) if (config.members or 1) > 1 else None
+        return processes.Client(config, spark, files)
+    return embedded.EmbeddedMembers(config, files) if (config.members or 1) > 1 else None
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:

@@ -10,12 +10,13 @@ from urllib.parse import unquote
 
 import msgspec
 
+from sqlfront.cluster.credentials import CREDENTIALS_VARIABLE, Credentials, Protection, security_of
+from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.network.addresses import UNIX_PREFIX
+from sqlfront_engine.network.security import Security
 
 SCHEME: Final = "sqlfront://"
-SECRET_VARIABLE: Final = "SQLFRONT_SECRET"
-PRIVATE: Final = 0o600
 
 
 class RunFile(msgspec.Struct, frozen=True):
@@ -25,52 +26,62 @@ class RunFile(msgspec.Struct, frozen=True):
     address: str
 
 
-def find(address: str, secret: str | None = None) -> tuple[str, bytes]:
-    """The keeper's address and the cluster's secret. ``secret`` None: the variable ``SQLFRONT_SECRET``, or
-    for a cluster of this machine's what its launcher left.
+#: What a started cluster leaves in its directory for its clients.
+CREDENTIALS: Final = "credentials.json"
+
+
+def find(address: str, given: Protection) -> tuple[str, Security]:
+    """The keeper's address, and what opens its cluster.
+
+    What ``given`` doesn't say, the address may: ``sqlfront://host:port?credentials=/path/of/the/file`` (also
+    certificate, key and authority, and insecure). ``sqlfront://`` is the cluster of the credentials file, if
+    there is one, else this machine's, whose launcher has left one.
 
     ProgrammingError for a malformed address or a missing secret, OperationalError if no cluster runs here.
 
-    >>> find("sqlfront://127.0.0.1:4711", "s")
-    ('127.0.0.1:4711', b's')
-    >>> find("sqlfront:///run/cluster/keeper", "s")
-    ('unix:/run/cluster/keeper', b's')
+    >>> find("sqlfront://127.0.0.1:4711", Protection(secret="s"))
+    ('127.0.0.1:4711', Security(...))
+    >>> find("sqlfront:///run/cluster/keeper", Protection(secret="s"))[0]
+    'unix:/run/cluster/keeper'
     """
     if not address.startswith(SCHEME):
         raise ProgrammingError(f"{address!r} is no address of a cluster; use {SCHEME}host:port")
-    place = unquote(address.removeprefix(SCHEME))
-    given = secret or os.environ.get(SECRET_VARIABLE, "").strip()
-    if not place:
-        directory = run_directory(None)
-        running = running_cluster(directory)
-        if running is None:
-            raise OperationalError(
-                "no cluster runs on this machine; start one with `sqlfront cluster start`", sqlstate="08001"
-            )
-        return running.address, given.encode() or (directory / "secret").read_bytes()
-    if not given:
-        raise ProgrammingError(
-            f"a cluster needs a secret: pass secret=..., or set the variable {SECRET_VARIABLE}"
-        )
-    return f"{UNIX_PREFIX}{place}" if place.startswith("/") else place, given.encode()
-
-
-def run_directory(given: str | None) -> Path:
-    """Where a cluster's files are; made for this user alone. None: this user's usual place."""
-    if given is None:
-        base = os.environ.get("XDG_RUNTIME_DIR") or f"{tempfile.gettempdir()}/sqlfront-{os.getuid()}"
-        directory = Path(base, "sqlfront-cluster")
+    place, _, query = address.removeprefix(SCHEME).partition("?")
+    place = unquote(place)
+    given = given.or_else(Protection.of_query(query))
+    if place:
+        found = given.found()
+        return f"{UNIX_PREFIX}{place}" if place.startswith("/") else place, security_of(found)
+    if given.credentials is None and not os.environ.get(CREDENTIALS_VARIABLE):
+        with run_directory(None) as directory:
+            if running_cluster(directory) is None:
+                raise OperationalError(
+                    "no cluster runs on this machine; start one with `sqlfront cluster start`",
+                    sqlstate="08001",
+                )
+            left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
+        found = given.found(left)
     else:
-        directory = Path(given)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if directory.stat().st_uid != os.getuid():
-        raise OperationalError(f"{directory} belongs to another user")
-    return directory
+        found = given.found()
+    if not found.address:
+        raise ProgrammingError(f"the credentials file names no cluster; use {SCHEME}host:port")
+    return found.address, security_of(found)
 
 
-def lock(directory: Path) -> int | None:
+def run_directory(given: str | None) -> PrivateFolder:
+    """Where a cluster's files are; made for this user alone. None: this user's usual place.
+
+    OperationalError if others have a hand in it, see :class:`~sqlfront.cluster.private_folder.PrivateFolder`.
+    """
+    if given is not None:
+        return PrivateFolder(Path(given), strict=False)
+    base = os.environ.get("XDG_RUNTIME_DIR") or f"{tempfile.gettempdir()}/sqlfront-{os.getuid()}"
+    return PrivateFolder(Path(base, "sqlfront-cluster"))
+
+
+def lock(directory: PrivateFolder) -> int | None:
     """The directory's lock, or None if a launcher has it."""
-    descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
+    descriptor = directory.open("lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -79,13 +90,13 @@ def lock(directory: Path) -> int | None:
     return descriptor
 
 
-def running_cluster(directory: Path) -> RunFile | None:
+def running_cluster(directory: PrivateFolder) -> RunFile | None:
     """The cluster of the directory, if its launcher is alive."""
     descriptor = lock(directory)
     if descriptor is not None:
         os.close(descriptor)
         return None
     try:
-        return msgspec.json.decode((directory / "cluster.json").read_bytes(), type=RunFile)
+        return msgspec.json.decode(directory.read("cluster.json"), type=RunFile)
     except FileNotFoundError:
-        raise OperationalError(f"the cluster of {directory} is just being started or stopped") from None
+        raise OperationalError(f"the cluster of {directory.path} is just being started or stopped") from None

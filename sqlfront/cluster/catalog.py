@@ -22,21 +22,25 @@ from sqlfront_connectors.base import Table
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory.documents import TABLE
 from sqlfront_connectors.memory.spread import SpreadTable
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_planner.catalog import Catalog, Entry, PathTables, TableEntry, already_exists, is_default
 
 
 class ClusterCatalog(Catalog):
     """What is not temporary here is what the cluster's documents say, as soon as they do: a change is made by
-    the keeper, and known to all sessions when it returns. ``spread``: the spread tables by identity."""
+    the keeper, and known to all sessions when it returns. ``spread``: the spread tables by identity.
+    ``files``: those that may be opened here."""
 
     def __init__(
         self,
         path_tables: PathTables,
         documents: Documents,
         spread: "weakref.WeakValueDictionary[str, SpreadTable]",
+        files: FileAccess = EVERYWHERE,
     ) -> None:
         super().__init__(path_tables)
         self._documents = documents
+        self._access = files
         self._tables = Tables(spread.get, self._file_table)
         self._files: weakref.WeakValueDictionary[str, FileTable] = weakref.WeakValueDictionary()
         self._identities: weakref.WeakKeyDictionary[FileTable, str] = weakref.WeakKeyDictionary()
@@ -83,7 +87,13 @@ class ClusterCatalog(Catalog):
     def _file_table(self, relation: FileRelation) -> FileTable:
         table = self._files.get(relation.identity)
         if table is None:
-            table = FileTable(relation.name, relation.location, relation.version, managed=relation.managed)
+            table = FileTable(
+                relation.name,
+                relation.location,
+                relation.version,
+                managed=relation.managed,
+                access=self._access,
+            )
             self._files[relation.identity] = table
             self._identities[table] = relation.identity
         else:

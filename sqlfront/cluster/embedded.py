@@ -9,6 +9,8 @@ from sqlfront.config import Config
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_connectors.memory.store import TableStore
+from sqlfront_connectors.memory.table_memory import TableMemory
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.launchers.embedded import EmbeddedCluster
 from sqlfront_engine.scheduler import available_cores
 
@@ -16,7 +18,7 @@ from sqlfront_engine.scheduler import available_cores
 class EmbeddedMembers(Cluster):
     """A session's own members in its process; the first one coordinates all jobs."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, files: FileAccess = EVERYWHERE) -> None:
         self._stores: dict[str, TableStore] = {}
         self._turns = itertools.count(1)
         cores = available_cores() if config.workers is None else config.workers
@@ -26,7 +28,10 @@ class EmbeddedMembers(Cluster):
             workers=max(1, cores // size),
             memory_limit=config.memory_limit,
             resources=self._store,
+            files=files,
         )
+        for member in self._members.members:
+            self._stores[member.name].memory = TableMemory(member.engine.tables)
         super().__init__(self._members.coordinator, config.query_memory_limit)
 
     def _store(self, member: str) -> TableStore:

@@ -15,6 +15,7 @@ from sqlfront.cluster import Cluster
 from sqlfront.cluster.addresses import find
 from sqlfront.cluster.caretaker import Caretaker
 from sqlfront.cluster.catalog import ClusterCatalog
+from sqlfront.cluster.credentials import Protection
 from sqlfront.cluster.documents import Documents
 from sqlfront.config import Config, Launcher
 from sqlfront_connectors.base import Partitioning, Table
@@ -27,6 +28,7 @@ from sqlfront_connectors.memory.documents import (
 )
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
 from sqlfront_engine.lazy_modules import lazy_module
@@ -68,9 +70,9 @@ class ProcessMembers(Cluster):
         for key in self.documents.keys(TABLE):
             self._hear(key)
 
-    def catalog(self, path_tables: PathTables) -> Catalog:
+    def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
         """The cluster's catalog."""
-        self._catalog = catalog = ClusterCatalog(path_tables, self.documents, self._tables)
+        self._catalog = catalog = ClusterCatalog(path_tables, self.documents, self._tables, files)
         catalog.begin()
         return catalog
 
@@ -165,20 +167,34 @@ class ProcessMembers(Cluster):
         self._running.close()
 
 
+def protection_of(config: Config) -> Protection:
+    """What the configuration says of a cluster's secret and encryption."""
+    return Protection(
+        config.secret,
+        config.credentials,
+        config.certificate,
+        config.key,
+        config.authority,
+        config.insecure or None,
+    )
+
+
 class Client(ProcessMembers):
     """The lite member of a session, and the cluster's processes if they are the session's own."""
 
-    def __init__(self, config: Config, spark: "SparkSession | None" = None) -> None:
+    def __init__(
+        self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
+    ) -> None:
         self._launcher: LocalCluster | executors.ExecutorCluster | None = None
         self._caretakers: list[Caretaker] = []
         self._on_executors = config.launcher is Launcher.SPARK
         try:
-            super().__init__(self._join(config, spark), config.query_memory_limit)
+            super().__init__(self._join(config, spark, files), config.query_memory_limit)
         except BaseException:
             self._end_launcher()
             raise
 
-    def _join(self, config: Config, spark: "SparkSession | None") -> RunningMember:
+    def _join(self, config: Config, spark: "SparkSession | None", files: FileAccess) -> RunningMember:
         name = f"client-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         if self._on_executors:
             if spark is None:
@@ -190,6 +206,10 @@ class Client(ProcessMembers):
                 memory_limit=config.memory_limit,
                 silence_limit=config.silence_limit,
                 profile=config.resource_profile,
+                files=files,
+                user_code=config.allow_user_code is not False,
+                tls=protection_of(config).tls(),
+                insecure=config.insecure,
             )
             return self._launcher.client(name)
         if config.cluster is None:
@@ -199,11 +219,15 @@ class Client(ProcessMembers):
                 memory_limit=config.memory_limit,
                 silence_limit=config.silence_limit,
                 service=SERVICE,
+                files=files,
+                user_code=config.allow_user_code is not False,
+                tls=protection_of(config).tls(),
+                insecure=config.insecure,
             )
             return self._launcher.client(name)
-        keeper, secret = find(config.cluster, config.secret)
+        keeper, security = find(config.cluster, protection_of(config))
         options = MemberOptions(name, keeper, workers=config.workers, memory_limit=config.memory_limit)
-        return RunningMember(options, secret)
+        return RunningMember(options, security)
 
     def look_after(self, session: "Callable[[], Session | None]") -> None:
         """Have the temporary tables of the session looked after; all tables, if the members live on

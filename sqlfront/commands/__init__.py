@@ -28,6 +28,7 @@ from sqlfront_planner.statement import (
     KillQuery,
     Query,
     RefreshTable,
+    RepairTable,
     SetOption,
     ShowIndexes,
     ShowTables,
@@ -93,6 +94,8 @@ def dispatch(run: Run, statement: Statement) -> Made | Result:
             return killing.kill_query(run, statement)
         case RefreshTable():
             return caching.refresh(run, statement)
+        case RepairTable():
+            return caching.repair(run, statement)
         case UseDatabase():
             return inspection.use_database(statement)
         case _:

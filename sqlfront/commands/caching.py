@@ -15,19 +15,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sqlfront.cache import CachedTable
-from sqlfront.commands.run import NOTHING, Made, Run, last_part, origin_of, scans_of, wrote
+from sqlfront.commands.run import NOTHING, Made, Run, origin_of, scans_of, wrote
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
+from sqlfront_planner.dotted_names import last_part, name_parts
 from sqlfront_planner.logical import LogicalPlan, Scan
 from sqlfront_planner.named_columns import check_unique
-from sqlfront_planner.statement import CacheTable, RefreshTable, UncacheTable, parse_query
+from sqlfront_planner.statement import CacheTable, RefreshTable, RepairTable, UncacheTable, parse_query
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
@@ -64,7 +65,7 @@ def cache(run: Run, statement: CacheTable) -> Made:
         origin, plan = elsewhere, run.all_rows(statement.name, elsewhere)
     elif statement.query is not None:
         origin = ViewEntry(last_part(statement.name), statement.query.text, (), temporary=True)
-        if catalog.lookup((statement.name,)) is not None:
+        if catalog.lookup(name_parts(statement.name)) is not None:
             catalog.add(origin)
         plan = run.bind(statement.query)
     else:
@@ -99,7 +100,7 @@ def _origin(run: Run, name: str) -> Entry:
         return origin_of(run.entry(name))
     except FoundElsewhere:
         assert run.session.spark is not None
-        return run.session.spark.entry(tuple(name.split(".")))
+        return run.session.spark.entry(name_parts(name))
 
 
 def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
@@ -116,7 +117,7 @@ def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
 
 def uncache(run: Run, statement: UncacheTable) -> Made:
     """UNCACHE TABLE: the table or view as it was before."""
-    entry = run.session.catalog.lookup(tuple(statement.name.split(".")))
+    entry = run.session.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
         return NOTHING
     _uncache(run, run.entry(statement.name))
@@ -133,6 +134,24 @@ def refresh(run: Run, statement: RefreshTable) -> Made:
     if isinstance(origin, TableEntry) and isinstance(origin.table, FileTable):
         with run.writing(origin.table):
             origin.table.refresh()
+    reload(run.session, entry, run)
+    return NOTHING
+
+
+def repair(run: Run, statement: RepairTable) -> Made:
+    """MSCK REPAIR TABLE: read the files of all partition directories that there are."""
+    entry = run.entry(statement.name)
+    origin = origin_of(entry)
+    table = origin.table if isinstance(origin, TableEntry) else None
+    if not isinstance(table, FileTable) or not table.partition_columns:
+        raise ProgrammingError(
+            f"Operation MSCK REPAIR TABLE is not allowed for `{entry.name}` because it is not a partitioned "
+            "table.",
+            condition="NOT_A_PARTITIONED_TABLE",
+            sqlstate="42809",
+        )
+    with run.writing(table):
+        table.recover_partitions()
     reload(run.session, entry, run)
     return NOTHING
 

@@ -79,7 +79,7 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTa
     if rows is not None and queries.is_settled(key):
         plan = ChangePlan(table, name, updates, rows)
         queries.plans.add(text, run.arguments, key, binding, plan, pins=False, catalog_version=version)
-    return wrote(None if updates else count)
+    return wrote(count)
 
 
 def _change_here(
@@ -99,8 +99,8 @@ def _change_here(
 
 def _change_spread(
     run: Run, statement: Change, name: str, table: SpreadTable, binding: Binding
-) -> tuple[int, RowPlan | None]:
-    """The same for a table on several members."""
+) -> tuple[int | None, RowPlan | None]:
+    """The same for a table on several members; None: how many rows were meant isn't known."""
     if spread_changes.moves(table, statement, name):
         return spread_changes.store_anew(run, statement, name, table, binding.plan), None
     session, updates = run.session, isinstance(statement, Update)
@@ -143,7 +143,7 @@ def change_again(
         assert isinstance(statement, Change)
         made = change(replace(run, query=query or session.begin(text)), statement, plan.name, plan.table)
     else:
-        made = wrote(None if plan.updates else count)
+        made = wrote(count)
     session.queries.plans.sweep(session.catalog)  # they hold on to what has changed
     return result_of(session, made, time.perf_counter() - began)
 

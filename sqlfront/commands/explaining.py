@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront.commands.run import Made, Run
+from sqlfront.file_checks import check_files
 from sqlfront.python_values import rows_batch
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.job_statistics import JobStatistics
@@ -17,7 +18,7 @@ from sqlfront_engine.types import STRING
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain import shown
-from sqlfront_planner.explain.explanation import Bound, Explanation, explanation
+from sqlfront_planner.explain.explanation import Bound, Explanation, explanation, with_spark
 from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.plan_text import plan_text
@@ -25,6 +26,9 @@ from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Explain, ExplainMode, Query
+
+if TYPE_CHECKING:
+    from sqlfront.spark.lane import SparkLane
 
 _PLAN: Final = pa.schema([("plan", STRING)])
 
@@ -41,13 +45,14 @@ def explain(run: Run, statement: Explain) -> Made:
         spark = run.spark
         if spark is None or not spark.may_read_here(query.sql):
             raise
-        job = spark.plan_mixed(run, query, fetch=mode.is_analyze)
-        return _made(_as_job(run, job, (), mode), statement)
+        return _made(_mixed(run, spark, query, mode), statement)
     plan = plan_small(binding, session.settings, session.target)
     found = _by_rows(run, plan, binding, mode) if isinstance(plan, RowPlan) else None
     if found is None:
         if isinstance(plan, RowPlan):
             plan = plan_logical(binding.plan, session.settings, session.target)
+        if not mode.is_analyze:
+            check_files(session, plan)
         found = _as_job(run, plan, binding.arguments.values, mode)
     return _made(found, statement)
 
@@ -71,9 +76,25 @@ def _by_rows(run: Run, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Ex
     return replace(found, bound=plan_text(job.bound), optimized=plan_text(job.optimized))
 
 
-def _as_job(run: Run, plan: QueryPlan, values: Sequence[object], mode: ExplainMode) -> Explanation:
+def _mixed(run: Run, spark: "SparkLane", query: Query, mode: ExplainMode) -> Explanation:
+    """What there is to say of a query over tables of both sides: the time of a run includes Spark's, which is
+    also told for each of Spark's parts."""
+    spent: dict[str, float] = {}
+    began = time.perf_counter()
+    plan = spark.plan_mixed(run, query, fetch=mode.is_analyze, spent=spent)
+    found = _as_job(run, plan, (), mode, began=began)
+    if not mode.is_analyze:
+        return found
+    shared = tuple(replace(part, job=with_spark(part.job, spent)) for part in found.shared)
+    return replace(found, job=with_spark(found.job, spent), shared=shared)
+
+
+def _as_job(
+    run: Run, plan: QueryPlan, values: Sequence[object], mode: ExplainMode, *, began: float | None = None
+) -> Explanation:
+    """What there is to say of a plan. ``began``: when the query did (``perf_counter``), None = now."""
     session = run.session
-    runs = _statistics(run, plan, values) if mode.is_analyze else None
+    runs = _statistics(run, plan, values, began or time.perf_counter()) if mode.is_analyze else None
     return explanation(
         plan,
         Bound(values, RunValues(session.settings)),
@@ -83,9 +104,12 @@ def _as_job(run: Run, plan: QueryPlan, values: Sequence[object], mode: ExplainMo
     )
 
 
-def _statistics(run: Run, plan: QueryPlan, values: Sequence[object]) -> Mapping[str, JobStatistics]:
-    """Run the query to its end: what it has counted, under ``""``, and what its shared rows have, by key."""
-    session, began = run.session, time.perf_counter()
+def _statistics(
+    run: Run, plan: QueryPlan, values: Sequence[object], began: float
+) -> Mapping[str, JobStatistics]:
+    """Run the query, which ``began`` then, to its end: what it has counted, under ``""``, and what its shared
+    rows have, by key."""
+    session = run.session
     dag, config = session.prepared(plan, values, timeout=run.timeout, query=run.query, statistics=True)
     job = session.runner_of(plan.template)(dag, config)
     for _ in job.batches():

@@ -14,7 +14,15 @@ from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.types import BOOLEAN, STRING, ddl
-from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry, ViewEntry, is_default
+from sqlfront_planner.catalog import (
+    DEFAULT_DATABASE,
+    GLOBAL_TEMP,
+    Entry,
+    TableEntry,
+    ViewEntry,
+    is_default,
+)
+from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.statement import (
     DescribeTable,
     Query,
@@ -44,7 +52,9 @@ def show_tables(run: Run, statement: ShowTables) -> Made:
     elif run.spark is not None:
         rows = _tables_of_both(run, run.spark, database)
     elif database is None or is_default((database,)):
-        rows = {_shown(entry) for entry in run.session.catalog.entries()}
+        rows = {_shown(entry) for entry in run.session.catalog.entries() if not _is_global(entry)}
+    elif (database.lower(),) == GLOBAL_TEMP:
+        rows = {_shown(entry) for entry in run.session.catalog.entries() if entry.temporary}
     else:
         raise no_database(database)
     found = sorted(row for row in rows if pattern is None or _matches(row[1], pattern))
@@ -54,13 +64,18 @@ def show_tables(run: Run, statement: ShowTables) -> Made:
 def _tables_of_both(run: Run, spark: "SparkLane", database: str | None) -> set[_Shown]:
     """What Spark shows, and the tables and views that it doesn't have: all but copies of its own."""
     sparks = spark.tables(run, database)
-    shown = is_default(tuple((database or run.session.settings.database).split(".")))
+    shown = is_default(name_parts(database or run.session.settings.database))
     own = [entry for entry in run.session.catalog.entries() if not spark.has(entry)]
     return {*sparks, *(_shown(entry) for entry in own if shown or entry.temporary)}
 
 
 def _shown(entry: Entry) -> _Shown:
     return _database(entry), entry.name.lower(), entry.temporary
+
+
+def _is_global(entry: Entry) -> bool:
+    """Whether it is a global temporary view, which only SHOW TABLES IN global_temp shows."""
+    return entry.temporary and entry.database == GLOBAL_TEMP
 
 
 def _database(entry: Entry) -> str:
@@ -101,8 +116,9 @@ def describe_table(run: Run, statement: DescribeTable) -> Made:
 
 def _system_table(run: Run, name: str) -> TableEntry | None:
     """The entry of a system table; None if the name isn't that of one."""
-    schema, _, last = name.partition(".")
-    table = run.session.catalog.path_table((schema, last)) if schema.lower() == SYSTEM and last else None
+    parts = name_parts(name)
+    is_system = len(parts) == len((SYSTEM, name)) and parts[0].lower() == SYSTEM
+    table = run.session.catalog.path_table(parts) if is_system else None
     return None if table is None else TableEntry(name, table, temporary=True)
 
 
@@ -169,6 +185,6 @@ def _zone_of_interval(run: Run, query: Query) -> str:
 
 def use_database(statement: UseDatabase) -> Made:
     """USE: there is one database."""
-    if not is_default(tuple(statement.database.split("."))):
+    if not is_default(name_parts(statement.database)):
         raise no_database(statement.database)
     return NOTHING

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -10,7 +11,7 @@ import pyarrow as pa
 from sqlfront.cache import CachedTable
 from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
-from sqlfront_connectors.memory import MemoryConnector
+from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
 from sqlfront_engine.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_engine.expressions import Column
@@ -18,12 +19,13 @@ from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
+from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.lanes import Lane
-from sqlfront_planner.logical import LogicalPlan, Project, Scan
+from sqlfront_planner.logical import LogicalPlan, Project, Scan, all_nodes
 from sqlfront_planner.lowering import Store
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
-from sqlfront_planner.shared_rows import SharedRows, nodes, shared_rows
+from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_planner.statement import Query, parse_query
 
 if TYPE_CHECKING:
@@ -103,7 +105,8 @@ class Run(msgspec.Struct, frozen=True):
     def memory_table(self, definition: TableDefinition) -> WritableTable:
         """A new memory table: spread over the session's members if there are several."""
         cluster = self.session.cluster
-        return (MemoryConnector() if cluster is None else MemoryConnector(cluster.table)).create(definition)
+        alone = partial(MemoryTable, budget=self.session.engine.tables)
+        return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
 
     def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
         """Add the plan's rows to a table, or let them take the place of its own; all or nothing. Returns
@@ -134,7 +137,7 @@ class Run(msgspec.Struct, frozen=True):
 
     def entry(self, name: str) -> Entry:
         """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""
-        found = self.session.catalog.lookup(tuple(name.split(".")))
+        found = self.session.catalog.lookup(name_parts(name))
         if found is None:
             raise not_found(name, self.session.catalog.names())
         return found
@@ -164,9 +167,10 @@ def origin_of(entry: Entry) -> Entry:
 def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
     """The error for a name that the catalog doesn't know."""
     hint = f" Known are {', '.join(known)}." if known else ""
+    shown = ".".join(f"`{part}`" for part in name_parts(name))
     return spark_error(
         "TABLE_OR_VIEW_NOT_FOUND",
-        f"The table or view `{name}` cannot be found. Verify the spelling and correctness of the name.{hint}",
+        f"The table or view {shown} cannot be found. Verify the spelling and correctness of the name.{hint}",
     )
 
 
@@ -188,14 +192,9 @@ def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
     )
 
 
-def last_part(name: str) -> str:
-    """The name without its qualifiers."""
-    return name.rpartition(".")[2]
-
-
 def scans_of(plan: LogicalPlan) -> Iterator[Scan]:
     """The scans of tables in a bound plan, subqueries and shared rows included."""
     for part in (plan, *(table.plan for table in shared_rows(plan))):
-        for node in nodes(part):
+        for node in all_nodes(part):
             if isinstance(node, Scan) and not isinstance(node.table, SharedRows):
                 yield node

@@ -31,23 +31,28 @@ def keys_of(table: SpreadTable) -> tuple[int, ...]:
 
 def store_anew(
     run: Run, statement: Delete | Update, name: str, table: SpreadTable, bound: LogicalPlan
-) -> int:
-    """Let all rows, as they are then, take the place of those that there are; how many are gone."""
-    before = table.snapshot().statistics.rows or 0
+) -> int | None:
+    """Store all rows, as they are after the statement, in place of the rows that the table has. Returns the
+    number of rows that the statement means; None for an UPDATE whose condition is random, since the condition
+    is asked once to count the rows and once to change them. The caller has the table's turn."""
     if isinstance(statement, Update):
-        rows = modification.updated(bound, statement.columns, name, table.schema)
-    else:
-        rows = modification.remaining(bound, table.schema)
-    return before - run.store(table, rows, overwrite=True)
+        matched = modification.matched(bound, table.schema)
+        meant = None if matched is None else sum(batch.num_rows for batch in run.rows(matched))
+        if meant != 0:
+            rows = modification.updated(bound, statement.columns, name, table.schema)
+            run.store(table, rows, overwrite=True)
+        return meant
+    before = table.snapshot().statistics.rows or 0
+    return before - run.store(table, modification.remaining(bound, table.schema), overwrite=True)
 
 
 def change_by_job(run: Run, table: SpreadTable, meant: LogicalPlan, *, updates: bool) -> int:
-    """Change the rows that the plan gives, with what says where they are; how many are gone."""
-    before = table.snapshot().statistics.rows or 0
+    """Change the rows that the plan ``meant`` gives, with the columns that say where they are. Returns the
+    number of these rows."""
     if updates:
-        run.publish(table, meant, How.UPDATE, keys_of(table))
-    else:
-        run.publish(table, meant, How.DELETE, tuple(range(len(keys_of(table)))))
+        return run.publish(table, meant, How.UPDATE, keys_of(table))
+    before = table.snapshot().statistics.rows or 0
+    run.publish(table, meant, How.DELETE, tuple(range(len(keys_of(table)))))
     return before - (table.snapshot().statistics.rows or 0)
 
 

@@ -8,15 +8,17 @@ import pyarrow as pa
 
 from sqlfront.cache import CopyBehind, writable
 from sqlfront.commands.caching import dependents, drop_copy, following, give_up, let_go, recover
-from sqlfront.commands.run import NOTHING, Made, Run, last_part, not_found, origin_of, overflow_of, wrote
+from sqlfront.commands.run import NOTHING, Made, Run, not_found, origin_of, overflow_of, wrote
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable
+from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import bind_query
-from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry, already_exists
+from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
+from sqlfront_planner.dotted_names import check_permanent, last_part, name_parts
 from sqlfront_planner.insertion import assign
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.named_columns import check_unique
@@ -35,9 +37,13 @@ TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
 def create_table(run: Run, statement: CreateTable) -> Made:
-    """CREATE TABLE: entered in the catalog only when it holds its rows."""
-    catalog = run.session.catalog
-    present = None if statement.temporary else catalog.lookup(tuple(statement.name.split(".")))
+    """CREATE TABLE or TEMPORARY VIEW ... USING: entered in the catalog only when it holds its rows."""
+    catalog, spark = run.session.catalog, run.spark
+    if statement.temporary:
+        _give_way(run, statement)
+    else:
+        check_permanent(statement.name)
+    present = None if statement.temporary else catalog.lookup(name_parts(statement.name))
     if present is not None and not present.temporary:
         if statement.if_not_exists:
             return NOTHING
@@ -55,8 +61,13 @@ def create_table(run: Run, statement: CreateTable) -> Made:
     written = None
     try:
         if query is not None:
+            if isinstance(table, FileTable) and not statement.replace:
+                table.check_empty()
             written = _fill(run, table, statement.name, query)
-        entry = TableEntry(last_part(statement.name), table, statement.temporary)
+        database = GLOBAL_TEMP if statement.is_global else ()
+        entry = TableEntry(last_part(statement.name), table, statement.temporary, database)
+        if spark is not None and statement.temporary and statement.replace:
+            spark.drop_view(entry.name)
         stale = () if present is None else dependents(run, statement.name)
         replaced = catalog.add(entry, replace=statement.replace)
     except BaseException as error:
@@ -67,6 +78,15 @@ def create_table(run: Run, statement: CreateTable) -> Made:
     _forget(replaced)
     let_go(run, stale)
     return wrote(written)
+
+
+def _give_way(run: Run, statement: CreateTable | CreateView) -> None:
+    """What is temporary is Spark's if that stands beside and has a view of the name, or all its sessions are
+    to see it."""
+    if run.spark is not None and statement.is_global:
+        raise NotSupportedError("A global temporary view is Spark's, so that all its sessions see it.")
+    if run.spark is not None and not statement.replace and run.spark.has_view(last_part(statement.name)):
+        raise FoundElsewhere(f"`{statement.name}` is a temporary view of Spark's")
 
 
 def _in_memory(statement: CreateTable) -> bool:
@@ -98,6 +118,10 @@ def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
         statement.partitioned_by,
         statement.clustered_by,
         statement.buckets,
+        must_exist=statement.is_view,
+        catalogued=not statement.temporary,
+        time_zone=run.session.settings.time_zone,
+        files=run.session.files,
     )
     if _in_memory(statement):
         return run.memory_table(definition)
@@ -132,7 +156,17 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 def create_view(run: Run, statement: CreateView) -> Made:
     """CREATE VIEW: its query is bound once, so that a wrong one is refused here."""
     catalog = run.session.catalog
-    view = ViewEntry(last_part(statement.name), statement.query.text, statement.columns, statement.temporary)
+    if statement.temporary:
+        _give_way(run, statement)
+    else:
+        check_permanent(statement.name)
+    view = ViewEntry(
+        last_part(statement.name),
+        statement.query.text,
+        statement.columns,
+        statement.temporary,
+        GLOBAL_TEMP if statement.is_global else (),
+    )
     names = _columns_of_view(run, statement, view)
     if statement.columns and len(statement.columns) != len(names):
         raise ProgrammingError(
@@ -144,7 +178,7 @@ def create_view(run: Run, statement: CreateView) -> Made:
     spark = run.session.spark
     if spark is not None and view.temporary and statement.replace:
         spark.drop_view(view.name)
-    present = catalog.lookup((view.name,))
+    present = catalog.lookup(view.parts)
     if present is not None and present.temporary == view.temporary and statement.if_not_exists:
         return NOTHING
     stale = () if present is None else dependents(run, view.name)
@@ -185,7 +219,7 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
 
 def drop(run: Run, statement: Drop) -> Made:
     """DROP TABLE or VIEW; as in Spark, DROP TABLE takes a view too."""
-    parts = tuple(statement.name.split("."))
+    parts = name_parts(statement.name)
     entry = run.session.catalog.lookup(parts)
     if entry is None:
         if statement.if_exists:

@@ -18,22 +18,27 @@ from typing import Final
 import msgspec
 
 from sqlfront.cluster.addresses import (
-    PRIVATE,
-    SECRET_VARIABLE,
+    CREDENTIALS,
     RunFile,
     lock,
     run_directory,
     running_cluster,
 )
+from sqlfront.cluster.credentials import Credentials, Protection, security_of
+from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.cluster.service import service
+from sqlfront.shell.arguments import add_encryption
 from sqlfront_engine.errors import Error, OperationalError, ProgrammingError
+from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.launchers.by_hand import FirstMember, join
 from sqlfront_engine.launchers.child import serve
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
 from sqlfront_engine.members.listing import JobListing, wait_for_jobs
 from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.network.addresses import UNIX_PREFIX
+from sqlfront_engine.network.security import Security
 
 #: Seconds that starting and stopping may take.
 PATIENCE: Final = 60.0
@@ -60,12 +65,12 @@ def main(arguments: Sequence[str]) -> int:
 
 def _member(options: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    secret = _secret(options.secret_file)
+    security, files, user_code = _security(options), _files(options), options.allow_user_code
     if options.join is not None:
-        running = join(options.bind, options.join, secret, service())
+        running = join(options.bind, options.join, security, service(), files, user_code=user_code)
         joined = f"member {running.membership.name} has joined {options.join}"
         return serve(running, wait_for_input=False, ready=partial(print, joined, flush=True))
-    first = FirstMember(options.bind, secret, service())
+    first = FirstMember(options.bind, security, service(), files=files, user_code=user_code)
     keeps = f"member {first.running.membership.name} keeps a new cluster at {first.address}"
     try:
         return serve(first.running, wait_for_input=False, ready=partial(print, keeps, flush=True))
@@ -73,38 +78,66 @@ def _member(options: argparse.Namespace) -> int:
         first.close()
 
 
-def _secret(file: str | None) -> bytes:
-    """The cluster's secret, from the file or the environment."""
-    text = os.environ.get(SECRET_VARIABLE, "") if file is None else Path(file).read_text("utf-8")
-    if not text.strip():
-        source = f"the variable {SECRET_VARIABLE}" if file is None else file
-        raise ProgrammingError(f"a cluster needs a secret; {source} has none (or use --secret-file)")
-    return text.strip().encode()
+def _files(options: argparse.Namespace) -> FileAccess:
+    """The files that members open for their clients: none unless the arguments say so."""
+    said = options.file_access or ["none"]
+    words = {"all", "none"} & {*said}
+    if words and len(said) > 1:
+        raise ProgrammingError(f"--file-access {words.pop()} stands alone, without folders")
+    return FileAccess.of(said[0] if words else said)
+
+
+def _protection(options: argparse.Namespace) -> Protection:
+    """What the arguments say of encryption."""
+    return Protection(
+        certificate=options.certificate,
+        key=options.key,
+        authority=options.authority,
+        insecure=options.insecure or None,
+    )
+
+
+def _security(options: argparse.Namespace) -> Security:
+    """What opens the cluster of a member: its secret from a file or the environment, and certificates."""
+    secret = None
+    if options.secret_file is not None:
+        secret = Path(options.secret_file).read_text("utf-8").strip()
+        if not secret:
+            raise ProgrammingError(f"a cluster needs a secret; {options.secret_file} has none")
+    said = Protection(secret=secret, credentials=options.credentials)
+    return security_of(said.or_else(_protection(options)).found())
 
 
 # ---- a cluster on this machine
 
 
 def _start(options: argparse.Namespace) -> int:
-    directory = run_directory(options.directory)
-    running = running_cluster(directory)
-    if running is not None:
-        raise OperationalError(f"the cluster of {directory} runs already, at {running.address}")
-    command = [sys.executable, "-m", "sqlfront", "cluster", "run", "-n", str(options.members)]
-    command += ["--directory", str(directory)]
-    if options.bind is not None:
-        command += ["--bind", options.bind]
-    with open(directory / "launcher.log", "wb") as log:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
-        )
-    assert process.stdout is not None
-    with process.stdout:
-        told = process.stdout.readline().decode()
-    if not told:
-        process.wait()
-        tail = (directory / "launcher.log").read_text("utf-8", "replace")[-2000:]
-        raise OperationalError(f"the cluster could not be started:\n{tail}")
+    with run_directory(options.directory) as directory:
+        running = running_cluster(directory)
+        if running is not None:
+            raise OperationalError(f"the cluster of {directory.path} runs already, at {running.address}")
+        command = [sys.executable, "-m", "sqlfront", "cluster", "run", "-n", str(options.members)]
+        command += ["--directory", str(directory.path)]
+        if options.bind is not None:
+            command += ["--bind", options.bind]
+        for said in options.file_access or ():
+            command += ["--file-access", said]
+        for name in ("certificate", "key", "authority"):
+            if getattr(options, name) is not None:
+                command += [f"--{name}", getattr(options, name)]
+        command += ["--insecure"] * options.insecure + ["--allow-user-code"] * options.allow_user_code
+        directory.create("launcher.log")
+        with os.fdopen(directory.open("launcher.log", os.O_WRONLY), "wb") as log:
+            process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+            )
+        assert process.stdout is not None
+        with process.stdout:
+            told = process.stdout.read().decode()
+        if not told:
+            process.wait()
+            tail = directory.read("launcher.log").decode("utf-8", "replace")[-2000:]
+            raise OperationalError(f"the cluster could not be started:\n{tail}")
     process.returncode = 0  # it goes on without this process
     print(told, end="")
     return 0
@@ -112,44 +145,62 @@ def _start(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """The launcher's process: it holds the lock of the directory as long as it lives."""
-    directory = run_directory(options.directory)
-    held = lock(directory)
-    if held is None:
-        raise OperationalError(f"the cluster of {directory} runs already")
+    with run_directory(options.directory) as directory:
+        held = lock(directory)
+        if held is None:
+            raise OperationalError(f"the cluster of {directory.path} runs already")
+        try:
+            _keep(options, directory)
+        finally:
+            for file in ("secret", "cluster.json", CREDENTIALS):
+                directory.remove(file)
+            os.close(held)
+    return 0
+
+
+def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
+    """Have members run until SIGTERM."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
     secret = base64.b64encode(secrets.token_bytes(32))
-    files = directory / "secret", directory / "cluster.json"
-    try:
-        with LocalCluster(
-            options.members,
-            keeper_address=options.bind,
-            tcp=options.bind is not None,
-            service=SERVICE,
-            secret=secret,
-        ) as cluster:
-            _write(files[0], secret)
-            _write(files[1], msgspec.json.encode(RunFile(os.getpid(), cluster.address)))
-            print(f"{options.members} members run at {cluster.address}", flush=True)
-            os.close(sys.stdout.fileno())
-            ended.wait()
-    finally:
-        for file in files:
-            file.unlink(missing_ok=True)
-        os.close(held)
-    return 0
+    with LocalCluster(
+        options.members,
+        keeper_address=options.bind,
+        service=SERVICE,
+        secret=secret,
+        files=_files(options),
+        user_code=options.allow_user_code,
+        tls=_protection(options).tls(),
+        insecure=options.insecure,
+    ) as cluster:
+        directory.create("secret", secret)
+        directory.create(CREDENTIALS, msgspec.json.encode(_for_clients(cluster, options)))
+        directory.create("cluster.json", msgspec.json.encode(RunFile(os.getpid(), cluster.address)))
+        print(f"{options.members} members run at {cluster.address}", flush=True)
+        if options.bind is not None:
+            print(f"for clients on other machines: {directory.path / CREDENTIALS}", flush=True)
+        os.close(sys.stdout.fileno())
+        ended.wait()
+
+
+def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
+    """What clients need to join the cluster: a certificate, too, unless all have their own."""
+    by_address = not cluster.address.startswith(UNIX_PREFIX)
+    made_here = by_address and options.certificate is None and not options.insecure
+    tls = Security(cluster.secret).with_certificates().tls if made_here else None
+    return Credentials(cluster.secret.decode(), cluster.address, tls, options.insecure)
 
 
 def _status(options: argparse.Namespace) -> int:
-    directory = run_directory(options.directory)
-    running = running_cluster(directory)
-    if running is None:
-        print(f"no cluster runs in {directory}")
-        return 3
-    print(f"cluster at {running.address}, process {running.pid}")
-    for line in describe(*_look(directory, running)):
-        print(line)
+    with run_directory(options.directory) as directory:
+        running = running_cluster(directory)
+        if running is None:
+            print(f"no cluster runs in {directory.path}")
+            return 3
+        print(f"cluster at {running.address}, process {running.pid}")
+        for line in describe(*_look(directory, running, options)):
+            print(line)
     return 0
 
 
@@ -167,37 +218,33 @@ def describe(members: MemberList, running: JobListing) -> list[str]:
     return lines
 
 
-def _look(directory: Path, running: RunFile) -> tuple[MemberList, JobListing]:
+def _look(
+    directory: PrivateFolder, running: RunFile, options: argparse.Namespace
+) -> tuple[MemberList, JobListing]:
     """The members beside this one, and the queries that run on them."""
-    secret = (directory / "secret").read_bytes()
+    left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
     name = f"status-{os.getpid()}-{secrets.token_hex(2)}"
-    with RunningMember(MemberOptions(name, running.address, workers=1), secret) as client:
+    member = MemberOptions(name, running.address, workers=1)
+    with RunningMember(member, security_of(_protection(options).found(left))) as client:
         members, queries = client.member.members, wait_for_jobs(client.member.list_jobs)
     others = tuple(each for each in members.members if each.name != name)
     return msgspec.structs.replace(members, members=others), queries
 
 
 def _stop(options: argparse.Namespace) -> int:
-    directory = run_directory(options.directory)
-    running = running_cluster(directory)
-    if running is None:
-        print(f"no cluster runs in {directory}")
-        return 3
-    os.kill(running.pid, signal.SIGTERM)
-    deadline = time.monotonic() + PATIENCE
-    while running_cluster(directory) is not None:
-        if time.monotonic() > deadline:
-            raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
-        time.sleep(0.02)
+    with run_directory(options.directory) as directory:
+        running = running_cluster(directory)
+        if running is None:
+            print(f"no cluster runs in {directory.path}")
+            return 3
+        os.kill(running.pid, signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE
+        while running_cluster(directory) is not None:
+            if time.monotonic() > deadline:
+                raise OperationalError(f"process {running.pid} does not end within {PATIENCE:g} s")
+            time.sleep(0.02)
     print("the cluster has ended")
     return 0
-
-
-def _write(file: Path, content: bytes) -> None:
-    file.unlink(missing_ok=True)
-    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
-    with os.fdopen(descriptor, "wb") as opened:
-        opened.write(content)
 
 
 # ---- arguments
@@ -214,8 +261,12 @@ def _parser() -> argparse.ArgumentParser:
         "--join", metavar="ADDRESS", help="the cluster's keeper; without it a new cluster is begun"
     )
     member.add_argument(
-        "--secret-file", metavar="FILE", help=f"holds the cluster's secret (default: ${SECRET_VARIABLE})"
+        "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"
     )
+    member.add_argument("--credentials", metavar="FILE", help="holds the secret, and perhaps a certificate")
+    _add_file_access(member)
+    _add_user_code(member)
+    add_encryption(member)
     member.set_defaults(function=_member)
     cluster = commands.add_parser("cluster", help="members on this machine")
     actions = cluster.add_subparsers(required=True, metavar="ACTION")
@@ -233,4 +284,26 @@ def _parser() -> argparse.ArgumentParser:
             action.add_argument(
                 "--bind", metavar="ADDRESS", help="the keeper's address (default: a Unix socket)"
             )
+            _add_file_access(action)
+            _add_user_code(action)
+        if function is not _stop:
+            add_encryption(action)
     return parser
+
+
+def _add_user_code(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--allow-user-code",
+        action="store_true",
+        help="members run Python functions that their clients send (default: they refuse)",
+    )
+
+
+def _add_file_access(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--file-access",
+        action="append",
+        metavar="DIR",
+        help="a folder of which members may read and write files for their clients; several times, or `all` "
+        "(default: none)",
+    )

@@ -11,6 +11,7 @@ from typing import NoReturn
 from sqlfront.config import Config, Launcher
 from sqlfront.result import Result
 from sqlfront.session import Session
+from sqlfront.shell.arguments import add_encryption
 from sqlfront.shell.formats import FORMATS, print_result
 from sqlfront.shell.progress import ProgressLine
 from sqlfront_engine.errors import Error, OperationalError
@@ -76,13 +77,21 @@ def _config(options: argparse.Namespace) -> Config:
     if options.secret_file is not None:
         with open(options.secret_file, encoding="utf-8") as file:
             secret = file.read().strip()
+    cluster = options.cluster
+    if cluster is None and options.credentials is not None:
+        cluster = "sqlfront://"
     return Config(
         timeout=options.timeout,
         time_zone=options.time_zone,
         members=options.members,
         launcher=Launcher(options.launcher),
-        cluster=options.cluster,
+        cluster=cluster,
         secret=secret,
+        credentials=options.credentials,
+        certificate=options.certificate,
+        key=options.key,
+        authority=options.authority,
+        insecure=options.insecure,
     )
 
 
@@ -183,6 +192,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--secret-file", metavar="FILE", help="holds the cluster's secret (default: $SQLFRONT_SECRET)"
     )
+    parser.add_argument(
+        "--credentials",
+        metavar="FILE",
+        help="what `sqlfront cluster start` has written for clients on other machines (default:"
+        " $SQLFRONT_CREDENTIALS)",
+    )
+    add_encryption(parser)
     parser.add_argument(
         "--spark",
         metavar="URL",

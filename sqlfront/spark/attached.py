@@ -1,6 +1,6 @@
 """A session beside a Spark session."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from sqlfront.config import Config
 from sqlfront.result import Parameters, Result
@@ -18,10 +18,14 @@ from sqlfront_engine.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-    from sqlfront_connectors.arrow import ArrowStream
+    from sqlfront_connectors.arrow import ArrowSource
+
+
+#: The attribute of a Spark session that has the sessions whose rows its DataFrames read.
+_LENDERS: Final = "_sqlfront_lenders"
 
 
 class AttachedSession(Session):
@@ -30,6 +34,8 @@ class AttachedSession(Session):
 
     def __init__(self, spark: SparkSource, config: Config | None = None) -> None:
         super().__init__(config, spark=spark)
+        # The sessions that the Spark session keeps, once this one is among them.
+        self._lenders: set[AttachedSession] = set()
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
         """Run one statement, as ``spark.sql`` does; see :func:`sqlfront.sql`."""
@@ -67,7 +73,7 @@ class AttachedSession(Session):
             assert self.spark is not None
             return self.spark.run_with(parameters, text, timeout, query, error)
 
-    def register(self, name: str, frame: "ArrowStream") -> None:
+    def register(self, name: str, frame: "ArrowSource") -> None:
         """Make a frame a temporary view: one of Spark's if it is a DataFrame of Spark's, or a query that
         Spark runs."""
         source = frame.source() if isinstance(frame, Frame) else frame
@@ -99,11 +105,12 @@ class AttachedSession(Session):
         read rows, is that query."""
         assert self.spark is not None
         link = self.spark.ready("a DataFrame of its own is asked for")
+        query = None if result.is_read else self.query_of(result)
+        if query is not None:
+            result.read_instead(link.read(query))
+            return HeldFrame(query, lambda: None)
+        self._stay_with(link.spark)
         if not result.is_read:
-            query = self.query_of(result)
-            if query is not None:
-                result.read_instead(link.read(query))
-                return HeldFrame(query, lambda: None)
             held = straight.of_result(self, link, result)
             if held is not None:
                 return held
@@ -117,6 +124,18 @@ class AttachedSession(Session):
             for batch in result.toArrow().to_batches()
         ]
         return link.frame(schema, batches)
+
+    def _stay_with(self, spark: "SparkSession") -> None:
+        """Let the Spark session keep this one from now on: it has DataFrames of rows that this session holds,
+        and derives others from them, which nobody can follow. :meth:`close` ends that."""
+        lenders: set[AttachedSession] = spark.__dict__.setdefault(_LENDERS, set())
+        lenders.add(self)
+        self._lenders = lenders
+
+    def close(self) -> None:
+        """See :meth:`Session.close`."""
+        self._lenders.discard(self)
+        super().close()
 
     def table(self, name: str) -> Frame:
         """All rows of a table or view."""

@@ -35,6 +35,7 @@ from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
+from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import Query, is_query, parse_query
 
@@ -238,7 +239,10 @@ class SparkLane:
         if reason is not None:
             return self.run(text, run, reason)
         try:
-            return here(text, run.arguments, run.timeout, run.query)
+            result = here(text, run.arguments, run.timeout, run.query)
+            if result.job is not None and is_query(text):
+                result.otherwise = partial(self._otherwise, text, run)
+            return result
         except NotStarted:
             raise
         except (NotSupportedError, ProgrammingError, OperationalError) as error:
@@ -263,6 +267,11 @@ class SparkLane:
                 raise ours from None  # a statement of sqlfront's own
             raise
 
+    def _otherwise(self, text: str, run: Run, error: Error) -> Result | None:
+        """Spark's result of a query that ended here with the error, once its first rows were there."""
+        reason = self.reason_after(error)
+        return None if reason is None else self.run(text, self._started(run, reason), reason)
+
     def may_read_here(self, text: str) -> bool:
         """Whether a name of this session may be in a text."""
         names = {entry.name.lower() for entry in self._session.catalog.entries()}
@@ -275,9 +284,11 @@ class SparkLane:
         plan = self.plan_mixed(run, parse_query(text))
         return session.run(plan, timeout=run.timeout, query=run.query, began=began)
 
-    def plan_mixed(self, run: Run, query: Query, *, fetch: bool = True) -> "QueryPlan":
+    def plan_mixed(
+        self, run: Run, query: Query, *, fetch: bool = True, spent: dict[str, float] | None = None
+    ) -> "QueryPlan":
         """See :func:`~sqlfront.spark.mixed.plan_mixed`; for a plan that is too large NotSupportedError."""
-        plan = plan_mixed(run, query, self.link, fetch=fetch)
+        plan = plan_mixed(run, query, self.link, fetch=fetch, spent=spent)
         self.check_size(plan.input_size)
         return plan
 
@@ -316,7 +327,7 @@ class SparkLane:
         if target is None:
             return None
         try:
-            entry = self._session.catalog.lookup(tuple(target[1].replace("`", "").split(".")))
+            entry = self._session.catalog.lookup(name_parts(target[1]))
         except FoundElsewhere:
             return None
         return entry if isinstance(entry, TableEntry) and has(entry) else None
@@ -326,7 +337,7 @@ class SparkLane:
         target = _TARGET.match(text)
         if target is None:
             return False
-        own = self._session.catalog.own(tuple(target[1].replace("`", "").split(".")))
+        own = self._session.catalog.own(name_parts(target[1]))
         return own is not None and origin_of(own) is None
 
     def reason_after(self, error: Error) -> str | None:
@@ -361,7 +372,8 @@ class SparkLane:
         if _EXPLAIN.match(text):
             rows = _explained(schema, rows, reason)
         statistics = Statistics(Lane.SPARK, reason, time.perf_counter() - began)
-        return Result(schema, rows, statistics, settings=self._session.settings, job=begun)
+        session = self._session
+        return Result(schema, rows, statistics, settings=session.settings, job=begun, owner=session)
 
     def run_with(
         self,

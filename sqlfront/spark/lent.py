@@ -9,7 +9,10 @@ from weakref import WeakKeyDictionary
 from sqlfront.commands.run import Run
 from sqlfront.spark import straight
 from sqlfront.spark.copies import has
-from sqlfront_connectors.spark.types import quoted
+from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.files.scan import FileScan
+from sqlfront_connectors.spark.types import quoted, spark_schema
+from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.logical import Scan
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from sqlfront.session import Session
     from sqlfront.spark.lane import SparkLane
     from sqlfront_connectors.base import Snapshot
+    from sqlfront_connectors.spark.link import SparkLink
 
 #: The words of a text, quoted ones included.
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
@@ -61,6 +65,8 @@ class Lent:
         if known is not None:
             return known
         session, link, schema = self._session, self._lane.link, entry.table.schema
+        if isinstance(entry.table, FileTable) and not _is_readable(session, entry.table):
+            return _read_by_spark(link, entry.table)
         scan = Scan(entry.name, entry.table, snapshot, tuple(range(len(schema))))
         held = straight.of_table(session, link, scan)
         if held is None:
@@ -77,6 +83,24 @@ def words_of(text: str) -> Iterator[str]:
     ['select', 'a', 'from', 'a b']
     """
     return ((in_quotes or word).lower() for in_quotes, word in _WORDS.findall(text))
+
+
+def _is_readable(session: "Session", table: FileTable) -> bool:
+    """Whether the table's files can be read here."""
+    try:
+        everything = tuple(range(len(table.schema)))
+        FileScan(table.version, table.name, everything).check(session.files, session.settings)
+    except (NotSupportedError, OperationalError):
+        return False
+    return True
+
+
+def _read_by_spark(link: "SparkLink", table: FileTable) -> "DataFrame":
+    """The table's files as Spark reads them."""
+    version = table.version
+    options = {**version.options, **version.listing.as_options()}
+    reader = link.spark.read.format(version.format).schema(spark_schema(version.schema))
+    return reader.options(**options).load(table.location)
 
 
 def _query_of(view: ViewEntry) -> str:

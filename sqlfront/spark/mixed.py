@@ -5,6 +5,7 @@ or as much as Spark would have to be given of the tables here for the same query
 count for nothing there: Spark has these itself.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.expressions import transform
-from sqlfront_engine.memory import in_units
+from sqlfront_engine.room import in_units
 from sqlfront_engine.types import INT
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import TableEntry
@@ -109,15 +110,23 @@ class MixedQuery(msgspec.Struct, frozen=True):
             ),
         )
 
-    def fetched(self, run: Run, link: SparkLink, most: float) -> LogicalPlan:
+    def fetched(
+        self, run: Run, link: SparkLink, most: float, spent: dict[str, float] | None = None
+    ) -> LogicalPlan:
         """The plan over what Spark gives for the parts, which it runs side by side. NotSupportedError if that
-        is more than ``most`` bytes, or of other types."""
+        is more than ``most`` bytes, or of other types. ``spent`` gets the seconds until the last row of each
+        part was here, by the part's text."""
         runs: dict[str, SparkRun] = {}
-        left = _Allowance(most)
+        left, began = _Allowance(most), time.perf_counter()
+        rows: dict[str, tuple[pa.RecordBatch, ...]] = {}
         try:
             for text in self.parts:
                 runs[text] = link.run(text, timeout=run.limit, query=run.query)
-            return self.with_rows({text: left.taken(self.parts[text], part) for text, part in runs.items()})
+            for text, part in runs.items():
+                rows[text] = left.taken(self.parts[text], part)
+                if spent is not None:
+                    spent[text] = time.perf_counter() - began
+            return self.with_rows(rows)
         finally:
             for part in runs.values():
                 part.cancel()
@@ -152,13 +161,16 @@ def given(run: "SparkRun", most: float) -> LogicalPlan:
     return Scan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
 
-def plan_mixed(run: Run, query: Query, link: SparkLink, *, fetch: bool = True) -> QueryPlan:
+def plan_mixed(
+    run: Run, query: Query, link: SparkLink, *, fetch: bool = True, spent: dict[str, float] | None = None
+) -> QueryPlan:
     """The plan of a query over tables of both sides. NotSupportedError if Spark had better run the whole.
-    ``fetch``: whether to let Spark run its parts; else these have no rows, which is for EXPLAIN."""
+    ``fetch``: whether to let Spark run its parts; else these have no rows, which is for EXPLAIN. ``spent``:
+    see :meth:`MixedQuery.fetched`."""
     session = run.session
     mixed = _mixed_query(session, query, run.arguments)
     mixed.check()
-    plan = mixed.fetched(run, link, mixed.most_moved) if fetch else mixed.with_rows({})
+    plan = mixed.fetched(run, link, mixed.most_moved, spent) if fetch else mixed.with_rows({})
     planned = plan_logical(plan, session.settings, session.target)
     return replace(planned, lane=Lane.MIXED, reason=mixed.reason)
 

@@ -3,7 +3,7 @@
 from typing import Final
 
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
-from sqlfront_engine.memory import in_units
+from sqlfront_engine.room import in_units
 
 #: The condition of what is no SQL as far as sqlfront knows.
 SYNTAX: Final = "PARSE_SYNTAX_ERROR"
@@ -20,6 +20,9 @@ _SPARK_MAY_KNOW: Final = frozenset(
 #: The SQLSTATE of a statement that would need more memory than there is.
 _NO_MEMORY: Final = "53200"
 
+#: What the conditions begin with of files that can't be read here, which Spark may read.
+_UNREADABLE: Final = ("FAILED_READ_FILE.", "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY")
+
 
 def reason_after(error: Error) -> str | None:
     """Why a statement is Spark's that ends with this error here; None if it isn't.
@@ -30,6 +33,8 @@ def reason_after(error: Error) -> str | None:
     if isinstance(error, NotSupportedError):
         return error.message
     if isinstance(error, OperationalError):
+        if (error.condition or "").startswith(_UNREADABLE):
+            return error.message
         return "it needs more memory than there is here" if error.sqlstate == _NO_MEMORY else None
     return error.message if error.condition in _SPARK_MAY_KNOW else None
 

@@ -162,3 +162,15 @@ def _without_void(kind: DataType) -> DataType:
             )
         case _:
             return kind
+
+
+def parser_condition(session: SparkSession, sql: str) -> str | None:
+    """The condition by which Spark's parser refuses a text, None if it takes it; nothing is run."""
+    state = session._jsparkSession.sessionState()
+    try:
+        state.sqlParser().parsePlan(sql)
+    except Py4JJavaError as error:
+        return str(error.java_exception.getCondition())
+    except PySparkException as error:
+        return error.getCondition() or type(error).__name__
+    return None

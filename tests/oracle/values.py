@@ -56,6 +56,9 @@ def text(scalar: pa.Scalar) -> str:
         return _nested_text(scalar)
     if pa.types.is_temporal(kind):
         return _temporal_text(scalar)
+    if pa.types.is_string(kind):
+        # Spark's strings may hold bytes that are no UTF-8.
+        return quoted(scalar.as_buffer().to_pybytes().decode(errors="backslashreplace"))
     match scalar.as_py():
         case bool() as value:
             return str(value).lower()

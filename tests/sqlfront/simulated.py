@@ -28,6 +28,7 @@ from sqlfront_engine.launchers.running import RunningMember, network_settings
 from sqlfront_engine.light_job import LightJob
 from sqlfront_engine.members.keeper import KEEPER
 from sqlfront_engine.members.membership import Membership, MembershipSettings, PutOutcome
+from sqlfront_engine.network.security import Security
 from sqlfront_engine.network.transport import Peer
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.registry import register_processor
@@ -271,7 +272,7 @@ class TableTown(Kept):
                 engine=engine,
                 membership=membership,
                 member=membership.member,
-                network=network_settings(b"simulated"),
+                network=network_settings(Security(b"simulated")),
             ),
         )
         if lite:

@@ -167,9 +167,9 @@ BAD = [
     ),
     (
         "create table u using parquet location '/nowhere/at/all'",
-        sqlfront.OperationalError,
-        "PATH_NOT_FOUND",
-        "42K03",
+        sqlfront.ProgrammingError,
+        "UNABLE_TO_INFER_SCHEMA",
+        "42KD9",
     ),
     ("cache table nope", sqlfront.ProgrammingError, "TABLE_OR_VIEW_NOT_FOUND", "42P01"),
     ("uncache table nope", sqlfront.ProgrammingError, "TABLE_OR_VIEW_NOT_FOUND", "42P01"),
@@ -217,7 +217,7 @@ def test_clustered_by_on_a_file_format_is_refused_by_name(connection: Connection
 
 
 def test_an_unknown_format_lists_the_known_ones(connection: Connection) -> None:
-    with pytest.raises(sqlfront.NotSupportedError, match="csv, json, memory, parquet"):
+    with pytest.raises(sqlfront.NotSupportedError, match="csv, json, memory, orc, parquet, text"):
         connection.execute("create table t (a int) using iceberg")
 
 

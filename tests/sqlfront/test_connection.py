@@ -2,11 +2,13 @@
 
 import datetime
 import gc
+import sys
 import threading
 import time
 from decimal import Decimal
 
 import numpy
+import polars
 import pyarrow as pa
 import pytest
 
@@ -248,3 +250,53 @@ def test_forgotten_connections_end_their_threads() -> None:
         time.sleep(0.01)
 
     assert threading.active_count() <= before
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_missing_library_names_the_extra(
+    connection: Connection, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    cursor = connection.execute("SELECT 1")
+    with pytest.raises(sqlfront.OperationalError, match=rf"pip install 'sqlfront\[{library}\]'"):
+        cursor.fetch_df() if library == "pandas" else cursor.fetch_polars()
+
+
+def test_polars_reads_structs_of_a_connection(connection: Connection) -> None:
+    sql = (
+        "SELECT * FROM VALUES (1, named_struct('a', 1, 'b', 'x'), array(named_struct('z', 1.5BD))), "
+        "(2, NULL, NULL) AS t(k, s, l)"
+    )
+    frame = polars.read_database(sql, connection)
+
+    assert frame.schema["s"] == polars.Struct({"a": polars.Int64, "b": polars.String})
+    assert frame.to_dicts() == [
+        {"k": 1, "s": {"a": 1, "b": "x"}, "l": [{"z": Decimal("1.5")}]},
+        {"k": 2, "s": None, "l": None},
+    ]
+    pieces = polars.read_database(sql, connection.cursor(), iter_batches=True, batch_size=1)
+    assert [piece.shape for piece in pieces] == [(1, 3), (1, 3)]
+
+
+@pytest.mark.parametrize(
+    "sql, hint",
+    [
+        ("SELECT * FROM t TABLESAMPLE (10 PERCENT)", "a Spark session runs it: connect(spark=...)"),
+        ("ANALYZE TABLE t COMPUTE STATISTICS", "a Spark session runs it on its own tables"),
+    ],
+)
+def test_what_is_not_supported_says_that_spark_would_run_it(
+    connection: Connection, sql: str, hint: str
+) -> None:
+    with pytest.raises(sqlfront.NotSupportedError) as raised:
+        connection.execute(sql)
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith(hint)
+    assert str(raised.value).endswith(f"HINT: {raised.value.hint}")
+
+
+def test_what_spark_would_not_run_either_has_no_hint(connection: Connection) -> None:
+    connection.execute("CREATE VIEW v AS SELECT 1 AS a")
+    with pytest.raises(sqlfront.NotSupportedError, match="does not support UPDATE TABLE") as raised:
+        connection.execute("UPDATE v SET a = 2")
+    assert raised.value.hint is None

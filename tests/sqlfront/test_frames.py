@@ -3,12 +3,13 @@
 import datetime
 from decimal import Decimal
 
+import polars
 import pyarrow as pa
 import pytest
 
 import sqlfront
 from sqlfront.frames import replace_frames
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.errors import DataError, ProgrammingError
 
 
 @pytest.mark.parametrize(
@@ -61,6 +62,11 @@ class Unreadable:
 
 def test_a_frame_that_can_t_be_read_leaves_no_other_behind() -> None:
     with sqlfront.Session() as session:
-        with pytest.raises(ValueError, match="nothing to read"):
+        with pytest.raises(DataError, match="nothing to read"):
             session.sql("SELECT * FROM {a}, {b}", a=pa.table({"id": [1]}), b=Unreadable())
         assert session.catalog.names() == ()
+
+
+def test_a_lazy_frame_stands_for_its_rows() -> None:
+    frame = polars.LazyFrame({"id": [1, 2, 3]}).filter(polars.col("id") > 1)
+    assert sqlfront.sql("SELECT sum({f.id}) FROM {f}", f=frame).collect() == [(5,)]

@@ -89,8 +89,9 @@ def test_values_are_computed_for_the_meant_rows_only(connection: sqlfront.Connec
 
 
 def test_a_random_condition_is_decided_once_per_row(connection: sqlfront.Connection) -> None:
-    connection.execute("UPDATE t SET s = 'hit', d = 7 WHERE rand() < 0.5")
+    cursor = connection.execute("UPDATE t SET s = 'hit', d = 7 WHERE rand() < 0.5")
 
+    assert cursor.rowcount == ask(connection, "SELECT count(*) FROM t WHERE s = 'hit'")[0][0]
     assert ask(connection, "SELECT count(*) FROM t WHERE (s <=> 'hit') <> (d <=> 7)") == [(0,)]
 
 
@@ -246,10 +247,12 @@ def test_any_changes_leave_what_a_model_says(connection: sqlfront.Connection, pl
                 row for row in model if not ((row[0] in (key, other) and row[2] > "s4") or row[0] is None)
             ]
         elif kind == 2:
-            connection.execute(f"UPDATE m SET s = concat(s, '+'), n = n + 1 WHERE k = {key}")
+            updated = connection.execute(f"UPDATE m SET s = concat(s, '+'), n = n + 1 WHERE k = {key}")
+            assert updated.rowcount == sum(k == key for k, _, _ in model)
             model = [(k, n + 1, s + "+") if k == key else (k, n, s) for k, n, s in model]
         elif kind == 3:
-            connection.execute(f"UPDATE m SET k = {other} WHERE k = {key}")
+            updated = connection.execute(f"UPDATE m SET k = {other} WHERE k = {key}")
+            assert updated.rowcount == sum(k == key for k, _, _ in model)
             model = [(other if k == key else k, n, s) for k, n, s in model]
         elif kind == 4:
             connection.execute("UPDATE m SET s = 'most' WHERE n = (SELECT max(n) FROM m)")
@@ -260,7 +263,7 @@ def test_any_changes_leave_what_a_model_says(connection: sqlfront.Connection, pl
             least = {k: min(n for each, n, _ in model if each == k) for k, _, _ in model}
             model = [row for row in model if row[0] is None or row[1] == least[row[0]]]
         else:
-            connection.execute("UPDATE m SET n = n + 1")
+            assert connection.execute("UPDATE m SET n = n + 1").rowcount == len(model)
             model = [(k, n + 1, s) for k, n, s in model]
         assert Counter(ask(connection, "SELECT * FROM m")) == Counter(model)
         assert ask(connection, "SELECT count(*), count(k) FROM m") == [

@@ -13,8 +13,10 @@ from sqlfront_connectors.memory.documents import TABLE, TURN, TableDocument, Tur
 from sqlfront_connectors.memory.holding import GRACE, STAGED
 from sqlfront_connectors.memory.store import Share
 from sqlfront_engine import codec
+from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.members.keeper import Document
 from sqlfront_engine.members.member_list import MemberInfo, MemberList
+from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.testing.clock import FakeClock
 
 WRITER = "unix:/run/a@b#1"
@@ -29,10 +31,13 @@ class Place:
         self.service = TableService()
         members = MemberList(1, (MemberInfo("m"), MemberInfo(WRITER, lite=True)), ())
         self.membership = SimpleNamespace(name="m", watchers=[], list_watchers=[], documents={})
+        self.engine = SimpleNamespace(
+            clock=self.clock, memory=MemoryBudget("the member", 100), tables=MemoryBudget("the member", 100)
+        )
         self.service.attach(
             SimpleNamespace(  # type: ignore[arg-type]
                 membership=self.membership,
-                engine=SimpleNamespace(clock=self.clock, memory=None),
+                engine=self.engine,
                 member=SimpleNamespace(members=members),
             )
         )
@@ -81,6 +86,18 @@ def test_a_replaced_version_is_kept_for_some_time(place: Place) -> None:
     place.clock.advance(GRACE - 1)
     assert place.shares == {first, second}
     place.clock.advance(1)
+    assert place.shares == {second}
+
+
+def test_a_replaced_version_goes_at_once_where_memory_is_short(place: Place) -> None:
+    place.write(1)
+    second = place.write(2)
+
+    place.engine.memory.charge(100, "a sort")
+    assert len(place.shares) == 2
+    with pytest.raises(OperationalError, match="a join needs"):
+        place.engine.memory.charge(1, "a join")
+
     assert place.shares == {second}
 
 

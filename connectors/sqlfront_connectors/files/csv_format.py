@@ -1,255 +1,415 @@
-"""CSV files, with Spark's options, inference and leniency.
+"""CSV files as Spark's parser reads them, and the schema that they show.
 
-Arrow's parser splits the fields. Records with too few or too many fields, which it refuses, are read by
-Python's parser and filled up with nulls or cut, as Spark's mode PERMISSIVE does.
+A look at the bytes proves for most files that Arrow's reader gives the same fields; the others go through a
+tokenizer that has that parser's whole grammar.
 """
 
-import csv
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
 
-from sqlfront_connectors.files.conversion import convert, malformed, try_cast
-from sqlfront_connectors.files.failures import reading
-from sqlfront_connectors.files.options import check_options, fails_fast, is_on
+from sqlfront_connectors.files.contents import content_of
+from sqlfront_connectors.files.csv.agreement import arrow_columns, row_count
+from sqlfront_connectors.files.csv.inference import Inference
+from sqlfront_connectors.files.csv.lines import data_lines, decode, header_line, lines_of
+from sqlfront_connectors.files.csv.settings import CsvSettings, Mode, csv_settings
+from sqlfront_connectors.files.csv.tokenizer import Record, RecordError, Tokenizer
+from sqlfront_connectors.files.csv.values import values
+from sqlfront_connectors.files.csv.wide_separators import WideTokenizer
+from sqlfront_connectors.files.csv.writer import write
+from sqlfront_connectors.files.failures import file_unreadable
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values, scalar
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal, is_decimal
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.errors import DataError, NotSupportedError, ProgrammingError
+from sqlfront_engine.expressions import EngineExpr
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.types import BOOLEAN, STRING
 
-#: What inference tries, narrow to wide: (type, regular expression of the texts that may be of that type).
-_INFERENCE: Final = (
-    (INT, r"^[+-]?\d{1,10}$"),
-    (BIGINT, r"^[+-]?\d{1,19}$"),
-    (decimal(38, 0), r"^[+-]?\d{1,38}$"),
-    (DOUBLE, r"^\s*([+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|NaN|[+-]?Inf(inity)?)\s*$"),
-    (DATE, r"^\d{4}-\d{2}-\d{2}$"),
-    (TIMESTAMP, r"^\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$"),
-    (BOOLEAN, r"^(?i:true|false)$"),
-)
-_NUMBERS: Final = (INT, BIGINT, decimal(38, 0), DOUBLE)
-#: Characters of a field in a file whose records are of different lengths.
-_MAX_FIELD: Final = 1 << 30
-#: A doubled quote that isn't an empty field; without ``escape '"'`` Spark keeps such a field unparsed.
-_DOUBLED: Final = b'(?:[^%s\n\r"]""|""[^%s\n\r"])'
+__all__ = ["infer_schema", "read", "write"]
+
+#: Spark may read a file of that many bytes in several parts, whatever the cluster.
+_CUT: Final = 4 << 20
+#: Records of the tokenizer per batch.
+_ROWS: Final = 1 << 16
 
 
-def infer_schema(paths: Sequence[str], options: Mapping[str, str]) -> pa.Schema:
+class FirstRecordError(Exception):
+    """The first record of a file of records over several lines can't be parsed: Spark calls that a file that
+    can't be read, not a malformed record."""
+
+
+def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -> Tokenizer:
+    """A tokenizer for one file."""
+    if len(settings.dialect.sep) == 1:
+        return Tokenizer(settings.dialect, limited)
+    if settings.dialect.ignore_leading:
+        raise NotSupportedError("CSV: ignoreLeadingWhiteSpace with a sep of several characters")
+    return WideTokenizer(settings.dialect, limited)
+
+
+# ---- schemas
+
+
+def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
     """Names from the header or ``_c0``, ...; types string, or with ``inferSchema`` inferred over all rows."""
-    settings = check_options("csv", options)
-    names = _column_names(paths[0], settings)
-    if not is_on(settings, "inferschema"):
-        return pa.schema([(name, STRING) for name in names])
-    kinds: list[pa.DataType | None] = [None] * len(names)
-    for path in paths:
-        for batch in _read_texts(path, settings, names):
-            kinds = [_infer(column, known) for column, known in zip(batch.columns, kinds, strict=True)]
+    settings = csv_settings(options)
+    contents = [content_of(path, access) for path in paths]
+    try:
+        first, heads = _first_records(contents, settings)
+        if first is None:
+            return pa.schema([])
+        names = _safe_names(first, settings)
+        if not settings.infers:
+            return pa.schema([(name, STRING) for name in names])
+        parts = [_texts_to_infer(content, settings, heads, len(names)) for content in contents]
+    except FirstRecordError as error:
+        raise file_unreadable(paths[0], error) from error
+    except RecordError as error:
+        raise DataError(
+            f"Malformed CSV record: {error}", condition="MALFORMED_CSV_RECORD", sqlstate="KD000"
+        ) from error
+    is_cut = len(contents) > 1 or len(contents[0]) >= _CUT
+    kinds = Inference(settings).kinds(parts, is_cut=is_cut)
     return pa.schema([(name, kind or STRING) for name, kind in zip(names, kinds, strict=True)])
 
 
+def _first_records(contents: Sequence[bytes], settings: CsvSettings) -> tuple[Record | None, str | None]:
+    """The first record of the input, and its line unless records have several lines. Spark begins with the
+    largest file."""
+    if settings.several_lines:
+        firsts = [_first_of_several_lines(content, settings) for content in contents]
+        known = [first for first in firsts if first is not None]
+        if any(first != known[0] for first in known):
+            raise NotSupportedError("CSV: multiLine over files with different first records")
+        return (known[0] if known else None), None
+    ordered = sorted(contents, key=len, reverse=True)
+    lines = [next(_inferred_lines(content, settings), None) for content in ordered]
+    present = [line for line in lines if line is not None]
+    if not present:
+        return None, None
+    if len(ordered) > 1 and len(ordered[1]) >= _CUT and len(set(present)) > 1:
+        raise NotSupportedError("CSV: large files with different first lines")
+    return tokenizer_of(settings).line(present[0]), present[0]
+
+
+def _first_of_several_lines(content: bytes, settings: CsvSettings) -> Record | None:
+    """The first record; Spark parses the second one, too."""
+    records = tokenizer_of(settings).records(decode(content, settings.encoding))
+    try:
+        first = next(records, None)
+    except RecordError as error:
+        raise FirstRecordError(*error.args) from error
+    next(records, None)
+    return first
+
+
+def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
+    """The lines that inference looks at: other ones than reading does if there is odd white space."""
+    comment = settings.dialect.comment
+    for line in lines_of(content, settings):
+        if line.strip(" ") and not (comment and line.startswith(comment)):
+            yield line
+
+
+def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
+    """Names of the columns: those that are empty or stand twice, whatever their case, get their number."""
+    if not settings.header:
+        return [f"_c{number}" for number in range(len(first))]
+    lower = [name.lower() for name in first if name is not None]
+    names = []
+    for number, name in enumerate(first):
+        if not name or name == settings.dialect.null_value:
+            names.append(f"_c{number}")
+        else:
+            names.append(f"{name}{number}" if lower.count(name.lower()) > 1 else name)
+    taken: set[str] = set()
+    for name in names:
+        if name.lower() in taken:
+            raise ProgrammingError(
+                f"The column `{name.lower()}` already exists. Choose another name or rename the column.",
+                condition="COLUMN_ALREADY_EXISTS",
+                sqlstate="42711",
+            )
+        taken.add(name.lower())
+    return names
+
+
+def _texts_to_infer(content: bytes, settings: CsvSettings, head: str | None, width: int) -> list[pa.Array]:
+    """The texts of each column."""
+    if settings.several_lines or _begins_with(content, head):
+        batches = arrow_columns(content, settings, width, list(range(width)))
+        if batches is not None:
+            table = pa.Table.from_batches(batches, pa.schema([(str(i), STRING) for i in range(width)]))
+            return [_one(column) for column in table.columns]
+    tokenizer = tokenizer_of(settings)
+    if settings.several_lines:
+        records: Iterable[Record | None] = tokenizer.records(decode(content, settings.encoding))
+        rows = list(records)[1 if settings.header else 0 :]
+    else:
+        lines = _inferred_lines(content, settings)
+        rows = [tokenizer.line(line) for line in lines if not (settings.header and line == head)]
+    present = [row for row in rows if row is not None]
+    return [
+        from_values([row[index] if index < len(row) else None for row in present], STRING)
+        for index in range(width)
+    ]
+
+
+def _begins_with(content: bytes, head: str | None) -> bool:
+    """Whether the header stands at the beginning of the file and nowhere else."""
+    if head is None:
+        return False
+    encoded = head.encode()
+    return content.find(encoded) in (0, 3) and content.count(encoded) == 1
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+
+
+# ---- rows
+
+
+class CsvReading(msgspec.Struct, frozen=True):
+    """What is read of each file of a table: the columns ``names`` of those in ``schema``, which are the
+    file's by position. ``filtered``: rows that a filter drops need not be read. ``zone``: the session's time
+    zone."""
+
+    names: tuple[str, ...]
+    schema: pa.Schema
+    settings: CsvSettings
+    filtered: bool = False
+    zone: str = "UTC"
+
+    @property
+    def fields(self) -> list[pa.Field]:
+        """The fields of the file: all but that for malformed records."""
+        return [field for field in self.schema if field.name != self.settings.corrupt]
+
+    @property
+    def wanted(self) -> list[int]:
+        """The places in the file of the fields that are read."""
+        places = {field.name: place for place, field in enumerate(self.fields)}
+        return [places[name] for name in self.names if name in places]
+
+    @property
+    def wants_corrupt(self) -> bool:
+        """Whether the text of malformed records is wanted."""
+        return self.settings.corrupt in self.names
+
+    @property
+    def is_pruned(self) -> bool:
+        """Whether fields that aren't wanted are not looked at, so that their number matters not."""
+        several = self.settings.several_lines
+        return not several and not self.wants_corrupt and len(self.wanted) < len(self.fields)
+
+
 def read(
-    path: str, names: tuple[str, ...], schema: pa.Schema, options: Mapping[str, str]
+    path: str,
+    names: tuple[str, ...],
+    schema: pa.Schema,
+    options: Mapping[str, str],
+    context: ProcessorContext,
+    filters: tuple[EngineExpr, ...] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The named columns of one file in physical form. The file's columns are the schema's by position, as in
     Spark."""
-    settings = check_options("csv", options)
-    wanted = [schema.names.index(name) for name in names]
-    for batch in _read_texts(path, settings, tuple(schema.names)):
-        columns = [convert(batch.column(index), schema.field(index), settings, path) for index in wanted]
-        if columns:
-            yield pa.RecordBatch.from_arrays(columns, names=list(names))
-        else:
-            yield batch.select([])
+    reading = CsvReading(names, schema, csv_settings(options), bool(filters), context.settings.time_zone)
+    _check_corrupt(reading)
+    content = content_of(path, context.files)
+    try:
+        yield from _batches(content, reading, path)
+    except RecordError as error:
+        raise file_unreadable(path, error) from error
 
 
-def write(
-    path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema, options: Mapping[str, str]
-) -> None:
-    """Write a new file: values as ``CAST(value AS STRING)`` gives them, nulls as ``nullValue``."""
-    settings = check_options("csv", options)
-    with open(path, "w", encoding=settings["encoding"], newline="") as out:
-        if is_on(settings, "header"):
-            out.write(_line(schema.names, settings))
-        for batch in batches:
-            columns = [
-                evaluate(Cast(STRING, Column(field.type, index)), batch, Settings()).to_pylist()
-                for index, field in enumerate(schema)
-            ]
-            out.writelines(_line(row, settings) for row in zip(*columns, strict=True))
+def _check_corrupt(reading: CsvReading) -> None:
+    name = reading.settings.corrupt
+    if name in reading.schema.names and reading.schema.field(name).type != STRING:
+        raise ProgrammingError(
+            f"The column {name} for corrupt records must have the nullable STRING type.",
+            condition="INVALID_CORRUPT_RECORD_TYPE",
+            sqlstate="42804",
+        )
+    if reading.names == (name,):
+        raise ProgrammingError(
+            "Queries from raw JSON/CSV/XML files are disallowed when the referenced columns only include the"
+            " internal corrupt record column.",
+            condition="UNSUPPORTED_FEATURE.QUERY_ONLY_CORRUPT_RECORD_COLUMN",
+            sqlstate="0A000",
+        )
 
 
-def _line(texts: Sequence[str | None], options: Mapping[str, str]) -> str:
-    """One record; fields are quoted where they must be, and empty strings to tell them from nulls."""
-    separator, quote, escape = options["sep"], options["quote"], options["escape"]
-    fields = []
-    for text in texts:
-        if text is None:
-            fields.append(options["nullvalue"])
-        elif not text or any(special in text for special in (separator, quote, "\n", "\r")):
-            fields.append(quote + text.replace(quote, escape + quote) + quote)
-        else:
-            fields.append(text)
-    return separator.join(fields) + "\n"
-
-
-def _read_texts(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-    """Batches of string columns under ``names``."""
-    with reading(path):
-        source = _source(path, options)
-        try:
-            batches = list(_arrow_batches(source, options, names))
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):
+def _batches(content: bytes, reading: CsvReading, path: str) -> Iterator[pa.RecordBatch]:
+    settings, wanted = reading.settings, reading.wanted
+    if wanted and not (settings.header and settings.checks_header):
+        quick = arrow_columns(content, settings, len(reading.fields), wanted)
+        if quick is not None:
+            finished = [_quickly_finished(batch, reading, path) for batch in quick]
+            if None not in finished:
+                yield from (batch for batch in finished if batch is not None)
                 return
-            if "Expected" not in str(error):
-                raise
-            if fails_fast(options):
-                raise malformed(path, str(error)) from error
-            batches = [_ragged(path, options, names)]
-    null_text = options["nullvalue"]
-    for batch in batches:
-        yield _without(batch, null_text) if null_text else batch
+    if not wanted and reading.is_pruned:
+        count = row_count(content, settings) if content else 0
+        if count is not None:
+            yield _rows_only(count)
+            return
+        lines = lines_of(content, settings)
+        if settings.header:
+            header_line(lines, settings)
+        yield _rows_only(sum(1 for _ in data_lines(lines, settings)))
+        return
+    rows = _Rows(reading)
+    for record, text in _records(content, reading, path):
+        rows.add(record, text)
+        if len(rows) == _ROWS:
+            yield rows.taken(path)
+    if len(rows):
+        yield rows.taken(path)
 
 
-def _arrow_batches(
-    source: str | pa.BufferReader, options: Mapping[str, str], names: tuple[str, ...]
-) -> Iterator[pa.RecordBatch]:
-    convert_options = arrow_csv.ConvertOptions(
-        column_types=dict.fromkeys(names, STRING),
-        null_values=[""],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=not options["nullvalue"],
-    )
-    skipped = 1 if is_on(options, "header") else 0
-    read_options = arrow_csv.ReadOptions(
-        use_threads=False, column_names=list(names), skip_rows=skipped, encoding=options["encoding"]
-    )
-    yield from arrow_csv.open_csv(source, read_options, _parse_options(options), convert_options)
+def _rows_only(count: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([pa.nulls(count, BOOLEAN)], names=["row"]).select([])
 
 
-def _parse_options(options: Mapping[str, str]) -> arrow_csv.ParseOptions:
-    return arrow_csv.ParseOptions(
-        delimiter=options["sep"],
-        quote_char=options["quote"] or False,
-        double_quote=True,
-        escape_char=False,
-        newlines_in_values=is_on(options, "multiline"),
-        ignore_empty_lines=True,
-    )
+def _quickly_finished(batch: pa.RecordBatch, reading: CsvReading, path: str) -> pa.RecordBatch | None:
+    """The batch with values; None if a malformed record's text is wanted."""
+    columns = batch.columns
+    converted, malformed = _converted(columns, reading)
+    if malformed is not None and reading.wants_corrupt:
+        return None
+    return _finished(converted, malformed, None, batch.num_rows, reading, path)
 
 
-def _source(path: str, options: Mapping[str, str]) -> str | pa.BufferReader:
-    """What Arrow's parser is to read: the file, or its content with escaped quotes doubled.
+def _converted(texts: Sequence[pa.Array], reading: CsvReading) -> tuple[list[pa.Array], pa.Array | None]:
+    """The wanted columns as values, and which rows have a text that is no value; None if no row has."""
+    fields = reading.fields
+    converted, malformed = [], None
+    for column, place in zip(texts, reading.wanted, strict=True):
+        found = values(column, fields[place].type, reading.settings, reading.zone)
+        if found.null_count > column.null_count:
+            bad = pc.and_(pc.is_null(found), pc.is_valid(column))
+            malformed = bad if malformed is None else pc.or_(malformed, bad)
+        converted.append(found)
+    return converted, malformed
 
-    In Spark an escape counts only before a quote. A doubled quote without ``escape '"'`` it leaves unparsed,
-    which is refused here, and so is an escaped escape before a quote.
-    """
-    quote, escape = options["quote"].encode(), options["escape"].encode()
-    if not quote or not escape or escape == quote:
-        return path
-    with open(path, "rb") as file:
-        content = file.read()
-    separator = re.escape(options["sep"].encode())
-    if quote * 2 in content:
-        doubled = (_DOUBLED % (separator, separator)).replace(b'"', re.escape(quote))
-        if re.search(doubled, content.replace(escape + quote, b"")):
-            raise NotSupportedError(
-                f"{path} holds doubled quotes; give the option escape '{options['quote']}'"
+
+def _finished(
+    columns: list[pa.Array],
+    malformed: pa.Array | None,
+    texts: pa.Array | None,
+    count: int,
+    reading: CsvReading,
+    path: str,
+) -> pa.RecordBatch:
+    """The batch as the mode wants it."""
+    mode = reading.settings.mode
+    if malformed is not None and mode is Mode.FAIL:
+        if reading.filtered:
+            raise NotSupportedError("CSV: mode FAILFAST, malformed records and a filter")
+        raise file_unreadable(
+            path, ValueError("Malformed records are detected in record parsing. Parse Mode: FAILFAST.")
+        )
+    if reading.wants_corrupt:
+        columns.insert(reading.names.index(reading.settings.corrupt), texts or pa.nulls(count, STRING))
+    if not columns:
+        kept = _rows_only(count)
+        dropped = pc.sum(malformed).as_py() if malformed is not None and mode is Mode.DROP else 0
+        return kept.slice(0, count - dropped)
+    batch = pa.RecordBatch.from_arrays(columns, names=list(reading.names))
+    return batch.filter(pc.invert(malformed)) if malformed is not None and mode is Mode.DROP else batch
+
+
+class _Rows:
+    """Records on their way into a batch."""
+
+    def __init__(self, reading: CsvReading) -> None:
+        self._reading = reading
+        self._width = len(reading.fields)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._records: list[Record] = []
+        self._bad: list[bool] = []
+        self._texts: list[str | None] = []
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def add(self, record: Record | None, text: str | None) -> None:
+        """One more record; None for one without any field."""
+        bad = record is None or (not self._reading.is_pruned and len(record) != self._width)
+        self._records.append(record or [])
+        self._bad.append(bad)
+        if self._reading.wants_corrupt:
+            self._texts.append(text)
+
+    def taken(self, path: str) -> pa.RecordBatch:
+        """The records since the last call, as a batch."""
+        reading = self._reading
+        null = reading.settings.dialect.null_value
+        columns = [
+            from_values(
+                [
+                    None if place >= len(record) or record[place] == null else record[place]
+                    for record in self._records
+                ],
+                STRING,
             )
-    if escape + quote not in content:
-        return path
-    if escape * 2 + quote in content:
-        raise NotSupportedError(f"{path} holds an escaped {options['escape']} before a quote")
-    return pa.BufferReader(content.replace(escape + quote, quote * 2))
-
-
-def _ragged(path: str, options: Mapping[str, str], names: tuple[str, ...]) -> pa.RecordBatch:
-    """All records, filled up with nulls or cut to the number of names."""
-    escape = options["escape"] if options["escape"] != options["quote"] else None
-    # Python's parser takes fields for broken that are longer than that, for the whole process.
-    csv.field_size_limit(max(csv.field_size_limit(), _MAX_FIELD))
-    with open(path, encoding=options["encoding"], newline="") as file:
-        records = [
-            record
-            for record in csv.reader(
-                file,
-                delimiter=options["sep"],
-                quotechar=options["quote"] or None,
-                doublequote=escape is None,
-                escapechar=escape or None,
-                quoting=csv.QUOTE_MINIMAL if options["quote"] else csv.QUOTE_NONE,
-            )
-            if record
+            for place in reading.wanted
         ]
-    if is_on(options, "header"):
-        records = records[1:]
-    columns = [
-        from_values([(record[index] or None) if index < len(record) else None for record in records], STRING)
-        for index in range(len(names))
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=list(names))
+        converted, malformed = _converted(columns, reading)
+        if any(self._bad):
+            bad = from_values(self._bad, BOOLEAN)
+            malformed = bad if malformed is None else pc.or_(malformed, bad)
+        texts = None
+        if reading.wants_corrupt:
+            texts = from_values(self._texts, STRING)
+            nothing = pa.scalar(None, STRING)
+            texts = (
+                pa.nulls(len(texts), STRING) if malformed is None else pc.if_else(malformed, texts, nothing)
+            )
+        count = len(self._records)
+        self._begin()
+        return _finished(converted, malformed, texts, count, reading, path)
 
 
-def _without(batch: pa.RecordBatch, null_text: str) -> pa.RecordBatch:
-    """The batch with ``nullValue`` as null."""
-    wanted, null = scalar(null_text, STRING), scalar(None, STRING)
-    columns = [pc.if_else(pc.equal(column, wanted), null, column) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+def _records(content: bytes, reading: CsvReading, path: str) -> Iterator[tuple[Record | None, str | None]]:
+    """The records of a file after its header, with their texts."""
+    settings = reading.settings
+    limited = frozenset(reading.wanted) if reading.is_pruned else None
+    tokenizer = tokenizer_of(settings, limited)
+    if settings.several_lines:
+        records = tokenizer.records(decode(content, settings.encoding))
+        if settings.header:
+            _check_header(next(records, None), reading, path)
+        for record in records:
+            yield record, tokenizer.consumed()
+        return
+    lines = lines_of(content, settings)
+    if settings.header and (head := header_line(lines, settings)) is not None:
+        names = tokenizer.line(head)
+        if reading.is_pruned and names is not None:
+            names = [names[place] if place < len(names) else "" for place in reading.wanted]
+        _check_header(names, reading, path)
+    for line in data_lines(lines, settings):
+        yield tokenizer.line(line), tokenizer.consumed()
 
 
-def _column_names(path: str, options: Mapping[str, str]) -> tuple[str, ...]:
-    header = is_on(options, "header")
-    read_options = arrow_csv.ReadOptions(use_threads=False, autogenerate_column_names=not header)
-    with reading(path):
-        try:
-            names = arrow_csv.open_csv(path, read_options, _parse_options(options)).schema.names
-        except pa.ArrowInvalid as error:
-            if "Empty CSV" in str(error):
-                return ()
-            names = _first_record(path, options)
-    return tuple(name if header and name else f"_c{index}" for index, name in enumerate(names))
-
-
-def _first_record(path: str, options: Mapping[str, str]) -> list[str]:
-    with open(path, encoding=options["encoding"], newline="") as file:
-        return next(csv.reader(file, delimiter=options["sep"]), [])
-
-
-def _infer(column: pa.Array, known: pa.DataType | None) -> pa.DataType | None:
-    """The narrowest type that holds the values seen before (of type ``known``) and those of the column."""
-    values = column.drop_null()
-    if len(values) == 0 or known == STRING:
-        return known
-    for kind, pattern in _INFERENCE:
-        if known is not None and not _holds(kind, known):
-            continue
-        if (
-            pc.all(pc.match_substring_regex(values, pattern)).as_py()
-            and not try_cast(values, kind).null_count
-        ):
-            return _fitted(values, known) if is_decimal(kind) else kind
-    return STRING
-
-
-def _holds(kind: pa.DataType, known: pa.DataType) -> bool:
-    """Whether all values of type ``known`` are of type ``kind``."""
-    if is_decimal(known):
-        known = decimal(38, 0)
-    if kind in _NUMBERS and known in _NUMBERS:
-        return _NUMBERS.index(kind) >= _NUMBERS.index(known)
-    return kind == known or (known == DATE and kind == TIMESTAMP)
-
-
-def _fitted(values: pa.Array, known: pa.DataType | None) -> pa.DataType:
-    """The decimal of just enough digits."""
-    digits = pc.max(pc.utf8_length(pc.utf8_ltrim(values, "+-0"))).as_py()
-    before = (
-        known.precision if known is not None and is_decimal(known) else {INT: 10, BIGINT: 20}.get(known, 1)
+def _check_header(names: Record | None, reading: CsvReading, path: str) -> None:
+    """With enforceSchema=false the header has to have the schema's names."""
+    if not reading.settings.checks_header or names is None:
+        return
+    fields = reading.fields
+    wanted = (
+        [fields[place].name for place in reading.wanted]
+        if reading.is_pruned
+        else [one.name for one in fields]
     )
-    return decimal(max(digits, before), 0)
+    if [name and name.lower() for name in names] != [name.lower() for name in wanted]:
+        raise file_unreadable(
+            path, ValueError(f"CSV header {names} does not conform to the schema {wanted}.")
+        )

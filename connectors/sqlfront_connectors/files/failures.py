@@ -1,12 +1,25 @@
 """Errors of files that can't be read."""
 
 import csv
-from collections.abc import Iterator
+import errno
+import os
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine.errors import OperationalError
+
+#: How many names of files an error shows.
+_SHOWN: Final = 3
+#: After it Arrow quotes the whole record.
+_CSV_RECORD: Final = r"Expected \d+ columns, got \d+"
+_DISK_FULL: Final = "53100"
+#: The conditions of these errors.
+FILE_MISSING: Final = "FAILED_READ_FILE.FILE_NOT_EXIST"
+FILE_UNREADABLE: Final = "FAILED_READ_FILE.NO_HINT"
 
 
 def file_missing(path: str) -> OperationalError:
@@ -14,7 +27,7 @@ def file_missing(path: str) -> OperationalError:
     return OperationalError(
         f"Encountered error while reading file {path}. File does not exist. "
         "It is possible the underlying files have been updated; REFRESH TABLE lists them anew.",
-        condition="FAILED_READ_FILE.FILE_NOT_EXIST",
+        condition=FILE_MISSING,
         sqlstate="KD001",
     )
 
@@ -22,9 +35,38 @@ def file_missing(path: str) -> OperationalError:
 def file_unreadable(path: str, error: Exception) -> OperationalError:
     """Spark's error for a file that is not what it should be."""
     return OperationalError(
-        f"Encountered error while reading file {path}. {error}",
-        condition="FAILED_READ_FILE.NO_HINT",
+        f"Encountered error while reading file {path}. {without_content(error)}",
+        condition=FILE_UNREADABLE,
         sqlstate="KD001",
+    )
+
+
+def without_content(error: Exception) -> str:
+    """What an error says, without the record that Arrow's parser appends.
+
+    >>> without_content(pa.ArrowInvalid("CSV parse error: Row #2: Expected 2 columns, got 1: secret"))
+    'CSV parse error: Row #2: Expected 2 columns, got 1'
+    """
+    text = str(error)
+    found = re.search(_CSV_RECORD, text)
+    return text if found is None else text[: found.end()]
+
+
+def unwritable(table: str, location: str, error: Exception) -> OperationalError:
+    """The error for a table that can't take rows because of the place where its files are."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    return OperationalError(
+        f"table {table}: can't write to {location}: {error}", sqlstate=_DISK_FULL if full else None
+    )
+
+
+def foreign_files(table: str, location: str, paths: Sequence[str]) -> OperationalError:
+    """The error for an overwrite that would remove what no table's writer has made."""
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    names = ", ".join(os.path.relpath(path, location) for path in paths[:_SHOWN])
+    return OperationalError(
+        f"INSERT OVERWRITE of table {table} would delete files that no table's writer has made: {names}{more}"
+        f" in {location}. Make the table with OPTIONS (overwriteForeignFiles 'true') if they may go."
     )
 
 

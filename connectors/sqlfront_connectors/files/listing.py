@@ -1,69 +1,222 @@
-"""Which files a location holds, and what their directories say (``key=value``, Hive style).
+"""Which files a location holds.
 
-As in Spark, names that begin with ``_`` or ``.`` are ignored, at every level, except directories such as
-``_part=1``.
+As in Spark a directory's own files are read, and those of partition directories (``key=value``) below;
+other directories are entered only where partitions are found, or with the option ``recursiveFileLookup``.
+Names that begin with ``_`` or ``.`` are ignored at every level, except such as ``_part=1``.
 """
 
-import glob
 import os
-import re
-from collections.abc import Iterator
-from urllib.parse import unquote
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import OperationalError
+from sqlfront_connectors.files.commits import Pending, settled
+from sqlfront_connectors.files.listing_options import EVERY_FILE, ListingOptions
+from sqlfront_connectors.files.partition_directories import RawPartition, found_partitions
+from sqlfront_connectors.files.paths import compiled, expand, local_path
+from sqlfront_engine.errors import NotSupportedError, OperationalError
+from sqlfront_engine.file_access import FileAccess
 
-#: What stands for null in a partition directory's name.
-NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
-#: What can't stand in a directory's name for itself.
-_SPECIAL = re.compile(r"""[\x01-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+#: Parquet's files that hold the schema of those beside them, and no rows.
+SUMMARIES: Final = ("_common_metadata", "_metadata")
+
+#: The condition of a location where nothing is.
+PATH_NOT_FOUND: Final = "PATH_NOT_FOUND"
 
 
 class DataFile(msgspec.Struct, frozen=True, weakref=True):
-    """A file, and the raw values of its partition directories by (original) column name; None = null.
+    """A file, and what the partition directories above it say.
 
     All versions of a table that have a file share its object, so that its end says that nobody reads it.
     """
 
     path: str
     size: int
-    partition: tuple[tuple[str, str | None], ...] = msgspec.field(default=())
+    partition: RawPartition = msgspec.field(default=())
 
 
-def escape(text: str) -> str:
-    """A name or value as Spark writes it into a directory's name.
+class Listing(msgspec.Struct, frozen=True):
+    """``partitions``: what directories say that hold data. ``files``: all data files, sorted by path, empty
+    ones included. ``described``: files that say which columns there are: these, and those named for metadata,
+    which hold no rows."""
 
-    >>> escape("a/b é")
-    'a%2Fb é'
+    partitions: tuple[RawPartition, ...] = ()
+    files: tuple[DataFile, ...] = ()
+    described: tuple[DataFile, ...] = ()
+
+    @property
+    def filled(self) -> tuple[DataFile, ...]:
+        """The data files that hold anything."""
+        return tuple(file for file in self.files if file.size)
+
+
+def is_part(path: str) -> bool:
+    """Whether the file has the name of one that a table's writer makes, Spark's or ours.
+
+    >>> is_part("/t/part-00000-6f1c.c000.snappy.parquet"), is_part("/t/notes.txt")
+    (True, False)
     """
-    return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", text)
+    return os.path.basename(path).startswith("part-")
 
 
-def list_files(location: str) -> tuple[DataFile, ...]:
-    """All data files below a file, directory or glob, sorted by path. A location that doesn't exist is
-    Spark's PATH_NOT_FOUND."""
-    location = location.removeprefix("file://").removeprefix("file:")
-    roots = sorted(glob.glob(location)) if glob.has_magic(location) else [location]
-    roots = [root for root in roots if os.path.exists(root)]
+def list_files(
+    location: str,
+    access: FileAccess,
+    options: ListingOptions = EVERY_FILE,
+    pending: Pending | None = None,
+) -> Listing:
+    """The files of a file, directory or glob. A location that doesn't exist is Spark's PATH_NOT_FOUND.
+    ``pending``: of a directory that nobody else writes to meanwhile."""
+    path = local_path(location)
+    with _listing(path):
+        roots = [os.path.abspath(found) for found in expand(path, access)]
     if not roots:
         raise OperationalError(
-            f"Path does not exist: {location}.", condition="PATH_NOT_FOUND", sqlstate="42K03"
+            f"Path does not exist: file:{os.path.abspath(path)}.",
+            condition=PATH_NOT_FOUND,
+            sqlstate="42K03",
         )
-    return tuple(found for root in roots for found in _walk(root, ()))
+    with _listing(path):
+        by_directory = _by_directory(roots, access, pending)
+    chosen = _Chosen(options)
+    with_data = [place for place, files in by_directory.items() if any(map(_is_data, files))]
+    partitions = {} if options.recursive else found_partitions(with_data, _bases(roots, options))
+    if partitions or options.recursive:
+        places: Iterable[str] = by_directory
+    else:
+        places = dict.fromkeys(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
+    listed = [
+        (file, partitions.get(place, ()))
+        for place in places
+        if not partitions or place in partitions
+        for file in by_directory.get(place, ())
+        if chosen.has(file)
+    ]
+    listed.sort(key=lambda pair: pair[0].path)
+    described = [DataFile(file.path, file.size, partition) for file, partition in listed]
+    data = [found for found, (file, _) in zip(described, listed, strict=True) if _is_data(file)]
+    return Listing(tuple(dict.fromkeys(partitions.values())), tuple(data), tuple(described))
 
 
-def _walk(path: str, partition: tuple[tuple[str, str | None], ...]) -> Iterator[DataFile]:
-    if os.path.isfile(path):
-        yield DataFile(path, os.path.getsize(path), partition)
+@contextmanager
+def _listing(path: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OperationalError(f"{path} can't be listed: {error.strerror}") from error
+
+
+class _File(msgspec.Struct, frozen=True):
+    """A file that was found; ``modified`` in microseconds."""
+
+    path: str
+    name: str
+    size: int
+    modified: int
+
+
+class _Chosen:
+    """Which files the options choose."""
+
+    def __init__(self, options: ListingOptions) -> None:
+        self._options = options
+        glob = options.name_glob
+        pattern = None if glob is None else compiled(glob)
+        self._name = None if pattern is not None else glob
+        self._pattern = pattern
+
+    def has(self, file: _File) -> bool:
+        """Whether they choose the file."""
+        options = self._options
+        if self._pattern is not None and not self._pattern.fullmatch(file.name):
+            return False
+        if self._name is not None and file.name != self._name:
+            return False
+        if options.before is not None and not file.modified < options.before:
+            return False
+        return options.after is None or file.modified > options.after
+
+
+def _bases(roots: list[str], options: ListingOptions) -> frozenset[str]:
+    """The directories at which partitions begin."""
+    if options.base_path is None:
+        return frozenset(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
+    base = os.path.abspath(local_path(options.base_path))
+    if not os.path.isdir(base):
+        raise OperationalError(f"Option 'basePath' must be a directory: {base}")
+    if any(os.path.commonpath([base, root]) != base for root in roots):
+        raise NotSupportedError("a basePath that is not above all of the files")
+    return frozenset((base,))
+
+
+def _by_directory(
+    roots: list[str], access: FileAccess, pending: Pending | None
+) -> Mapping[str, Iterable[_File]]:
+    """The files that are not hidden, by their directories, as the last commit of a writer has left them."""
+    found: dict[str, dict[_File, None]] = {}
+    for root in roots:
+        if os.path.isdir(root):
+            for directory, files in _settled_files(root, access, pending):
+                found.setdefault(directory, {}).update(dict.fromkeys(files))
+        elif not _is_hidden(os.path.basename(root)):
+            found.setdefault(os.path.dirname(root), {})[_file(root, os.stat(root))] = None
+    return found
+
+
+def _settled_files(
+    root: str, access: FileAccess, pending: Pending | None
+) -> Iterator[tuple[str, list[_File]]]:
+    if pending is None:
+        with settled(_table_folder(root), access) as found:
+            yield from _settled_files(root, access, found)
         return
-    for name in sorted(os.listdir(path)):
-        below = os.path.join(path, name)
-        key, equals, value = name.partition("=")
-        if name.startswith((".", "_")) and not (equals and os.path.isdir(below)):
+    for directory, files in _walk(root, access):
+        yield directory, [file for file in files if file.path not in pending.removed]
+    for path, place in pending.moved.items():
+        if os.path.commonpath([root, path]) == root:
+            yield os.path.dirname(path), [_file(place, os.stat(place), os.path.basename(path))]
+
+
+def _table_folder(path: str) -> str:
+    """The folder that holds all of a table of which the path is a partition, or the table."""
+    while "=" in os.path.basename(path):
+        path = os.path.dirname(path)
+    return path
+
+
+def _walk(directory: str, access: FileAccess) -> Iterator[tuple[str, list[_File]]]:
+    files, below = [], []
+    for name in access.names(directory):
+        if _is_hidden(name):
             continue
-        if equals and os.path.isdir(below):
-            text = None if value == NULL_DIRECTORY else unquote(value)
-            yield from _walk(below, (*partition, (unquote(key), text)))
+        path = os.path.join(directory, name)
+        try:
+            found = os.stat(path)
+        except FileNotFoundError:  # it has gone since, or is a link to nothing
+            continue
+        if stat.S_ISDIR(found.st_mode):
+            below.append(path)
         else:
-            yield from _walk(below, partition)
+            files.append(_file(path, found))
+    if files:
+        yield directory, files
+    for each in below:
+        yield from _walk(each, access)
+
+
+def _file(path: str, found: os.stat_result, name: str = "") -> _File:
+    return _File(path, name or os.path.basename(path), found.st_size, found.st_mtime_ns // 1_000_000 * 1000)
+
+
+def _is_hidden(name: str) -> bool:
+    if name.startswith(SUMMARIES):
+        return False
+    return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
+
+
+def _is_data(file: _File) -> bool:
+    name = file.name
+    return not (name.startswith(".") or (name.startswith("_") and "=" not in name))

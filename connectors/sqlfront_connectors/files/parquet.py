@@ -1,113 +1,218 @@
 """Parquet files: schema, row groups with their statistics, reading, writing."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.bounds import Bounds, may_match
-from sqlfront_connectors.files.failures import reading
-from sqlfront_connectors.forms import logical_type
+from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, reading
+from sqlfront_connectors.files.listing import SUMMARIES
+from sqlfront_connectors.files.parquet_types import (
+    Conversion,
+    Leaf,
+    Mismatch,
+    conversion,
+    count_leaves,
+    leaf_type,
+    leaves_of,
+    spark_type,
+)
+from sqlfront_connectors.files.version import FileVersion
+from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.types import TIMESTAMP, is_string
+from sqlfront_engine.types import STRING
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 #: A string column chunk of fewer bytes a value is read as a dictionary.
 _DICTIONARY_BYTES = 1.5
+#: The compressions that every Spark reads.
+_CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
+#: The annotations of leaves whose statistics Arrow gives in the order of Spark's values.
+_ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 
 
-def open_file(path: str, dictionaries: Sequence[str] = ()) -> "pq.ParquetFile":
+def open_file(path: str, access: FileAccess, dictionaries: Sequence[str] = ()) -> "pq.ParquetFile":
     """The file, or an OperationalError that names it."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is read
 
-    with reading(path):
-        return pq.ParquetFile(path, read_dictionary=list(dictionaries))
+    with reading(path), access.reading(path) as file:
+        # In nanoseconds, Arrow's usual unit, years before 1677 and after 2262 are lost.
+        return pq.ParquetFile(
+            file.source, read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us"
+        )
 
 
-def infer_schema(paths: Sequence[str], options: Mapping[str, str]) -> pa.Schema:
-    """The logical schema of the first file, as Spark takes it (``mergeSchema`` is off by default)."""
-    file = open_file(paths[0])
-    fields = []
-    for field in file.schema_arrow:
-        kind = logical_type(field.type, field.name)
-        if pa.types.is_timestamp(field.type) and _is_int96(file, field.name):
-            kind = TIMESTAMP
-        fields.append(pa.field(field.name, kind))
-    return pa.schema(fields)
+def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
+    """The logical schema of one file, as Spark takes it (``mergeSchema`` is off by default): of a summary, or
+    of the first."""
+    by_name = {os.path.basename(path): path for path in reversed(paths)}
+    summary = next((by_name[name] for name in SUMMARIES if name in by_name), None)
+    path = summary or paths[0]
+    try:
+        file = open_file(path, access)
+    except OperationalError as error:
+        if error.condition != FILE_UNREADABLE:
+            raise
+        raise OperationalError(
+            f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
+            "file is in either ORC or Parquet format.",
+            condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+            sqlstate="KD001",
+        ) from error
+    leaves = iter(leaves_of(file.schema))
+    return pa.schema([(field.name, spark_type(field.type, leaves)) for field in file.schema_arrow])
 
 
-def _is_int96(file: "pq.ParquetFile", name: str) -> bool:
-    """Hive and old Spark wrote TIMESTAMP (an instant) as INT96."""
-    columns = [file.schema.column(index) for index in range(len(file.schema))]
-    return any(column.path == name and column.physical_type == "INT96" for column in columns)
-
-
-def row_count(path: str) -> int:
+def row_count(path: str, access: FileAccess) -> int:
     """Rows of a file, by its footer."""
-    return int(open_file(path).metadata.num_rows)
+    return int(open_file(path, access).metadata.num_rows)
 
 
 class ParquetReader:
     """Reads the row groups of one file that may hold matching rows."""
 
     def __init__(
-        self, path: str, names: tuple[str, ...], schema: pa.Schema, filters: tuple[Expr, ...]
+        self,
+        path: str,
+        names: tuple[str, ...],
+        version: FileVersion,
+        filters: tuple[Expr, ...],
+        access: FileAccess,
     ) -> None:
-        """``names`` are the wanted columns; ``schema`` is the table's, over which ``filters`` are."""
+        """``names`` are the wanted columns; ``filters`` are over those of the table's ``version``."""
         self._path = path
-        plain = open_file(path)
+        plain = open_file(path, access)
         self._metadata = plain.metadata
-        self._leaves = _top_level_leaves(plain.schema_arrow)
-        present = {name.lower(): name for name in plain.schema_arrow.names}
-        self._names = [present[name.lower()] for name in names if name.lower() in present]
-        strings = [
-            name for name in self._names if is_string(logical_type(plain.schema_arrow.field(name).type))
+        self._columns = _columns_of(plain, path)
+        self._version = version
+        self._wanted = [name for name in names if name.lower() in self._columns]
+        for name in self._wanted:
+            if pa.types.is_nested(self._columns[name.lower()].type) != pa.types.is_nested(
+                self._field(name).type
+            ):
+                raise NotSupportedError(f"{path}: column `{name}`, nested in the file or the table only")
+        dictionaries = [
+            self._columns[name.lower()].name
+            for name in self._wanted
+            if self._field(name).type == STRING and self._has_few_values(name)
         ]
-        dictionaries = [name for name in strings if self._has_few_values(name)]
-        self._file = open_file(path, dictionaries) if dictionaries else plain
-        self._schema = schema
+        self._file = open_file(path, access, dictionaries) if dictionaries else plain
+        self._data = frozenset(version.data_ordinals)
         self._filters = filters
 
+    def _field(self, name: str) -> pa.Field:
+        return self._version.data_schema.field(name)
+
     @property
-    def row_group_count(self) -> int:
+    def piece_count(self) -> int:
         """The number of all row groups."""
         return int(self._metadata.num_row_groups)
 
-    def row_groups(self) -> list[int]:
+    def pieces(self) -> Sequence[int]:
         """Numbers of the row groups that the filters leave."""
         return [number for number in range(self._metadata.num_row_groups) if self._may_match(number)]
 
     def _may_match(self, row_group: int) -> bool:
+        if not self._metadata.row_group(row_group).num_rows:
+            return False
         return all(may_match(condition, partial(self._bounds, row_group)) for condition in self._filters)
 
-    def read(self, row_group: int) -> Iterator[pa.RecordBatch]:
-        """Batches of the wanted columns that the file has, under their names in the file."""
-        with reading(self._path):
-            yield from self._file.iter_batches(
-                BATCH_ROWS, row_groups=[row_group], columns=self._names, use_threads=False
+    def check(self, piece: int) -> None:
+        """Whether the row group's compressions and types can be read."""
+        self._check_codecs(piece, [self._columns[name.lower()] for name in self._wanted])
+        for name in self._wanted:
+            self._conversion(name)
+
+    def read(self, piece: int) -> Iterator[pa.RecordBatch]:
+        """The row group's batches of the wanted columns that the file has."""
+        columns = [self._columns[name.lower()] for name in self._wanted]
+        self._check_codecs(piece, columns)
+        conversions: list[Conversion] = []
+        found = 0
+        for batch in self._batches(piece, columns):
+            found += batch.num_rows
+            if not columns:
+                yield batch.select([])
+                continue
+            conversions = conversions or [self._conversion(name) for name in self._wanted]
+            try:
+                arrays = [
+                    convert(batch.column(batch.schema.get_field_index(column.name)))
+                    for column, convert in zip(columns, conversions, strict=True)
+                ]
+            except pa.ArrowException as error:
+                raise file_unreadable(self._path, error) from error
+            yield pa.RecordBatch.from_arrays(arrays, names=self._wanted)
+        if found != self._metadata.row_group(piece).num_rows:
+            raise NotSupportedError(
+                f"{self._path}: its columns and its footer tell of different numbers of rows"
             )
 
+    def _batches(self, piece: int, columns: Sequence["_FileColumn"]) -> Iterator[pa.RecordBatch]:
+        # By a name Arrow finds a column and what is below a path: `a.b` is a column or a field of `a`.
+        dotted = any("." in column.name for column in self._columns.values())
+        names = None if dotted and columns else [column.name for column in columns]
+        with reading(self._path):
+            if any(pa.types.is_nested(column.type) for column in columns):
+                # Where Arrow can't read nested columns it must be known before the first row is delivered.
+                try:
+                    table = self._file.read_row_group(piece, columns=names, use_threads=False)
+                except (OSError, pa.ArrowException) as error:
+                    raise NotSupportedError(
+                        f"{self._path} has nested columns that Arrow can't read"
+                    ) from error
+                if table.num_rows == self._metadata.row_group(piece).num_rows:
+                    yield from table.to_batches(BATCH_ROWS)
+                return
+            yield from self._file.iter_batches(
+                BATCH_ROWS, row_groups=[piece], columns=names, use_threads=False
+            )
+
+    def _conversion(self, name: str) -> Conversion:
+        column = self._columns[name.lower()]
+        try:
+            return conversion(column.type, iter(column.leaves), self._field(name).type)
+        except Mismatch as error:
+            raise OperationalError(
+                f"Encountered error while reading file {self._path}. {error}",
+                condition="FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",
+                sqlstate="KD001",
+            ) from error
+
+    def _check_codecs(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
+        """NotSupportedError for a compression that Spark has no codec for unless somebody adds one."""
+        group = self._metadata.row_group(piece)
+        for column in columns:
+            for index in range(column.first, column.first + len(column.leaves)):
+                codec = group.column(index).compression
+                if codec not in _CODECS:
+                    raise NotSupportedError(f"{self._path}: Parquet with the compression {codec}")
+
     def _has_few_values(self, name: str) -> bool:
-        index = self._leaves.get(name.lower())
-        if index is None or not self._metadata.num_row_groups:
+        column = self._columns[name.lower()]
+        if pa.types.is_nested(column.type) or not self._metadata.num_row_groups:
             return False
-        chunk = self._metadata.row_group(0).column(index)
+        chunk = self._metadata.row_group(0).column(column.first)
         return (
             chunk.has_dictionary_page and chunk.total_uncompressed_size < _DICTIONARY_BYTES * chunk.num_values
         )
 
     def _bounds(self, row_group: int, ordinal: int) -> Bounds | None:
-        if ordinal >= len(self._schema):
+        if ordinal not in self._data:
             return None
-        field = self._schema.field(ordinal)
-        index = self._leaves.get(field.name.lower())
-        if index is None or pa.types.is_timestamp(field.type):
+        field = self._version.schema.field(ordinal)
+        column = self._columns.get(field.name.lower())
+        if column is None or not column.has_bounds_of(field.type):
             return None
-        chunk = self._metadata.row_group(row_group).column(index)
+        chunk = self._metadata.row_group(row_group).column(column.first)
         statistics = chunk.statistics
         if statistics is None:
             return None
@@ -117,23 +222,34 @@ class ParquetReader:
         return Bounds(statistics.min, statistics.max, nulls, chunk.num_values)
 
 
-def _top_level_leaves(schema: pa.Schema) -> dict[str, int]:
-    """The numbers of the column chunks of columns that aren't nested, by lower-case name. (By their paths a
-    column ``a.b`` and a field ``b`` of a column ``a`` couldn't be told apart.)"""
-    numbers: dict[str, int] = {}
-    number = 0
-    for field in schema:
-        if not pa.types.is_nested(field.type):
-            numbers[field.name.lower()] = number
-        number += _leaf_count(field.type)
-    return numbers
+class _FileColumn(msgspec.Struct, frozen=True):
+    """A column of a file: its name and Arrow type there, its leaves, and the number of the first."""
+
+    name: str
+    type: pa.DataType
+    leaves: tuple[Leaf, ...]
+    first: int
+
+    def has_bounds_of(self, wanted: pa.DataType) -> bool:
+        """Whether the column's statistics are bounds of values of the wanted type."""
+        if pa.types.is_nested(self.type) or pa.types.is_timestamp(wanted) or not self.leaves[0].signed:
+            return False
+        return self.leaves[0].kind in _ORDERED and leaf_type(self.leaves[0]) == wanted
 
 
-def _leaf_count(data_type: pa.DataType) -> int:
-    """How many column chunks a column of the type has."""
-    if not pa.types.is_nested(data_type):
-        return 1
-    return sum(_leaf_count(data_type.field(index).type) for index in range(data_type.num_fields))
+def _columns_of(file: "pq.ParquetFile", path: str) -> dict[str, _FileColumn]:
+    """The columns by their names in lower case."""
+    leaves, first = leaves_of(file.schema), 0
+    found: dict[str, _FileColumn] = {}
+    if not leaves:
+        raise NotSupportedError(f"{path}: a Parquet file without columns")
+    for field in file.schema_arrow:
+        name, count = field.name.lower(), count_leaves(field.type)
+        if name in found:
+            raise NotSupportedError(f"{path}: two columns `{name}` in one Parquet file")
+        found[name] = _FileColumn(field.name, field.type, tuple(leaves[first : first + count]), first)
+        first += count
+    return found
 
 
 def write(path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> None:

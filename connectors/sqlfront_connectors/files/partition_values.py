@@ -1,55 +1,78 @@
 """Types and values of partition columns, inferred from directory names as Spark does.
 
-Spark's rule (``spark.sql.sources.partitionColumnTypeInference.enabled``, default true): each value is tried
-as int, bigint, decimal without fraction, double, date, timestamp, and is a string otherwise; a column's type
-is the widest of its values, and string if they don't agree.
+Spark's rule (``spark.sql.sources.partitionColumnTypeInference.enabled``, default true): each text is tried as
+int, bigint, decimal without fraction, double, timestamp, date, and is a string otherwise; a column's type is
+the widest of its values, and string if they don't agree. The texts are read as Java reads them.
 """
 
-import datetime
 import re
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Final, TypeVar
+from functools import reduce
+from itertools import permutations
+from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.listing import DataFile
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
-
-Number = TypeVar("Number", int, Decimal)
+from sqlfront_connectors.files.partition_directories import RawPartition, unescape
+from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.evaluate import evaluate
+from sqlfront_engine.expressions import Cast, Column
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    MAX_PRECISION,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    ddl,
+    decimal,
+    is_decimal,
+)
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
-_NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?[dDfF]?")
-_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
-_TIMESTAMP: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d{1,6})?)?")
-#: Numbers from narrow to wide.
-_NUMERIC_ORDER: Final = (INT, BIGINT, DOUBLE)
+_BIG_DECIMAL: Final = re.compile(
+    r"[+-]?(?:(?P<whole>\d+)(?:\.(?P<part>\d*))?|\.(?P<rest>\d+))(?:[eE](?P<exponent>[+-]?\d{1,9}))?"
+)
+_BLANKS: Final = "".join(map(chr, range(33)))
+_DOUBLE: Final = re.compile(r"[+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?)", re.ASCII)
+_HEXADECIMAL: Final = re.compile(
+    r"[+-]?0[xX](?:[0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?\d+[dDfF]?", re.ASCII
+)
+_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIMESTAMP: Final = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}(?:\.\d)?", re.ASCII)
+#: Dates and times with years of more than four digits, which have no value in Python.
+_FAR: Final = re.compile(r"[+-]\d{4,}-\d{2}-\d{2}(?: .*)?", re.ASCII)
 
 
-def partition_fields(files: Iterable[DataFile]) -> tuple[pa.Field, ...]:
-    """The partition columns of a listing with their inferred types, outermost directory first. Files whose
-    directories name different columns are an error, as in Spark."""
-    names: tuple[str, ...] | None = None
-    kinds: dict[str, pa.DataType | None] = {}
-    for file in files:
-        here = tuple(name for name, _ in file.partition)
-        if names is None:
-            names = here
-        elif names != here:
-            raise OperationalError(
-                f"Conflicting partition column names detected: {', '.join(names) or '(none)'} and "
-                f"{', '.join(here) or '(none)'} in {file.path}.",
-                condition="CONFLICTING_PARTITION_COLUMN_NAMES",
-                sqlstate="KD009",
-            )
-        for name, text in file.partition:
-            kinds[name] = _wider(kinds.get(name), None if text is None else infer(text))
-    return tuple(pa.field(name, kinds[name] or STRING) for name in names or ())
+def partition_fields(partitions: Iterable[RawPartition]) -> tuple[pa.Field, ...]:
+    """The partition columns of directories with their inferred types, outermost directory first."""
+    kinds: dict[str, set[pa.DataType]] = {}
+    for partition in partitions:
+        names = [name.lower() for name, _ in partition]
+        for name, text in partition:
+            if names.count(name.lower()) > 1:
+                raise column_exists(name)
+            kinds.setdefault(name, set()).add(VOID if text is None else infer(text))
+    return tuple(pa.field(name, _widest(name, types)) for name, types in kinds.items())
+
+
+def column_exists(name: str) -> ProgrammingError:
+    """Spark's error for a name that stands twice, or twice but for case."""
+    return ProgrammingError(
+        f"The column `{name.lower()}` already exists. Choose another name or rename the existing column.",
+        condition="COLUMN_ALREADY_EXISTS",
+        sqlstate="42711",
+    )
 
 
 def infer(text: str) -> pa.DataType:
-    """The type of one directory value.
+    """The type of one directory's text.
 
     >>> infer("7"), infer("2024-01-31"), infer("1.5"), infer("x")
     (DataType(int32), DataType(date32[day]), DataType(double), DataType(string))
@@ -60,83 +83,160 @@ def infer(text: str) -> pa.DataType:
             return INT
         if -(2**63) <= value < 2**63:
             return BIGINT
-        digits = len(str(abs(value)))
-        return decimal(digits, 0) if digits <= 38 else DOUBLE
-    if _NUMBER.fullmatch(text):
+    digits = _whole_digits(text)
+    if digits is not None and digits <= MAX_PRECISION:
+        return decimal(digits, 0)
+    if _double(text) is not None:
         return DOUBLE
-    if _DATE.fullmatch(text) and _is(text, DATE):
-        return DATE
-    if _TIMESTAMP.fullmatch(text) and _is(text, TIMESTAMP):
+    plain = unescape(text)
+    if _FAR.fullmatch(plain):
+        raise NotSupportedError(f"partition directories with years such as that of {plain!r}")
+    if _TIMESTAMP.fullmatch(plain) and _cast(plain, TIMESTAMP, "UTC") is not None:
         return TIMESTAMP
+    if _DATE.fullmatch(text) and _cast(text, DATE, "UTC") is not None:
+        return DATE
     return STRING
 
 
-def partition_value(text: str | None, data_type: pa.DataType) -> object:
-    """The Python value of a directory's text in the column's type; text that doesn't fit a declared type is
-    an error."""
+def partition_value(text: str | None, data_type: pa.DataType, name: str, time_zone: str) -> object:
+    """The Python value of a directory's text in the type of the column ``name``; text that doesn't fit a
+    declared type is an error."""
     if text is None:
         return None
     try:
-        return _parse(text, data_type)
-    except (ValueError, ArithmeticError, KeyError) as error:
+        return _parse(text, data_type, name, time_zone)
+    except (ValueError, ArithmeticError) as error:
         raise OperationalError(
-            f"partition directory value {text!r} is no {data_type}",
+            f"Failed to cast value '{text[:100]}' to data type \"{ddl(data_type).upper()}\" for partition "
+            f"column `{name}`. Ensure the value matches the expected data type for this partition column.",
             condition="INVALID_PARTITION_VALUE",
             sqlstate="42846",
         ) from error
 
 
-def _parse(text: str, data_type: pa.DataType) -> object:
+def _parse(text: str, data_type: pa.DataType, name: str, time_zone: str) -> object:
+    if data_type == STRING:
+        return unescape(text)
+    if data_type == BINARY:
+        return text.encode()
     if pa.types.is_integer(data_type):
-        bound = 1 << (data_type.bit_width - 1)
-        return _within(int(text), -bound <= int(text) < bound)
+        return _integer(text, data_type.bit_width)
     if pa.types.is_floating(data_type):
-        return float(text.rstrip("dDfF") or text)
-    if pa.types.is_decimal(data_type):
-        value = round(Decimal(text), data_type.scale)
-        bound = 10 ** (data_type.precision - data_type.scale)
-        return _within(value, abs(value) < bound)
-    if pa.types.is_boolean(data_type):
-        return {"true": True, "false": False}[text.lower()]
+        return _required(_double(text))
+    if is_decimal(data_type):
+        return _decimal(text, data_type, name)
+    if data_type == BOOLEAN:
+        return _required({"true": True, "false": False}.get(text.lower()))
     if data_type == DATE:
-        return datetime.date(*(int(part) for part in text.split("-")))
+        return _required(_cast(text, DATE, time_zone))
     if pa.types.is_timestamp(data_type):
-        day, _, clock = text.replace("T", " ").partition(" ")
-        hours, minutes, seconds = [*clock.split(":"), "0", "0", "0"][:3]
-        year, month, date = (int(part) for part in day.split("-"))
-        moment = datetime.datetime(year, month, date, tzinfo=datetime.UTC)
-        moment += datetime.timedelta(
-            hours=int(hours or 0), minutes=int(minutes), microseconds=round(float(seconds) * 1_000_000)
-        )
-        return moment if data_type.tz else moment.replace(tzinfo=None)
-    return text
+        moment = _cast(unescape(text), data_type, time_zone)
+        return _required(_cast(text, data_type, time_zone) if moment is None else moment)
+    raise NotSupportedError(f"partition column `{name}` of type {ddl(data_type)}")
 
 
-def _within(value: Number, fits: bool) -> Number:
-    if not fits:
-        raise ValueError(f"{value} is out of range")
+def _required(value: object) -> object:
+    if value is None:
+        raise ValueError("it doesn't fit")
     return value
 
 
-def _is(text: str, data_type: pa.DataType) -> bool:
+def _integer(text: str, width: int) -> int:
+    """As Java's parseInt and parseLong; narrower types get the lower bits of an int, as in Spark."""
+    if not _INTEGER.fullmatch(text):
+        raise ValueError("no integer")
+    value, bound = int(text), 1 << (max(width, 32) - 1)
+    if not -bound <= value < bound:
+        raise ValueError("out of range")
+    half = 1 << (width - 1)
+    return (value + half) % (2 * half) - half
+
+
+def _decimal(text: str, data_type: pa.DataType, name: str) -> Decimal:
+    """Spark takes the text's digits for those of the type, whatever its point says."""
+    match = _BIG_DECIMAL.fullmatch(text)
+    if match is None:
+        raise ValueError("no number")
+    value = Decimal(text)
+    scale = len(match["part"] or match["rest"] or "") - int(match["exponent"] or 0)
+    if scale != data_type.scale or abs(value) >= 10 ** (data_type.precision - data_type.scale):
+        raise NotSupportedError(
+            f"partition column `{name}` of type {ddl(data_type)} over the text {text[:100]!r}"
+        )
+    return value
+
+
+def _whole_digits(text: str) -> int | None:
+    """How many digits a number without a fraction has, as Java's BigDecimal counts them; None if the text is
+    no such number."""
+    match = _BIG_DECIMAL.fullmatch(text)
+    if match is None:
+        return None
+    fraction = match["part"] or match["rest"] or ""
+    scale = len(fraction) - int(match["exponent"] or 0)
+    if scale > 0:
+        return None
+    digits = len(str(int((match["whole"] or "") + fraction)))
+    return digits if digits == 1 and int((match["whole"] or "") + fraction) == 0 else digits - scale
+
+
+def _double(text: str) -> float | None:
+    """As Java's parseDouble; None if the text is no number."""
+    trimmed = text.strip(_BLANKS)
+    if _HEXADECIMAL.fullmatch(trimmed):
+        try:
+            return float.fromhex(trimmed.rstrip("dDfF"))
+        except OverflowError:
+            return float("-inf" if trimmed.startswith("-") else "inf")
+    if not _DOUBLE.fullmatch(trimmed):
+        return None
+    return float(trimmed if trimmed.endswith(("NaN", "Infinity")) else trimmed.rstrip("dDfF"))
+
+
+def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
+    """``TRY_CAST(text AS data_type)`` as a Python value."""
+    batch = pa.RecordBatch.from_arrays([pa.array([text], STRING)], names=["text"])
+    found = evaluate(Cast(data_type, Column(STRING, 0), safe=True), batch, Settings(time_zone))
     try:
-        _parse(text, data_type)
-    except ValueError:
-        return False
-    return True
+        return found[0].as_py()
+    except (OverflowError, ValueError):
+        raise NotSupportedError(f"partition directories with years such as that of {text[:100]!r}") from None
 
 
-def _wider(left: pa.DataType | None, right: pa.DataType | None) -> pa.DataType | None:
-    if left is None or right is None or left == right:
-        return left if right is None else right
-    numeric = [kind for kind in (left, right) if kind in _NUMERIC_ORDER or pa.types.is_decimal(kind)]
-    if len(numeric) == 2:
-        if DOUBLE in numeric:
-            return DOUBLE
-        decimals = [kind for kind in numeric if pa.types.is_decimal(kind)]
-        if decimals:
-            return decimal(max(kind.precision for kind in decimals), 0)
+def _widest(name: str, kinds: set[pa.DataType]) -> pa.DataType:
+    """The type that holds values of all types. Spark widens from left to right, in an order that nobody
+    knows."""
+    decimals = [kind for kind in kinds if is_decimal(kind)]
+    few = [kind for kind in kinds if not is_decimal(kind) and kind != VOID]
+    if decimals:
+        few.append(decimal(max(kind.precision for kind in decimals), 0))
+    if not few:
+        return VOID
+    if STRING in few:
+        return STRING
+    outcomes = {reduce(_wider, order) for order in permutations(few)}
+    if len(outcomes) > 1:
+        raise NotSupportedError(
+            f"partition column `{name}` with values of the types {', '.join(sorted(map(ddl, few)))}"
+        )
+    return outcomes.pop()
+
+
+def _wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    kinds = {left, right}
+    if left == right:
+        return left
+    if kinds == {INT, BIGINT}:
         return BIGINT
-    if {left, right} == {DATE, TIMESTAMP}:
+    if kinds == {INT, DOUBLE}:
+        return DOUBLE
+    if kinds == {DATE, TIMESTAMP}:
         return TIMESTAMP
+    if all(is_decimal(kind) or kind in (INT, BIGINT) for kind in kinds):
+        return decimal(max(_digits(kind) for kind in kinds), 0)
     return STRING
+
+
+def _digits(kind: pa.DataType) -> int:
+    """How many digits a whole number of the type may have."""
+    return {INT: 10, BIGINT: 20}.get(kind) or kind.precision

@@ -1,32 +1,48 @@
 """The source of a file table."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import pyarrow as pa
 
 from sqlfront_connectors.base import Pieces
 from sqlfront_connectors.bounds import Bounds, may_match
-from sqlfront_connectors.files import csv_format, json_format, parquet
-from sqlfront_connectors.files.failures import file_unreadable
+from sqlfront_connectors.files.failures import FILE_MISSING, FILE_UNREADABLE
 from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.readers import COLUMNAR, FileReader, open_reader
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_connectors.forms import to_physical
 from sqlfront_engine.arrays import repeat
+from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.expressions import EngineExpr
-from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.processor import END_OF_PIECE, Processor, ProcessorContext, Steps, last_round
+from sqlfront_engine.settings import DEFAULT_SETTINGS, Settings
 from sqlfront_engine.types import physical
 
 #: A byte of a text or Parquet file is about that many in memory.
 EXPANSION: Final = 3
 
 
+#: How many bytes of text are read to see whether they can be.
+_CHECKED_BYTES: Final = 64 << 20
+
+
+class _Uncounted:
+    """Of who only looks whether rows can be read."""
+
+    def charge(self, size: int, maker: str = "") -> None:
+        """Nothing is held."""
+
+    def release(self, size: int) -> None:
+        """Nothing was held."""
+
+
 class FileScan(Processor, frozen=True):
     """Reads the files of ``version``, which travels with the plan: every member can read its share of them.
 
-    ``columns`` are ordinals of the table (data columns, then partition columns). ``filters`` only skip:
-    directories by their values and Parquet row groups by their statistics. Parallel instances take every n-th
-    row group (file for CSV and JSON).
+    ``columns`` are ordinals of the table. ``filters`` only skip:
+    directories by their values and row groups by their statistics. Parallel instances take every n-th piece:
+    a row group or stripe, or a whole file of text.
     """
 
     cooperative: ClassVar[bool] = False
@@ -39,94 +55,111 @@ class FileScan(Processor, frozen=True):
 
     def run(self, context: ProcessorContext) -> Steps:
         left = self.limit
-        for batch in self._read(self.version, context):
-            if left is not None:
+        for batch in self._read(context):
+            if left is not None and batch is not END_OF_PIECE:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
             yield batch
             if left == 0:
                 return
 
-    def pieces(self) -> tuple[Pieces, ...]:
+    def pieces(self, access: FileAccess) -> tuple[Pieces, ...]:
         """What is read of the files."""
-        files = [file for file in self.version.files if self._file_may_match(file, self.version)]
-        found = [Pieces("files", len(files), len(self.version.files))]
-        if self.version.format == "parquet":
-            readers = [
-                parquet.ParquetReader(file.path, (), self.version.data_schema, self.filters) for file in files
-            ]
-            total = sum(reader.row_group_count for reader in readers)
-            found.append(Pieces("row groups", sum(len(reader.row_groups()) for reader in readers), total))
+        version = self.version
+        files = [file for file in version.files if self._file_may_match(file, DEFAULT_SETTINGS)]
+        found = [Pieces("files", len(files), len(version.files))]
+        if version.format in COLUMNAR:
+            readers = [open_reader(file, (), version, self.filters, access) for file in files]
+            total = sum(reader.piece_count for reader in readers)
+            found.append(
+                Pieces(COLUMNAR[version.format], sum(len(reader.pieces()) for reader in readers), total)
+            )
         return tuple(found)
 
-    def _read(self, version: FileVersion, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
+    def check(self, access: FileAccess, settings: Settings) -> None:
+        """Raises what reading would, as far as the files' descriptions and the first bytes of texts tell."""
+        context = ProcessorContext("check", _Uncounted(), settings, files=access)
+        left = _CHECKED_BYTES
+        for file in self.version.files:
+            reader = self._opened(file, context) if self._file_may_match(file, settings) else None
+            for piece in () if reader is None or left <= 0 else reader.pieces():
+                assert reader is not None
+                reader.check(piece)
+            if self.version.format not in COLUMNAR:
+                left -= file.size
+
+    def _read(self, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
         number, share, shares = 0, context.global_index, context.total_parallelism
-        for file in version.files:
-            if not self._file_may_match(file, version):
+        for file in self.version.files:
+            if not self._file_may_match(file, context.settings):
                 continue
-            if version.format == "parquet":
-                number = yield from self._read_parquet(file, version, number, share, shares)
+            reader = self._opened(file, context)
+            if reader is None:
                 continue
-            if number % shares == share:
-                # The whole of a text file is in memory while it is read.
-                held = file.size * EXPANSION
-                context.memory.charge(held)
-                for batch in self._read_text(file, version):
-                    yield self._complete(batch, file, version)
-                context.memory.release(held)
-            number += 1
+            for piece in reader.pieces():
+                if number % shares == share:
+                    for batch in self._batches(reader, piece, file, context):
+                        yield self._complete(batch, file, context.settings)
+                    yield END_OF_PIECE
+                number += 1
+        yield from last_round(number, share, shares)
 
-    def _read_parquet(
-        self, file: DataFile, version: FileVersion, number: int, share: int, shares: int
-    ) -> Generator[pa.RecordBatch, None, int]:
-        """The share's row groups; returns the number of the next row group."""
-        reader = parquet.ParquetReader(
-            file.path, self._data_names(version), version.data_schema, self.filters
-        )
-        for group in reader.row_groups():
-            if number % shares == share:
-                for batch in reader.read(group):
-                    yield self._complete(batch, file, version)
-            number += 1
-        return number
+    def _opened(self, file: DataFile, context: ProcessorContext) -> FileReader | None:
+        """A reader of the file; None if options say that it counts as empty."""
+        version = self.version
+        names = tuple(version.schema.field(column).name for column in self.columns)
+        try:
+            return open_reader(file, names, version, self.filters, context.files, context)
+        except OperationalError as error:
+            if error.condition == FILE_MISSING and version.listing.ignore_missing:
+                return None
+            if error.condition == FILE_UNREADABLE and version.listing.ignore_corrupt:
+                return None
+            raise
 
-    def _read_text(self, file: DataFile, version: FileVersion) -> Iterator[pa.RecordBatch]:
-        read = csv_format.read if version.format == "csv" else json_format.read
-        return read(file.path, self._data_names(version), version.data_schema, version.options)
+    def _batches(
+        self, reader: FileReader, piece: int, file: DataFile, context: ProcessorContext
+    ) -> Iterator[pa.RecordBatch]:
+        # The whole of a text file is in memory while it is read.
+        held = 0 if self.version.format in COLUMNAR else file.size * EXPANSION
+        context.memory.charge(held)
+        try:
+            yield from reader.read(piece)
+        except OperationalError as error:
+            if error.condition == FILE_UNREADABLE and self.version.listing.ignore_corrupt:
+                raise NotSupportedError(
+                    f"ignoreCorruptFiles with rows before the fault in {file.path}"
+                ) from error
+            raise
+        context.memory.release(held)
 
-    def _data_names(self, version: FileVersion) -> tuple[str, ...]:
-        width = len(version.data_schema)
-        return tuple(version.data_schema.field(column).name for column in self.columns if column < width)
-
-    def _file_may_match(self, file: DataFile, version: FileVersion) -> bool:
+    def _file_may_match(self, file: DataFile, settings: Settings) -> bool:
         if not self.filters or not file.partition:
             return True
-        values = version.partition_values(file)
-        width = len(version.data_schema)
+        values = self.version.partition_values(file, settings.time_zone)
 
         def bounds_of(ordinal: int) -> Bounds | None:
-            if ordinal < width:
+            if ordinal not in values:
                 return None
-            value = values[ordinal - width]
+            value = values[ordinal]
             return Bounds(value, value, nulls=1 if value is None else 0, rows=1)
 
         return all(may_match(condition, bounds_of) for condition in self.filters)
 
-    def _complete(self, batch: pa.RecordBatch, file: DataFile, version: FileVersion) -> pa.RecordBatch:
-        """The wanted columns in order and physical form: missing ones null, partition columns constant."""
+    def _complete(self, batch: pa.RecordBatch, file: DataFile, settings: Settings) -> pa.RecordBatch:
+        """The wanted columns in order: those that the file lacks are null, partition columns constant."""
         present = {name.lower(): index for index, name in enumerate(batch.schema.names)}
-        width, rows = len(version.data_schema), batch.num_rows
-        values = version.partition_values(file) if file.partition else ()
+        version, rows = self.version, batch.num_rows
+        values = version.partition_values(file, settings.time_zone)
         arrays: list[pa.Array] = []
         for ordinal in self.columns:
             field = version.schema.field(ordinal)
-            form = physical(field.type)
-            if ordinal >= width:
-                arrays.append(repeat(values[ordinal - width], form, rows))
+            if ordinal in values:
+                arrays.append(repeat(values[ordinal], physical(field.type), rows))
             elif field.name.lower() in present:
-                arrays.append(self._convert(batch.column(present[field.name.lower()]), field, file))
+                arrays.append(batch.column(present[field.name.lower()]))
             else:
-                arrays.append(pa.nulls(rows, form))
+                arrays.append(pa.nulls(rows, physical(field.type)))
         if not arrays:
             return batch.select([])
         fields = [
@@ -134,12 +167,6 @@ class FileScan(Processor, frozen=True):
             for ordinal, array in zip(self.columns, arrays, strict=True)
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-
-    def _convert(self, array: pa.Array, field: pa.Field, file: DataFile) -> pa.Array:
-        try:
-            return to_physical(array, field.type)
-        except pa.ArrowException as error:
-            raise file_unreadable(file.path, error) from error
 
     def describe(self) -> str:
         return f"FileScan: {self.table}"

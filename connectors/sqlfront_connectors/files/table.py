@@ -2,10 +2,10 @@
 
 import contextlib
 import os
-import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,32 +17,38 @@ from sqlfront_connectors.base import (
     Pieces,
     ScanPlan,
     ScanRequest,
-    TableDefinition,
     TableStatistics,
 )
 from sqlfront_connectors.files import csv_format, json_format, parquet
-from sqlfront_connectors.files.listing import NULL_DIRECTORY, DataFile, escape, list_files
-from sqlfront_connectors.files.options import check_options
-from sqlfront_connectors.files.partition_values import partition_fields
+from sqlfront_connectors.files.commits import FolderWrite, Pending, finish_dead
+from sqlfront_connectors.files.failures import foreign_files, unwritable
+from sqlfront_connectors.files.listing import PATH_NOT_FOUND, DataFile, is_part, list_files
+from sqlfront_connectors.files.listing_options import ListingOptions
+from sqlfront_connectors.files.options import replaces_foreign_files
+from sqlfront_connectors.files.partition_directories import NULL_DIRECTORY, RawPartition, escape
 from sqlfront_connectors.files.scan import EXPANSION, FileScan
-from sqlfront_connectors.files.version import FileVersion, delete_file, delete_when_unread
+from sqlfront_connectors.files.version import FileVersion, delete_when_unread
 from sqlfront_engine.columns.batches import gather_batch
 from sqlfront_engine.columns.grouping import group_rows
-from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column, Expr
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING, is_decimal, is_string
 
-#: Names and texts of the partition directories above a file; None = null.
-_Partition = tuple[tuple[str, str | None], ...]
+#: Bytes of rows that an insert holds in memory before it writes them into files.
+ENOUGH: Final = 128 << 20
+#: The formats that are written, too.
+_WRITTEN: Final = ("csv", "json", "parquet")
 
 
 class FileSnapshot:
     """One version of a file table."""
 
-    def __init__(self, name: str, version: FileVersion) -> None:
+    def __init__(self, name: str, version: FileVersion, access: FileAccess) -> None:
         self._name = name
+        self._access = access
         self.files = version
         self._statistics: TableStatistics | None = None
 
@@ -62,7 +68,7 @@ class FileSnapshot:
     def _rows(self) -> int | None:
         if self.files.format != "parquet":
             return None
-        return sum(parquet.row_count(file.path) for file in self.files.files)
+        return sum(parquet.row_count(file.path, self._access) for file in self.files.files)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: filters only skip files and row groups."""
@@ -70,7 +76,7 @@ class FileSnapshot:
 
     def pieces(self, request: ScanRequest) -> tuple[Pieces, ...]:
         """Files, and row groups of those that are read; opens the footers of Parquet files."""
-        return FileScan(self.files, self._name, request.columns, request.filters).pieces()
+        return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of the files that the filters leave."""
@@ -80,25 +86,35 @@ class FileSnapshot:
 
 class FileTable:
     """A directory of files. ``managed``: the table owns the directory and removes it when dropped.
-    ``on_insert`` is called by every insert when its files are there."""
+    ``access``: the files that may be opened for it. ``on_insert`` is called by every insert when its files
+    are there."""
 
-    def __init__(self, name: str, location: str, version: FileVersion, *, managed: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        location: str,
+        version: FileVersion,
+        *,
+        managed: bool = False,
+        access: FileAccess = EVERYWHERE,
+    ) -> None:
         self.name = name
         self.location = location
         self.managed = managed
+        self.access = access
         self.on_insert: Callable[[], None] = _nothing
         self._writer = threading.Lock()
         # Invariant: replaced as a whole under _writer; readers take the reference once.
-        self._current = FileSnapshot(name, version)
+        self._current = FileSnapshot(name, version, access)
 
     @property
     def schema(self) -> pa.Schema:
-        """Data columns, then partition columns."""
+        """See :class:`FileVersion`."""
         return self.version.schema
 
     @property
     def format(self) -> str:
-        """``parquet``, ``csv`` or ``json``."""
+        """``parquet``, ``csv``, ..."""
         return self.version.format
 
     @property
@@ -118,9 +134,29 @@ class FileTable:
     def refresh(self) -> None:
         """List the files anew (REFRESH TABLE)."""
         with self._writer:
-            known = {file: file for file in self.version.files}
-            found = list_files(self.location) if os.path.exists(self.location) else ()
-            self._publish(tuple(known.get(file, file) for file in found))
+            self._publish(self._listed(self.version.known))
+
+    def recover_partitions(self) -> None:
+        """List the files of all partitions that there are (MSCK REPAIR TABLE)."""
+        with self._writer:
+            names = [name.lower() for name in self.partition_columns]
+            found = [
+                file for file in self._listed(None) if [name.lower() for name, _ in file.partition] == names
+            ]
+            known = tuple(dict.fromkeys(file.partition for file in found))
+            self._publish(tuple(found), None if self.version.known is None else known)
+        self.on_insert()
+
+    def _listed(self, known: tuple[RawPartition, ...] | None) -> tuple[DataFile, ...]:
+        """The files that are there, of known partitions only. Those that were there are the same objects."""
+        try:
+            found = list_files(self.location, self.access, self.version.listing).filled
+        except OperationalError as error:
+            if error.condition != PATH_NOT_FOUND:
+                raise
+            return ()
+        before = {file: file for file in self.version.files}
+        return tuple(before.get(file, file) for file in found if known is None or file.partition in known)
 
     def drop(self) -> None:
         """Remove the directory of a managed table once no reader holds a file of it; others' files stay."""
@@ -128,14 +164,42 @@ class FileTable:
             last = self.version
             self._publish(())
         if self.managed:
-            for file in last.files:
+            own = [file for file in last.files if is_part(file.path) and self._has(file.path)]
+            with contextlib.suppress(OSError, Error):
+                finish_dead(self.location, self.access)
+            for file in own:
                 delete_when_unread(file, self.location)
-            if not last.files:
+            if not own:
                 with contextlib.suppress(OSError):
                     os.rmdir(self.location)
 
+    def check_empty(self) -> None:
+        """ProgrammingError if something is in the directory, hidden or not: Spark's CREATE TABLE AS SELECT
+        takes no such place. What a dead writer has left doesn't count."""
+        with contextlib.suppress(OSError):
+            finish_dead(self.location, self.access)
+        try:
+            names = self.access.names(self.location)
+        except OSError:  # it isn't there, or no directory
+            return
+        if names:
+            raise ProgrammingError(
+                f"CREATE-TABLE-AS-SELECT cannot create table with location to a non-empty directory"
+                f" file://{os.path.abspath(self.location)}.",
+                condition="_LEGACY_ERROR_TEMP_1241",
+            )
+
+    def _has(self, path: str) -> bool:
+        """Whether the file is below the table's folder; a version that somebody else has published may name
+        any."""
+        place, real = os.path.realpath(self.location), os.path.realpath(path)
+        return real.startswith(place + os.sep)
+
     def begin_insert(self, *, overwrite: bool = False) -> "FileWrite":
-        """An insert whose files appear together at its commit."""
+        """An insert whose files appear together at its commit. NotSupportedError for a format that is only
+        read."""
+        if self.format not in _WRITTEN:
+            raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
         return FileWrite(self, overwrite=overwrite)
 
     def adopt(self, version: FileVersion) -> None:
@@ -144,30 +208,37 @@ class FileTable:
             return
         with self._writer:
             if version.number > self.version.number:
-                self._current = FileSnapshot(self.name, version)
+                self._current = FileSnapshot(self.name, version, self.access)
 
-    def add_files(self, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
-        """Publish a version with the files added, or with only them."""
-        with self._writer:
+    def add_files(self, write: FolderWrite, files: tuple[DataFile, ...], *, overwrite: bool) -> None:
+        """Have the files appear that were written, and publish a version with them added, or with only them.
+        What is replaced is all that is there, whoever has written it."""
+        with self._writer, write.alone() as pending:
+            replaced = self._replaced(pending) if overwrite else ()
+            write.commit([file.path for file in replaced])
             last = self.version
-            self._publish(files if overwrite else last.files + files)
-        self.on_insert()
-        if overwrite:
-            for file in last.files:
-                delete_when_unread(file)
+            listed = files if overwrite else last.files + files
+            known = None if last.known is None else (*last.known, *(file.partition for file in files))
+            self._publish(listed, None if known is None else tuple(dict.fromkeys(known)))
+        try:
+            self.on_insert()
+        finally:
+            write.remove_when_unread([(file, file.path) for file in replaced])
 
-    def _publish(self, files: tuple[DataFile, ...]) -> None:
+    def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
+        """The files that an overwrite removes. OperationalError if some are none that a table's writer makes,
+        unless the table may replace these, too."""
+        known = {file.path: file for file in self.version.files}
+        found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
+        foreign = [file.path for file in found if not is_part(file.path)]
+        if foreign and not replaces_foreign_files(self.version.options):
+            raise foreign_files(self.name, self.location, foreign)
+        return tuple(known.get(file.path, file) for file in found)
+
+    def _publish(self, files: tuple[DataFile, ...], known: tuple[RawPartition, ...] | None = None) -> None:
         last = self.version
-        version = FileVersion(
-            last.number + 1,
-            last.format,
-            files,
-            last.data_schema,
-            last.partition_schema,
-            last.schema,
-            last.options,
-        )
-        self._current = FileSnapshot(self.name, version)
+        version = replace(last, number=last.number + 1, files=files, known=known or last.known)
+        self._current = FileSnapshot(self.name, version, self.access)
 
     @property
     def version(self) -> FileVersion:
@@ -180,59 +251,77 @@ def _nothing() -> None:
 
 
 class FileWrite:
-    """Rows on their way into a file table; its files have hidden names until they are all there."""
+    """Rows on their way into a file table; its files are in a hidden folder until they are all there."""
 
     def __init__(self, table: FileTable, *, overwrite: bool) -> None:
         self._table = table
         self._overwrite = overwrite
+        # Batches may come from several threads.
+        self._lock = threading.Lock()
         self._batches: list[pa.RecordBatch] = []
+        self._size = self._rows = 0
+        self._write: FolderWrite | None = None
+        self._files: list[DataFile] = []
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Keep the batch until the commit."""
-        self._batches.append(batch)
+        """Take rows; files are written whenever enough have come for some. OperationalError if that fails."""
+        with self._lock:
+            self._batches.append(batch)
+            self._rows += batch.num_rows
+            self._size += batch.nbytes
+            if self._size >= ENOUGH:
+                with self._writing():
+                    self._write_files()
 
     def abort(self) -> None:
         """Forget the rows."""
         self._batches.clear()
+        if self._write is not None:
+            self._write.abort()
 
     def commit(self) -> int:
-        """Write all files under hidden names, then rename them into place and publish them together."""
-        written: list[tuple[str, DataFile]] = []
+        """Write the last files, then have all appear together and publish them."""
+        with self._writing():
+            if self._batches or not self._files:
+                self._write_files()
+            assert self._write is not None
+            self._table.add_files(self._write, tuple(self._files), overwrite=self._overwrite)
+        return self._rows
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What goes wrong leaves nothing, and says that the table can't be written."""
         try:
-            os.makedirs(self._table.location, exist_ok=True)
-            for partition, batches in self._by_partition():
-                hidden, file = self._place(partition)
-                written.append((hidden, file))
-                self._write(hidden, batches)
-            for hidden, file in written:
-                os.rename(hidden, file.path)
-            files = tuple(replace(file, size=os.path.getsize(file.path)) for _, file in written)
+            yield
         except BaseException as error:
-            for hidden, file in written:
-                delete_file(hidden)
-                delete_file(file.path)
+            self.abort()
             if not isinstance(error, OSError | pa.ArrowException):
                 raise
-            raise OperationalError(
-                f"table {self._table.name}: can't write to {self._table.location}: {error}"
-            ) from error
-        self._table.add_files(files, overwrite=self._overwrite)
-        return sum(batch.num_rows for batch in self._batches)
+            raise unwritable(self._table.name, self._table.location, error) from error
 
-    def _by_partition(self) -> Iterator[tuple[_Partition, list[pa.RecordBatch]]]:
+    def _write_files(self) -> None:
+        """Write the rows that have come into a file for each partition."""
+        if self._write is None:
+            self._write = FolderWrite(self._table.location, self._table.access)
+        for partition, batches in self._by_partition(self._batches):
+            self._files.append(self._write_file(self._write, partition, batches))
+        self._batches, self._size = [], 0
+
+    def _by_partition(
+        self, batches: list[pa.RecordBatch]
+    ) -> Iterator[tuple[RawPartition, list[pa.RecordBatch]]]:
         """Rows by the texts of their partition directories, without the partition columns."""
         version = self._table.version
-        width = len(version.data_schema)
         if not len(version.partition_schema):
-            yield (), self._batches
+            yield (), batches
             return
         names = version.partition_schema.names
-        groups: dict[_Partition, list[pa.RecordBatch]] = {}
-        for batch in self._batches:
-            data = batch.select(list(range(width)))
+        groups: dict[RawPartition, list[pa.RecordBatch]] = {}
+        for batch in batches:
+            data = batch.select(version.data_ordinals)
             texts = [
-                evaluate(Cast(STRING, Column(field.type, width + index)), batch, Settings()).cast(STRING)
-                for index, field in enumerate(version.partition_schema)
+                evaluate(Cast(STRING, Column(field.type, ordinal)), batch, Settings()).cast(STRING)
+                for field, ordinal in zip(version.partition_schema, version.partition_ordinals, strict=True)
             ]
             grouping = group_rows(texts, batch.num_rows)
             order = np.argsort(grouping.ids, kind="stable")
@@ -240,34 +329,41 @@ class FileWrite:
             for number, row in enumerate(grouping.rows.tolist()):
                 # An empty text has no directory of its own, as in Spark.
                 key = tuple(
-                    (name, column[row].as_py() or None) for name, column in zip(names, texts, strict=True)
+                    (name, _directory_text(column[row].as_py()))
+                    for name, column in zip(names, texts, strict=True)
                 )
                 rows = gather_batch(data, order[starts[number] : starts[number + 1]])
                 groups.setdefault(key, []).append(rows)
         yield from groups.items()
 
-    def _place(self, partition: _Partition) -> tuple[str, DataFile]:
-        """The hidden path of a new file, and the file."""
+    def _write_file(
+        self, write: FolderWrite, partition: RawPartition, batches: list[pa.RecordBatch]
+    ) -> DataFile:
+        """Write one file; gives it as it will be."""
+        version, table = self._table.version, self._table
         directories = [
-            f"{escape(name)}={NULL_DIRECTORY if value is None else escape(value)}"
-            for name, value in partition
+            f"{escape(name)}={NULL_DIRECTORY if value is None else value}" for name, value in partition
         ]
-        directory = os.path.join(self._table.location, *directories)
-        name = f"part-{uuid.uuid4()}.{self._table.format}"
-        return os.path.join(directory, f".{name}"), DataFile(os.path.join(directory, name), 0, partition)
+        path = os.path.join(*directories, f"part-{uuid.uuid4()}.{version.format}")
+        part = write.part(path)
+        self._fill(part, batches)
+        return DataFile(os.path.join(table.location, path), os.path.getsize(part), partition)
 
-    def _write(self, hidden: str, batches: list[pa.RecordBatch]) -> None:
+    def _fill(self, path: str, batches: list[pa.RecordBatch]) -> None:
         version = self._table.version
-        os.makedirs(os.path.dirname(hidden), exist_ok=True)
         match version.format:
             case "parquet":
                 plain = [_plain(batch, version.data_schema) for batch in batches]
-                parquet.write(hidden, plain, version.data_schema)
+                parquet.write(path, plain, version.data_schema)
             case "csv":
-                csv_format.write(hidden, batches, version.data_schema, version.options)
+                csv_format.write(path, batches, version.data_schema, version.options)
             case _:
                 plain = [_plain(batch, version.data_schema) for batch in batches]
-                json_format.write(hidden, plain)
+                json_format.write(path, plain, version.options)
+
+
+def _directory_text(text: str | None) -> str | None:
+    return escape(text) if text else None
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -277,85 +373,3 @@ def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         for column, field in zip(batch.columns, schema, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-class FileConnector:
-    """``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
-
-    def __init__(self, format_name: str) -> None:
-        self._format = format_name
-
-    @property
-    def format(self) -> str:
-        """``parquet``, ``csv`` or ``json``."""
-        return self._format
-
-    def create(self, definition: TableDefinition) -> FileTable:
-        """A table over the files at the location, or an empty one. Without LOCATION the table owns a new
-        directory."""
-        if definition.clustered_by:
-            raise NotSupportedError(
-                f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
-                "use USING memory, or CACHE TABLE ... CLUSTERED BY"
-            )
-        options = {key: value for key, value in definition.options.items() if key.lower() != "path"}
-        path = next((value for key, value in definition.options.items() if key.lower() == "path"), None)
-        check_options(self._format, options)
-        location = definition.location or path
-        managed = location is None
-        if location is None:
-            home = definition.home or tempfile.gettempdir()
-            location = os.path.join(home, f"{definition.name}-{uuid.uuid4()}")
-        exists = not managed and (os.path.exists(location) or definition.schema is None)
-        files = list_files(location) if exists else ()
-        version = self._version(definition, options, location, files)
-        if managed:
-            os.makedirs(location)
-        return FileTable(definition.name, location, version, managed=managed)
-
-    def _version(
-        self, definition: TableDefinition, options: dict[str, str], location: str, files: tuple[DataFile, ...]
-    ) -> FileVersion:
-        found = partition_fields(files)
-        if definition.schema is None:
-            if not files:
-                raise ProgrammingError(
-                    f"Unable to infer schema for {self._format} at {location}. "
-                    "It must be specified manually.",
-                    condition="UNABLE_TO_INFER_SCHEMA",
-                    sqlstate="42KD9",
-                )
-            inferred = self._infer([file.path for file in files], options)
-            taken = {field.name.lower() for field in found}
-            data = pa.schema([field for field in inferred if field.name.lower() not in taken])
-            partition = pa.schema(found)
-        else:
-            data, partition = _split(definition, found)
-        schema = pa.schema([*data, *partition])
-        return FileVersion(0, self._format, files, data, partition, schema, options)
-
-    def _infer(self, paths: list[str], options: dict[str, str]) -> pa.Schema:
-        match self._format:
-            case "parquet":
-                return parquet.infer_schema(paths, options)
-            case "csv":
-                return csv_format.infer_schema(paths, options)
-            case _:
-                return json_format.infer_schema(paths, options)
-
-
-def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:
-    """Data and partition columns of a declared schema; partition columns go last, as in Spark."""
-    assert definition.schema is not None
-    wanted = [name.lower() for name in definition.partitioned_by] or [field.name.lower() for field in found]
-    declared = {field.name.lower(): field for field in definition.schema}
-    missing = [name for name in definition.partitioned_by if name.lower() not in declared]
-    if missing:
-        raise ProgrammingError(
-            f"table {definition.name}: PARTITIONED BY names no column `{missing[0]}`; "
-            f"its columns are {', '.join(definition.schema.names)}"
-        )
-    extra = [field for field in found if field.name.lower() not in declared]
-    partition = [declared[name] for name in wanted if name in declared] + extra
-    data = [field for name, field in declared.items() if name not in wanted]
-    return pa.schema(data), pa.schema(partition)

@@ -1,13 +1,15 @@
 """Lines of text files, as a source for pipelines."""
 
+import glob
+import os
 from collections.abc import Iterator
-from glob import glob
 from typing import Final
 
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_values
-from sqlfront_engine.errors import DataError, OperationalError
+from sqlfront_engine.errors import DataError, OperationalError, ProgrammingError
+from sqlfront_engine.file_access import DENIED, FileAccess
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.registry import register_processor
 from sqlfront_engine.processors.user_code.sources import Source
@@ -28,17 +30,17 @@ class TextLines(Source, frozen=True, tag_field="processor", tag=True):
         return f"filesSource({', '.join(self.patterns)})"
 
     def open(self, context: ProcessorContext) -> Iterator[pa.RecordBatch]:
-        paths = sorted({path for pattern in self.patterns for path in glob(pattern, recursive=True)})
+        paths = sorted({path for pattern in self.patterns for path in _expand(pattern, context.files)})
         if not paths:
             raise OperationalError(f"no file matches {', '.join(self.patterns)}")
         for path in paths[context.global_index :: context.total_parallelism]:
-            yield from self._read(path)
+            yield from self._read(path, context.files)
 
-    def _read(self, path: str) -> Iterator[pa.RecordBatch]:
+    def _read(self, path: str, access: FileAccess) -> Iterator[pa.RecordBatch]:
         lines: list[str] = []
         try:
-            with open(path, encoding="utf-8") as file:
-                for line in file:
+            with access.reading(path) as file, open(file.source, encoding="utf-8") as opened:
+                for line in opened:
                     lines.append(line.rstrip("\n"))
                     if len(lines) == LINES:
                         yield self._batch(lines)
@@ -57,6 +59,18 @@ class TextLines(Source, frozen=True, tag_field="processor", tag=True):
 
 
 register_processor("sqlfront_connectors.files.text_lines:TextLines")
+
+
+def _expand(pattern: str, access: FileAccess) -> list[str]:
+    """The paths that match a pattern of :mod:`glob`. Of those that may not be read nobody learns whether they
+    are there."""
+    if access.is_limited:
+        parts = pattern.split(os.sep)
+        first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+        access.check(os.sep.join(parts[:first]) or (os.sep if pattern.startswith(os.sep) else os.curdir))
+        if os.pardir in parts[first:]:
+            raise ProgrammingError(f"{pattern} has `..` behind a wildcard", sqlstate=DENIED)
+    return glob.glob(pattern, recursive=True)
 
 
 def text_lines(*patterns: str) -> TextLines:

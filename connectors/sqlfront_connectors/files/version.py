@@ -9,12 +9,18 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.files.listing import DataFile
+from sqlfront_connectors.files.listing_options import EVERY_FILE, ListingOptions
+from sqlfront_connectors.files.partition_directories import RawPartition
 from sqlfront_connectors.files.partition_values import partition_value
 from sqlfront_engine.forks import when_forgotten
 
 
 class FileVersion(msgspec.Struct, frozen=True):
-    """``schema`` = ``data_schema`` followed by ``partition_schema`` (logical types)."""
+    """``schema`` has the columns of ``data_schema`` and of ``partition_schema`` (logical types): the latter
+    behind the others, or where the files have columns of the same names.
+
+    ``known``: the only partitions whose files are listed, None = all. ``listing``: which files are.
+    """
 
     number: int
     format: str
@@ -23,13 +29,26 @@ class FileVersion(msgspec.Struct, frozen=True):
     partition_schema: pa.Schema
     schema: pa.Schema
     options: Mapping[str, str] = msgspec.field(default_factory=dict)
+    listing: ListingOptions = EVERY_FILE
+    known: tuple[RawPartition, ...] | None = None
 
-    def partition_values(self, file: DataFile) -> tuple[object, ...]:
-        """The file's values of the partition columns, in schema order."""
+    @property
+    def data_ordinals(self) -> tuple[int, ...]:
+        """Where the columns of ``data_schema`` are in ``schema``."""
+        return tuple(self.schema.get_field_index(name) for name in self.data_schema.names)
+
+    @property
+    def partition_ordinals(self) -> tuple[int, ...]:
+        """Where the columns of ``partition_schema`` are in ``schema``."""
+        return tuple(self.schema.get_field_index(name) for name in self.partition_schema.names)
+
+    def partition_values(self, file: DataFile, time_zone: str) -> Mapping[int, object]:
+        """The file's values of the partition columns, by their ordinals in ``schema``."""
         raw = {name.lower(): value for name, value in file.partition}
-        return tuple(
-            partition_value(raw.get(column.name.lower()), column.type) for column in self.partition_schema
-        )
+        return {
+            ordinal: partition_value(raw.get(column.name.lower()), column.type, column.name, time_zone)
+            for ordinal, column in zip(self.partition_ordinals, self.partition_schema, strict=True)
+        }
 
 
 def delete_when_unread(file: DataFile, root: str | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Final
 from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.exchange import EXCHANGE, Exchange
 from sqlfront_connectors.memory.store import TableStore
+from sqlfront_connectors.memory.table_memory import TableMemory
 from sqlfront_engine.launchers.running import RunningMember
 
 #: Seconds for which a version that was replaced can still be read by queries that were planned with it.
@@ -20,7 +21,7 @@ class ShareHolder:
     """See :class:`~sqlfront_engine.launchers.running.MemberService`.
 
     A share is kept while its table's document names its version, its writer has the turn, or somebody holds
-    it. A version that was published before is kept for ``grace`` seconds more.
+    it. A version that was published before is kept for ``grace`` seconds more, unless memory is short.
     """
 
     def __init__(self, grace: float = GRACE) -> None:
@@ -55,6 +56,9 @@ class ShareHolder:
         self._running = running
         self._store.member = running.membership.name
         self._exchange.budget = running.engine.memory
+        self._store.memory = TableMemory(running.engine.tables)
+        for budget in (running.engine.memory, running.engine.tables):
+            budget.relief = self.relieve
         running.membership.watchers.append(self._hear)
         running.membership.list_watchers.append(self._hear_list)
 
@@ -110,6 +114,15 @@ class ShareHolder:
                 self._free(key)
         if due < math.inf:
             self._sweep_at(due)
+
+    def relieve(self) -> bool:
+        """Free the versions that are only kept for their time of grace, since their memory is needed: a query
+        that was planned with one of them is planned anew. False if there are none."""
+        with self._lock:
+            keys = tuple(self._unneeded)
+            for key in keys:
+                self._free(key)
+        return bool(keys)
 
     def _free(self, key: str) -> None:
         """With the lock held."""

@@ -47,7 +47,7 @@ class SegmentIndex:
     """The rows of one batch by some of its columns; made when it is first asked for. Safe to use from several
     threads."""
 
-    __slots__ = ("_batch", "_compared", "_entries", "_lock", "_sorted", "columns")
+    __slots__ = ("_batch", "_compared", "_entries", "_lock", "_sorted", "__weakref__", "columns")
 
     def __init__(self, batch: pa.RecordBatch, columns: tuple[int, ...]) -> None:
         self.columns = columns

@@ -14,7 +14,15 @@ from sqlfront_connectors.memory.numbering import numbered
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.arrays import from_numpy, to_python
 from sqlfront_engine.expressions import EngineExpr, Literal
-from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processor import (
+    BATCH_ROWS,
+    END_OF_PIECE,
+    Processor,
+    ProcessorContext,
+    Steps,
+    Take,
+    last_round,
+)
 
 #: More keys than that are not looked up when they come from an input: all rows are read then.
 MOST_GIVEN: Final = 5000
@@ -69,7 +77,7 @@ class MemoryScan(Processor, frozen=True):
         """The batches up to the limit."""
         left = self.limit
         for batch in batches:
-            if left is not None:
+            if left is not None and batch is not END_OF_PIECE:
                 batch = batch.slice(0, left)
                 left -= batch.num_rows
             yield batch
@@ -80,7 +88,7 @@ class MemoryScan(Processor, frozen=True):
         self, segments: tuple[Segment, ...], partitions: tuple[int, ...] | None, share: int, shares: int
     ) -> Iterator[pa.RecordBatch]:
         """The wanted columns of the partitions (None = all) in slices, every ``shares``-th beginning with
-        number ``share``."""
+        number ``share``, each a piece."""
         number = 0
         for segment in segments:
             wanted = segment.batch.select(list(self.columns))
@@ -92,7 +100,9 @@ class MemoryScan(Processor, frozen=True):
                         continue
                     if number % shares == share:
                         yield from segment.pieces(wanted, first, last)
+                        yield END_OF_PIECE
                     number += 1
+        yield from last_round(number, share, shares)
 
     def found(self, segments: tuple[Segment, ...]) -> Iterator[pa.RecordBatch]:
         """The wanted columns of the rows with one of the keys."""

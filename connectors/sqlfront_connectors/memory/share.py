@@ -122,13 +122,17 @@ class StoreShare(Processor, frozen=True):
         if self.base is not None:
             present = share_of(context, self.base, self.table).segments
         batches: list[pa.RecordBatch] = []
+        charged = 0
         while (batch := (yield Take(0))) is not None:
             context.memory.charge(batch.nbytes)
+            charged += batch.nbytes
             batches.append(batch)
         left, added = self.changed(present, batches)
         partitioning = None if self.partitioning is None else Partitioning(*self.partitioning)
         segments = merged(left, self.schema, partitioning, added, self.indexes)
         lookups = ShareLookups(segments, self.schema, partitioning, self.indexes)
+        context.memory.release(charged)  # the share takes the batches' place
+        store.hold(segments, self.table)
         store.stage(self.key, Share(segments, context.partitions, lookups))
         yield report(segments, self.schema, sum(batch.num_rows for batch in added))
 

@@ -11,6 +11,7 @@ from sqlfront_connectors.memory.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.lookup import Lookup, ShareLookups
 from sqlfront_connectors.memory.row_changes import RowChange, changed_share
 from sqlfront_connectors.memory.segment import Segment
+from sqlfront_connectors.memory.table_memory import TableMemory
 from sqlfront_engine.codec.values import malformed
 from sqlfront_engine.decoders import make_decoder
 from sqlfront_engine.errors import InternalError, OperationalError
@@ -69,12 +70,19 @@ class TableStore(Mapping[str, object], Service):
         self.on_stage: Callable[[str], None] = lambda key: None
         #: What answers other members' questions besides; to be filled before anybody asks.
         self.services: dict[str, Service] = {}
+        #: Counts what the shares hold; None: nobody does.
+        self.memory: TableMemory | None = None
         self._dealt = dealt
         # Reentrant for finalizers, which free.
         self._lock = threading.RLock()
         self._shares: dict[str, Share] = {}
         # Keys that were freed before their share came.
         self._refused: deque[str] = deque(maxlen=_MOST_REFUSED)
+
+    def hold(self, segments: tuple[Segment, ...], table: str) -> None:
+        """Count the rows of a share that is about to be staged. OperationalError if they don't fit."""
+        if self.memory is not None:
+            self.memory.hold(segments, table)
 
     def stage(self, key: str, share: Share) -> None:
         """Keep the share of a version that nobody knows of yet, unless its writer has given up."""
@@ -104,6 +112,7 @@ class TableStore(Mapping[str, object], Service):
                 return share.lookups.answer(question)
             case RowChange():
                 segments, lookups, answer = changed_share(share.segments, share.lookups, question)
+                self.hold(segments, question.table)
                 self.stage(question.version, Share(segments, share.partitions, lookups))
                 return answer
             case ChunkCount():

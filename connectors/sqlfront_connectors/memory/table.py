@@ -27,8 +27,10 @@ from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.scan import MemoryScan, key_literals
 from sqlfront_connectors.memory.segment import RowNumbers, Segment, build_segments
 from sqlfront_connectors.memory.statistics import LazyStatistics, segments_statistics
+from sqlfront_connectors.memory.table_memory import TableMemory
 from sqlfront_engine.errors import InternalError, ProgrammingError
 from sqlfront_engine.expressions import Expr
+from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 from sqlfront_engine.query_run import QueryRun
 
@@ -129,8 +131,17 @@ class MemorySnapshot:
 class MemoryTable:
     """A table held in this process (see :mod:`sqlfront_connectors.memory`)."""
 
-    def __init__(self, name: str, schema: pa.Schema, partitioning: Partitioning | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        schema: pa.Schema,
+        partitioning: Partitioning | None = None,
+        budget: MemoryBudget | None = None,
+    ) -> None:
+        """``budget``: what the rows are charged to, None = to nobody."""
         self.name = name
+        #: Counts what the table holds.
+        self.memory = None if budget is None else TableMemory(budget)
         self._schema = schema
         self._partitioning = partitioning
         self._identity = f"memory:{next(_identities)}"
@@ -216,6 +227,8 @@ class MemoryTable:
         indexes = self._current.indexes if indexes is None else indexes
         columns = [index.columns for index in indexes]
         together = merged(segments, self._schema, self._partitioning, added, columns)
+        if self.memory is not None:
+            self.memory.hold(together, self.name)
         return MemorySnapshot(
             self.name,
             self._schema,
@@ -234,18 +247,29 @@ class MemoryWrite:
         self._table = table
         self._overwrite = overwrite
         self._batches: list[pa.RecordBatch] = []
+        self._charged = 0
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Keep the batch until the commit."""
+        """Keep the batch until the commit. OperationalError if there is no memory for it."""
+        if self._table.memory is not None:
+            self._table.memory.charge(batch.nbytes, self._table.name)
+            self._charged += batch.nbytes
         self._batches.append(batch)
 
     def commit(self) -> int:
-        """Publish all rows as one new version."""
+        """Publish all rows as one new version. OperationalError if there is no memory for it."""
+        self._release()  # the version takes the batches' place
         return self._table.publish(self._batches, overwrite=self._overwrite)
 
     def abort(self) -> None:
         """Forget the rows."""
         self._batches.clear()
+        self._release()
+
+    def _release(self) -> None:
+        if self._table.memory is not None and self._charged:
+            self._table.memory.budget.release(self._charged)
+            self._charged = 0
 
 
 #: Makes an empty memory table of that name, schema and partitioning.

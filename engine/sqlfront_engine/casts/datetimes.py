@@ -13,7 +13,7 @@ from sqlfront_engine.casts.decimals import fitted
 from sqlfront_engine.casts.numbers import Convert, int64_view, number_text
 from sqlfront_engine.casts.parsing import BLANKS, malformed, row_by_row
 from sqlfront_engine.civil import checked_days
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.failures import cast_overflow, invalid_input
 from sqlfront_engine.forms import INT64, from_unscaled, unscaled
 from sqlfront_engine.types import (
@@ -28,6 +28,8 @@ from sqlfront_engine.zones import from_wall_clock, offset_micros, to_wall_clock
 
 MICROS_PER_SECOND: Final = 1_000_000
 MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
+#: The last day whose midnight 64 bits of microseconds reach, and the first one by its negative.
+_LAST_DAY: Final = (2**63 - 1) // MICROS_PER_DAY
 _CAST: Final = pc.get_function("cast")
 _MATCH: Final = pc.get_function("match_substring_regex")
 _INT64_BOUND: Final = 2.0**63
@@ -37,18 +39,26 @@ _DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN)
 # ---- among temporal types
 
 
-def date_to_timestamp(zone: str) -> Convert:
+def date_to_timestamp(zone: str, *, safe: bool) -> Convert:
     """Midnight in the session's time zone."""
-    to_clock = date_to_timestamp_ntz()
+    to_clock = date_to_timestamp_ntz(safe=safe)
     return lambda values: from_wall_clock(to_clock(values), zone)
 
 
-def date_to_timestamp_ntz() -> Convert:
-    """Midnight."""
+def date_to_timestamp_ntz(*, safe: bool) -> Convert:
+    """Midnight. A day that 64 bits of microseconds don't reach is Java's error, or null."""
 
     def convert(values: pa.Array) -> pa.Array:
-        micros = numpy_view(values).astype(np.int64) * MICROS_PER_DAY
-        return from_numpy(micros, TIMESTAMP_NTZ, valid_mask(values))
+        days, valid = numpy_view(values).astype(np.int64), valid_mask(values)
+        far = np.abs(days) > _LAST_DAY
+        if far.any():
+            if valid is not None:
+                far &= valid
+            if far.any() and not safe:
+                raise DataError("long overflow")
+            valid = ~far if valid is None else valid & ~far
+            days = np.where(valid, days, 0)
+        return from_numpy(days * MICROS_PER_DAY, TIMESTAMP_NTZ, valid)
 
     return convert
 

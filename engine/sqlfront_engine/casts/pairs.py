@@ -161,9 +161,11 @@ _NUMERIC: Final[dict[tuple[Family, Family], _Rule]] = {
 
 _TEMPORAL: Final[dict[tuple[Family, Family], _Rule]] = {
     (_F.DATE, _F.TIMESTAMP): lambda source, target, safe, settings: datetimes.date_to_timestamp(
-        settings.time_zone
+        settings.time_zone, safe=safe
     ),
-    (_F.DATE, _F.TIMESTAMP_NTZ): lambda source, target, safe, settings: datetimes.date_to_timestamp_ntz(),
+    (_F.DATE, _F.TIMESTAMP_NTZ): lambda source, target, safe, settings: datetimes.date_to_timestamp_ntz(
+        safe=safe
+    ),
     (_F.TIMESTAMP, _F.DATE): lambda source, target, safe, settings: datetimes.timestamp_to_date(
         settings.time_zone
     ),
@@ -286,7 +288,7 @@ def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
             )
         case (_F.DAY_TIME, _F.DAY_TIME) | (_F.YEAR_MONTH, _F.YEAR_MONTH):
             return False
-        case (_F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ, _F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ):
+        case (_F.TIMESTAMP | _F.TIMESTAMP_NTZ, _F.DATE | _F.TIMESTAMP | _F.TIMESTAMP_NTZ):
             return False
         case _:
             return True

@@ -6,7 +6,7 @@ Arrow's types and schemas travel inside them as names or as Arrow IPC (``hooks``
 as its shape and its processors, both remembered from run to run (``dags``), and so is who does what in a job
 (``placements``); errors keep their class and all that they know (``failures``); batches are Arrow IPC
 messages (``batches``), a few rows values of their columns' types (``rows``). Nothing from a peer is
-unpickled, except user functions where the caller says that the peer is authenticated.
+unpickled, except user functions where the caller says that they may run.
 
 Whatever the bytes, decoding gives a value of the expected type or raises OperationalError with the SQLSTATE
 08P01: a peer that sends such bytes is broken or hostile, and its connection has to end.

@@ -46,6 +46,7 @@ class _EdgeShape(msgspec.Struct, frozen=True, array_like=True):
     target_member: str | None
     input_priority: int
     config: EdgeConfig | None
+    takes_turns: bool
 
 
 class _Shape(msgspec.Struct, frozen=True, array_like=True):
@@ -118,6 +119,7 @@ def _edge_shape(edge: Edge, places: dict[str, int]) -> _EdgeShape:
         target_member=edge.target_member,
         input_priority=edge.input_priority,
         config=edge.config,
+        takes_turns=edge.takes_turns,
     )
 
 
@@ -133,7 +135,7 @@ class _Template(msgspec.Struct, frozen=True):
     encoded: tuple[bytes | None, ...]
 
     @classmethod
-    def of(cls, message: _Travelling, authenticated: bool) -> Self:
+    def of(cls, message: _Travelling, user_code: bool) -> Self:
         """Made from a message that holds a whole DAG."""
         shape = decode(message.shape, _Shape)
         kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
@@ -141,12 +143,12 @@ class _Template(msgspec.Struct, frozen=True):
         if len(encoded) != len(kinds):
             raise ValueError(f"{len(encoded)} processors for {len(kinds)} vertices")
         processors = [
-            decode(data, kind, authenticated=authenticated) for data, kind in zip(encoded, kinds, strict=True)
+            decode(data, kind, user_code=user_code) for data, kind in zip(encoded, kinds, strict=True)
         ]
         kept = tuple(data if len(data) <= _LONGEST_PROCESSOR else None for data in encoded)
         return cls(_dag_of(shape, processors), tuple(vertex.name for vertex in shape.vertices), kinds, kept)
 
-    def bind(self, message: _Travelling, authenticated: bool) -> DAG:
+    def bind(self, message: _Travelling, user_code: bool) -> DAG:
         """The DAG of another message of the same shape."""
         if len(message.processors) != len(self.kinds):
             raise ValueError(f"{len(message.processors)} processors for {len(self.kinds)} vertices")
@@ -155,31 +157,32 @@ class _Template(msgspec.Struct, frozen=True):
             data = bytes(raw)
             if data != self.encoded[place]:
                 kind = self.kinds[place]
-                changed[self.names[place]] = decode(data, kind, authenticated=authenticated)
+                changed[self.names[place]] = decode(data, kind, user_code=user_code)
         return self.dag.with_processors(changed) if changed else self.dag
 
 
 _templates: Final[dict[tuple[bytes, bool], _Template]] = {}
 
 
-def decode_dag(data: bytes | bytearray | memoryview, *, authenticated: bool = False) -> DAG:
+def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False) -> DAG:
     """The locked DAG that :func:`encode_dag` wrote; DAGs of one shape share what is derived from it.
 
-    ``authenticated``: the bytes come from a proven member, so that user functions in them may run here.
-    OperationalError for bytes that are no DAG, and for processors that this member doesn't know.
+    ``user_code``: user functions in the bytes, which come from a proven member, may run here; otherwise they
+    are a NotSupportedError. OperationalError for bytes that are no DAG, and for processors that this member
+    doesn't know.
     """
     message = decode(data, _Travelling)
-    template = _templates.get((message.shape, authenticated))
+    template = _templates.get((message.shape, user_code))
     try:
         if template is not None:
-            return template.bind(message, authenticated)
-        template = _Template.of(message, authenticated)
+            return template.bind(message, user_code)
+        template = _Template.of(message, user_code)
     except Exception as error:
         raise malformed("DAG", error) from error
     if len(message.shape) <= _LONGEST_SHAPE:
         if len(_templates) >= _KEPT:
             _templates.pop(next(iter(_templates)), None)
-        _templates[message.shape, authenticated] = template
+        _templates[message.shape, user_code] = template
     return template.dag
 
 
@@ -207,6 +210,7 @@ def _dag_of(shape: _Shape, processors: Sequence[Processor]) -> DAG:
                 edge.target_member,
                 edge.input_priority,
                 edge.config,
+                edge.takes_turns,
             )
         )
     dag.lock()

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import PRIMITIVES, ddl, decimal
 from sqlfront_engine.user_functions import UserFunction
 
@@ -47,8 +48,8 @@ def encode_hook(value: object) -> object:
 
 
 def decode_hook(kind: type, encoded: object) -> object:
-    """For ``msgspec.msgpack.Decoder(dec_hook=...)``, on bytes from whoever. ValueError for user functions and
-    for what is malformed."""
+    """For ``msgspec.msgpack.Decoder(dec_hook=...)``, on bytes from whoever. NotSupportedError for user
+    functions, ValueError for what is malformed."""
     if kind is pa.DataType:
         data_type = _types.get(encoded)  # type: ignore[call-overload]
         return _decode_type(encoded) if data_type is None else data_type
@@ -56,12 +57,16 @@ def decode_hook(kind: type, encoded: object) -> object:
         schema = _schemas.get(encoded)  # type: ignore[call-overload]
         return _remember(_schemas, encoded, read_schema(encoded)) if schema is None else schema
     if kind is UserFunction:
-        raise ValueError("a user function from a peer that isn't authenticated")
+        raise NotSupportedError(
+            "a session's Python functions, as those of a pipeline, don't run on these members; whoever starts"
+            " a cluster can allow them (`sqlfront cluster start --allow-user-code`, `sqlfront member"
+            " --allow-user-code`; for members of a session's own, Config(allow_user_code=True))"
+        )
     raise TypeError(f"a {kind.__module__}.{kind.__qualname__} doesn't travel")
 
 
 def trusting_decode_hook(kind: type, encoded: object) -> object:
-    """As :func:`decode_hook`, for bytes from an authenticated member, whose user functions may run here."""
+    """As :func:`decode_hook`, where user functions may run that an authenticated member sends."""
     if kind is UserFunction and isinstance(encoded, bytes):
         return UserFunction.from_pickled(encoded)
     return decode_hook(kind, encoded)

@@ -12,7 +12,7 @@ import msgspec
 
 from sqlfront_engine.codec.hooks import decode_hook, encode_hook, trusting_decode_hook
 from sqlfront_engine.decoders import make_decoder
-from sqlfront_engine.errors import InterfaceError, OperationalError
+from sqlfront_engine.errors import Error, InterfaceError, NotSupportedError, OperationalError
 
 T = TypeVar("T")
 
@@ -32,27 +32,29 @@ def encode(value: object) -> bytes:
         raise InterfaceError(f"a {type(value).__name__} can't be sent to other members: {error}") from error
 
 
-def decode(data: bytes | bytearray | memoryview, kind: type[T], *, authenticated: bool = False) -> T:
+def decode(data: bytes | bytearray | memoryview, kind: type[T], *, user_code: bool = False) -> T:
     """The value of type ``kind`` that :func:`encode` wrote. OperationalError for any other bytes.
 
-    ``authenticated``: the bytes come from a proven member, so that user functions in them may run here.
+    ``user_code``: user functions in the bytes, which come from a proven member, may run here; otherwise they
+    are a NotSupportedError.
     """
     try:
-        return _decoder(kind, authenticated)(data)
+        return _decoder(kind, user_code)(data)
     except Exception as error:
         raise malformed(getattr(kind, "__name__", "message"), error) from error
 
 
-def _decoder(kind: object, authenticated: bool) -> Callable[[Any], Any]:
-    decoder = _decoders.get((kind, authenticated))
+def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
+    decoder = _decoders.get((kind, user_code))
     if decoder is None:
-        hook = trusting_decode_hook if authenticated else decode_hook
-        decoder = _decoders[kind, authenticated] = make_decoder(kind, hook)
+        hook = trusting_decode_hook if user_code else decode_hook
+        decoder = _decoders[kind, user_code] = make_decoder(kind, hook)
     return decoder
 
 
-def malformed(what: str, error: BaseException | str) -> OperationalError:
-    """The error for bytes from a peer that are no ``what``; one that is such an error already stays."""
-    if isinstance(error, OperationalError):
+def malformed(what: str, error: BaseException | str) -> Error:
+    """The error for bytes from a peer that are no ``what``; one that is such an error already stays, and so
+    does the refusal of a user function."""
+    if isinstance(error, OperationalError | NotSupportedError):
         return error
     return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

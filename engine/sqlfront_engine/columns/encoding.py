@@ -13,11 +13,14 @@ from sqlfront_engine.columns import lists
 from sqlfront_engine.columns.batches import Integers, Mask
 from sqlfront_engine.columns.hashing import IntegerTable
 from sqlfront_engine.columns.text import TextTable, is_hashable_text
+from sqlfront_engine.room import MOST_TEXT, BatchTooLargeError, claim
 
 #: Codes are combined by multiplication as long as their bound stays below this.
 MAX_BOUND: Final = 2**62
 
 
+#: What grouping an array's element takes: its code, twice, and the table of different arrays.
+_LIST_BYTES: Final = 24
 #: Beyond a few times that many rows some are looked at before a column of strings is encoded.
 SAMPLE_ROWS: Final = 1024
 
@@ -114,6 +117,8 @@ def encode(column: pa.Array) -> Codes:
     integers = as_integers(column)
     if integers is not None:
         return _encode_integers(integers, column)
+    if pa.types.is_list(data_type):
+        return _with_null(_encode_lists(column), column)
     hashable = to_hashable(column)
     if hashable is None:
         return _encode_objects(column.to_pylist())
@@ -216,6 +221,20 @@ def _with_null(codes: Codes, column: pa.Array) -> Codes:
     if valid is None:
         return codes
     return Codes(np.where(valid, codes.values, codes.bound), codes.bound + 1)
+
+
+def _encode_lists(column: pa.Array) -> Codes:
+    """Codes of arrays: by the bytes of their elements' codes."""
+    parts = lists.take_apart(column)
+    elements = encode(parts.flat()).values
+    size = elements.dtype.itemsize
+    claim("grouping of arrays", _LIST_BYTES * len(elements))
+    if len(elements) * size > MOST_TEXT:
+        raise BatchTooLargeError(f"arrays of {len(elements)} elements are grouped", len(elements) * size)
+    offsets = np.zeros(len(column) + 1, np.int32)
+    np.cumsum(parts.lengths * size, out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(elements))]
+    return _dictionary_codes(pa.Array.from_buffers(pa.binary(), len(column), buffers).dictionary_encode())
 
 
 def _encode_objects(values: Sequence[object]) -> Codes:

@@ -21,9 +21,12 @@ from sqlfront_engine.columns.encoding import (
     value_range,
 )
 from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.room import check
 from sqlfront_engine.types import ddl, logical
 
 _SIGN: Final = np.int64(-(2**63))
+#: Values that are sorted at a time: some tenths of a second.
+_RUN: Final = 2**21
 
 
 def sortable(column: pa.Array) -> Integers | None:
@@ -54,7 +57,7 @@ def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = Tru
     low, high = value_range(values, valid)
     bound = max(1, high - low + 1)
     if bound > MAX_BOUND:
-        values = _dense_ranks(values, np.argsort(values))
+        values = _dense_ranks(values, _argsort(values))
         low, high = value_range(values, valid)
         bound = high - low + 1
     codes = high - values if descending else values - low
@@ -75,12 +78,41 @@ def sorting_order(codes: Codes) -> Rows:
     length = len(codes.values)
     row_bits = length.bit_length()
     if (codes.bound - 1).bit_length() + row_bits > 63:
-        return np.argsort(codes.values)
+        return _argsort(codes.values)
     packed = codes.values << row_bits
     packed |= np.arange(length)
-    packed.sort()
+    _sort(packed)
     packed &= (1 << row_bits) - 1
     return packed
+
+
+def _sort(values: Integers) -> None:
+    """Sort in place. Many values are sorted run by run, and the query is asked in between whether it is to
+    stop; numpy's stable sort finds the two sorted runs in what it is given, and only merges them."""
+    if len(values) <= _RUN:
+        values.sort()
+        return
+    for start in range(0, len(values), _RUN):
+        check()
+        values[start : start + _RUN].sort()
+    width = 2 * _RUN
+    while width < 2 * len(values):
+        for start in range(0, len(values), width):
+            check()
+            values[start : start + width].sort(kind="stable")
+        width *= 2
+
+
+def _argsort(values: npt.NDArray[np.generic]) -> Rows:
+    """The places of the values in ascending order, likewise."""
+    if len(values) <= _RUN:
+        return np.argsort(values)
+    order = np.empty(len(values), np.int64)
+    for start in range(0, len(values), _RUN):
+        check()
+        np.add(np.argsort(values[start : start + _RUN]), start, out=order[start : start + _RUN])
+    check()
+    return order[np.argsort(values[order], kind="stable")]
 
 
 def _compact_ranks(codes: Codes) -> Codes:

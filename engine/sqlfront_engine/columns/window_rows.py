@@ -12,6 +12,7 @@ from sqlfront_engine.columns.encoding import Codes
 from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
 from sqlfront_engine.expressions import Frame, FrameUnit, SortKey
+from sqlfront_engine.room import check
 
 
 class Bounds(msgspec.Struct, frozen=True):
@@ -77,6 +78,7 @@ def window_rows(
     ]
     codes = combine_ranks(keys, length)
     order = sorting_order(codes)
+    check()
     ids = grouping.ids[order]
     sorted_codes = codes.values[order]
     return WindowRows(order, ids, _runs(ids), _runs(sorted_codes))

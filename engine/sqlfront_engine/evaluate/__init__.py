@@ -6,7 +6,8 @@ form, or the batch's rows that satisfy a condition. An expression is compiled to
 before its first batch. :func:`evaluate` and :func:`filter_batch` keep what they compiled.
 
 Read :mod:`.rows` (what is evaluated over) and :mod:`.compiler` first (node by node), then :mod:`.lazy`
-(operands for the rows that need them; :mod:`.fallible` says why) and :mod:`.selection` (filters).
+(operands for the rows that need them; :mod:`.fallible` says why), :mod:`.selection` (filters) and
+:mod:`.boundary` (errors, and values that are too large for a batch).
 :mod:`.sharing` computes repeated subexpressions once, :mod:`.scaled` decimals as integers.
 """
 
@@ -16,12 +17,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqlfront_engine.arrays import to_python
+from sqlfront_engine.columns.batches import concat_batches
+from sqlfront_engine.evaluate.boundary import bounded, in_pieces, joined
 from sqlfront_engine.evaluate.compiler import Compiler
 from sqlfront_engine.evaluate.fallible import can_fail, is_deterministic
 from sqlfront_engine.evaluate.rows import Evaluator, Rows
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.forms import full_array, plain, to_array
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import BatchTooLargeError, limited
 from sqlfront_engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -40,6 +44,7 @@ __all__ = [
     "check_constant",
     "evaluate_scalar",
     "filter_batch",
+    "in_pieces",
     "is_deterministic",
 ]
 
@@ -57,26 +62,37 @@ def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
 
     It raises what Spark would raise for these rows (:class:`~sqlfront_engine.errors.DataError`).
     """
-    run = Compiler(settings).node(expression)
-
-    def evaluator(batch: pa.RecordBatch) -> pa.Array:
-        return to_array(run(Rows(batch)), batch.num_rows)
-
-    return evaluator
+    run = _as_array(Compiler(settings).node(expression))
+    return lambda batch: run(Rows(batch))
 
 
 def compile_filter(condition: Expr, settings: Settings) -> Filter:
     """A function that gives the rows of a batch for which the condition is true (the batch itself if all
     are)."""
     select = selection.compile_selection(condition, settings)
-    return lambda batch: select(Rows(batch)).of_batch(batch)
+
+    def run(rows: Rows) -> pa.RecordBatch:
+        return select(rows).of_batch(rows.batch)
+
+    inner = bounded(run)
+
+    def selected(batch: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            return inner(Rows(batch))
+        except BatchTooLargeError:
+            return concat_batches(list(in_pieces(inner, Rows(batch))))
+
+    return selected
 
 
 def compile_projection(
     expressions: tuple[Expr, ...], settings: Settings, condition: Expr | None = None
 ) -> Callable[[Rows], tuple[list[pa.Array], int]]:
     """A function that gives the expressions' values, and their number of rows, for those rows (of a batch:
-    ``Rows(batch)``) for which the condition is true. Columns that no expression reads are never gathered."""
+    ``Rows(batch)``) for which the condition is true. Columns that no expression reads are never gathered.
+
+    Values that are too large together raise :class:`~sqlfront_engine.room.BatchTooLargeError`;
+    :func:`in_pieces` takes fewer rows at a time then."""
     compiler = Compiler(settings, expressions)
     runs = [compiler.node(expression) for expression in expressions]
     select = None if condition is None else selection.compile_selection(condition, settings)
@@ -87,7 +103,7 @@ def compile_projection(
         length = rows.length
         return [to_array(run(rows), length) for run in runs], length
 
-    return project
+    return bounded(project)
 
 
 def compile_expressions(
@@ -104,11 +120,11 @@ def compile_expressions(
         compiler.compact(expression) if position in compact else compiler.node(expression)
         for position, expression in enumerate(expressions)
     ]
-    return tuple(_as_arrays(run) for run in runs)
+    return tuple(_as_array(run) for run in runs)
 
 
-def _as_arrays(run: Evaluator) -> Callable[[Rows], pa.Array]:
-    return lambda rows: to_array(run(rows), rows.length)
+def _as_array(run: Evaluator) -> Callable[[Rows], pa.Array]:
+    return joined(lambda rows: to_array(run(rows), rows.length))
 
 
 def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
@@ -133,17 +149,24 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
 
 def evaluate_scalar(expression: Expr, settings: Settings) -> object:
     """The Python value of an expression without columns; raises as at run time, and OverflowError for a date
-    or timestamp outside of the years 1 to 9999, which no Python value stands for."""
+    or timestamp outside of the years 1 to 9999, which no Python value stands for. Nothing large is made
+    (TooLargeError): a plan is no place for it."""
     return to_python(_one_value(expression, settings))[0]
 
 
 def check_constant(expression: Expr, settings: Settings) -> None:
-    """Evaluate an expression without columns for its error alone."""
+    """Evaluate an expression without columns for its error alone; as :func:`evaluate_scalar`."""
     _one_value(expression, settings)
 
 
 def _one_value(expression: Expr, settings: Settings) -> pa.Array:
-    return plain(full_array(Compiler(settings).node(expression)(Rows(_ONE_ROW)), 1))
+    with limited():
+        return _evaluated(expression, settings)(Rows(_ONE_ROW))
+
+
+def _evaluated(expression: Expr, settings: Settings) -> Callable[[Rows], pa.Array]:
+    """Compiles and evaluates: a constant's pattern or format may be refused by either."""
+    return bounded(lambda rows: plain(full_array(Compiler(settings).node(expression)(rows), 1)))
 
 
 def _make_room(kept: dict[tuple[int, Settings], tuple[Expr, Evaluate]]) -> None:

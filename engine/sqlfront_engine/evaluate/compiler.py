@@ -1,5 +1,6 @@
 """Expressions become closures over rows: dispatch on node, function and types happens once, not per batch."""
 
+import sys
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -7,11 +8,24 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_engine.evaluate.fallible import can_fail, entry_of, unknown
-from sqlfront_engine.evaluate.rows import Evaluator, Rows
-from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
-from sqlfront_engine.forms import constant, plain
+from sqlfront_engine.evaluate.rows import LEVELS_OF_A_STACK, Evaluator, Rows, on_another_stack
+from sqlfront_engine.expressions import (
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    Previous,
+    RunValue,
+    connected,
+)
+from sqlfront_engine.forms import Datum, constant, plain
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
 
 if TYPE_CHECKING:
@@ -30,6 +44,8 @@ else:
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
 _STRING_ID: Final = STRING.id
+#: Where the rows' memo has the value of :class:`Previous`; subexpressions have other numbers.
+_PREVIOUS: Final = sys.maxsize
 
 
 class Compiler:
@@ -37,6 +53,7 @@ class Compiler:
 
     def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
         self._settings = settings
+        self._depth = 0
         self._sharing = sharing.Sharing(expressions) if len(expressions) > 1 else None
 
     @cached_property
@@ -46,7 +63,13 @@ class Compiler:
     def node(self, expression: Expr) -> Evaluator:
         """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
         one value."""
-        evaluator = self._node(expression)
+        self._depth += 1
+        evaluator = (
+            self._node(expression)
+            if self._depth % LEVELS_OF_A_STACK
+            else on_another_stack(on_fresh_stack(self._node, expression))
+        )
+        self._depth -= 1
         slot = self._slot(expression)
         if slot is None:
             return evaluator
@@ -95,8 +118,27 @@ class Compiler:
                 return lambda rows: convert(inner(rows))
             case Case():
                 return self._case(expression)
+            case Chain():
+                return self._chain(expression)
+            case Previous():
+                return lambda rows: rows.memo[_PREVIOUS]
             case Parameter() | RunValue() | _:
                 raise unknown(expression)
+
+    def _chain(self, chain: Chain) -> Evaluator:
+        """The closure that goes from link to link; a link's operands may have chains of their own."""
+        first, links = self.node(chain.first), [self.node(link) for link in chain.links]
+
+        def run(rows: Rows) -> Datum:
+            memo, value = rows.memo, first(rows)
+            around = memo.get(_PREVIOUS)
+            for link in links:
+                memo[_PREVIOUS] = value
+                value = link(rows)
+            memo[_PREVIOUS] = around
+            return value
+
+        return run
 
     def _case(self, case: Case) -> Evaluator:
         branches = tuple((self.node(condition), self.node(value)) for condition, value in case.branches)
@@ -221,8 +263,4 @@ def _over_strings(
 
 def _as_alternatives(arguments: tuple[Expr, ...]) -> Expr:
     """``x IN (a, b)`` as ``x = a OR x = b``."""
-    tests = [Call(BOOLEAN, "equal", (arguments[0], value)) for value in arguments[1:]]
-    result: Expr = tests[0]
-    for test in tests[1:]:
-        result = Call(BOOLEAN, "or", (result, test))
-    return result
+    return connected("or", [Call(BOOLEAN, "equal", (arguments[0], value)) for value in arguments[1:]])

@@ -3,7 +3,19 @@
 from typing import TYPE_CHECKING
 
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter, RunValue
+from sqlfront_engine.expressions import (
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    Previous,
+    RunValue,
+    walk,
+)
 from sqlfront_engine.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -16,24 +28,25 @@ else:
 
 def can_fail(expression: Expr) -> bool:
     """Whether evaluating the expression may raise a DataError for some rows."""
+    return any(map(_fails_itself, walk(expression)))
+
+
+def _fails_itself(expression: Expr) -> bool:
+    """Whether it may where none of its operands does."""
     match expression:
-        case Column() | Literal() | Parameter() | RunValue():
+        case Column() | Literal() | Parameter() | RunValue() | Case() | Chain() | Previous():
             return False
         case Call():
-            return entry_of(expression).fails(expression) or any(map(can_fail, expression.arguments))
+            return entry_of(expression).fails(expression)
         case Cast(operand=operand, safe=safe):
-            return can_fail(operand) or (not safe and casts.cast_can_fail(operand.type, expression.type))
-        case Case():
-            return any(map(can_fail, expression.children()))
+            return not safe and casts.cast_can_fail(operand.type, expression.type)
         case _:
             raise unknown(expression)
 
 
 def is_deterministic(expression: Expr) -> bool:
     """Whether the expression has the same value for the same row whenever it is evaluated."""
-    if isinstance(expression, Call) and not entry_of(expression).deterministic:
-        return False
-    return all(map(is_deterministic, expression.children()))
+    return all(not isinstance(item, Call) or entry_of(item).deterministic for item in walk(expression))
 
 
 def entry_of(call: Call) -> "registry.ScalarFunction":

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.forms import Datum
+from sqlfront_engine.stacks import on_fresh_stack
 
 _TAKE: Final = pc.function("array_take", "TakeOptions", boundscheck=False)
 
@@ -29,6 +30,10 @@ class Rows:
         """Those of these rows at ``indices``; a column is gathered when it is first asked for."""
         return _SelectedRows(self, indices)
 
+    def part(self, start: int, length: int) -> "Rows":
+        """So many of these rows from one on, without what is remembered of them."""
+        return Rows(self.batch.slice(start, length))
+
 
 class _SelectedRows(Rows):
     """Some rows of others."""
@@ -49,6 +54,17 @@ class _SelectedRows(Rows):
             values = self._columns[ordinal] = _TAKE.call([self._parent.column(ordinal), self._indices])
         return values
 
+    def part(self, start: int, length: int) -> Rows:
+        return _SelectedRows(self._parent, self._indices.slice(start, length))
+
 
 #: A compiled expression: its values for rows, or one value that all of them have.
 Evaluator = Callable[[Rows], Datum]
+
+#: After so many levels of operands an expression is compiled, and evaluated, on another stack.
+LEVELS_OF_A_STACK: Final = 60
+
+
+def on_another_stack(evaluator: Evaluator) -> Evaluator:
+    """The same expression, evaluated on a stack of its own."""
+    return lambda rows: on_fresh_stack(evaluator, rows)

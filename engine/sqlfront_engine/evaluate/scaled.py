@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, scalar, valid_mask
 from sqlfront_engine.evaluate.fallible import can_fail
-from sqlfront_engine.evaluate.rows import Evaluator, Rows
+from sqlfront_engine.evaluate.rows import LEVELS_OF_A_STACK, Evaluator, Rows
 from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal
 from sqlfront_engine.forms import (
     FALSE,
@@ -31,6 +31,7 @@ from sqlfront_engine.forms import (
     unscale,
 )
 from sqlfront_engine.functions.decimals import natural_scale
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import MAX_SHORT_PRECISION, is_decimal, is_integral
 
 #: Batches of fewer rows are not worth a look at their magnitudes.
@@ -89,12 +90,17 @@ class Plan:
         self.bound = bound
 
 
+def _on_another_stack(plan: Plan) -> Plan:
+    return Plan(lambda rows: on_fresh_stack(plan.run, rows), plan.bound)
+
+
 class ScaledCompiler:
     """Makes plans; ``node`` compiles what is not decimal arithmetic, ``slot`` tells which values to keep."""
 
     def __init__(self, node: Callable[[Expr], Evaluator], slot: Callable[[Expr], int | None]) -> None:
         self._node = node
         self._slot = slot
+        self._depth = 0
 
     def evaluator(
         self, expression: Expr, fallback: Callable[[], Evaluator], *, compact: bool = False
@@ -121,7 +127,12 @@ class ScaledCompiler:
 
     def plan(self, expression: Expr) -> Plan:
         """The plan of an expression that :func:`is_plannable`, or of any other decimal one as a leaf."""
-        plan = self._plan(expression)
+        self._depth += 1
+        if self._depth % LEVELS_OF_A_STACK:
+            plan = self._plan(expression)
+        else:
+            plan = _on_another_stack(on_fresh_stack(self._plan, expression))
+        self._depth -= 1
         slot = self._slot(expression)
         if slot is None:
             return plan

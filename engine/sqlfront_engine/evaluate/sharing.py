@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from sqlfront_engine.evaluate.fallible import is_deterministic
-from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal
+from sqlfront_engine.expressions import Call, Cast, Chain, Column, Expr, Literal
+from sqlfront_engine.stacks import deep
 
 
 class Sharing:
@@ -26,7 +27,10 @@ class Sharing:
         number = self._of_node.get(id(node))
         return number if number is not None and self._uses[number] > 1 and is_deterministic(node) else None
 
+    @deep
     def _visit(self, node: Expr) -> int:
+        if isinstance(node, Chain):
+            return self._chain(node)
         children = node.children()
         if not children:
             return self._number(_leaf_key(node))
@@ -39,6 +43,13 @@ class Sharing:
             self._forget_use(children)
         return number
 
+    def _chain(self, node: Chain) -> int:
+        """A chain as a whole: what is equal in two of its links stands for other values there."""
+        number = self._of_node[id(node)] = self._number((Chain, id(node)))
+        self._uses[number] = self._uses.get(number, 0) + 1
+        return number
+
+    @deep
     def _forget_use(self, children: tuple[Expr, ...]) -> None:
         """What is below a node that was met before has been counted with it."""
         for child in children:

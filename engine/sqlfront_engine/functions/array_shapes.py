@@ -11,13 +11,26 @@ from sqlfront_engine.columns.batches import Integers, Mask, concat_columns, gath
 from sqlfront_engine.columns.lists import Lists, both_valid, inner, put_together, take_apart
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.forms import full_array
-from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
+from sqlfront_engine.functions import growth
+from sqlfront_engine.functions.registry import (
+    Datum,
+    Invocation,
+    Kind,
+    ScalarFunction,
+    large_unless,
+    register,
+)
 from sqlfront_engine.functions.rowwise import columnar
+from sqlfront_engine.room import claim
 from sqlfront_engine.types import INT, STRING, is_string
 
 _STRINGS: Final = pa.list_(STRING)
 #: Spark's greatest array.
 MAX_SIZE: Final = 2**31 - 16
+#: Bytes that making an element of a longer array takes: its row, places and sources beside it.
+_PER_INSERTED: Final = 64
+#: A constant separator of so few characters can't make a text large.
+_FEW: Final = 1024
 
 
 def zero_index() -> DatabaseError:
@@ -95,6 +108,7 @@ def _array_insert(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
             f"Can't create array with {int(sizes.max())} elements which exceeding the array size limit"
             f" {MAX_SIZE}, unsuccessful try to create arrays in the function `array_insert`.",
         )
+    claim("array_insert", int(sizes.sum()) * _PER_INSERTED, length)
     places = np.where(wanted > 0, wanted - 1, sizes + wanted)
     if valid is not None:
         sizes = np.where(valid, sizes, 0)
@@ -124,6 +138,19 @@ def _inserted(
     picks = np.where(new, len(lists.elements) + rows, lists.starts[rows] + old)
     elements = gather(sources, row_indices(np.where(filled, picks, 0), filled))
     return put_together(invocation.type, elements, sizes, valid)
+
+
+def _repeat_size(arguments: tuple[Datum, ...], rows: int) -> int:
+    """Spark's error for an array that is too long comes before its size matters."""
+    count = growth.counts(arguments[1])
+    if growth.largest(count) > MAX_SIZE:
+        raise spark_error(
+            "COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER",
+            f"Can't create array with {int(growth.largest(count))} elements which exceeding the array size"
+            f" limit {MAX_SIZE}, the value of parameter(s) `count` in the function `array_repeat` is"
+            " invalid.",
+        )
+    return growth.filled(arguments[0], count, rows)
 
 
 @columnar
@@ -249,6 +276,11 @@ def _zipped(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return pa.list_(pa.struct([(str(place), kind.value_type) for place, kind in enumerate(types)]))
 
 
+def _zipped_size(arguments: tuple[Datum, ...], rows: int) -> int:
+    """All arrays become as long as the longest one."""
+    return (len(arguments) + 2) * growth.of_arguments(arguments, rows)
+
+
 def _array_of(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return pa.list_(types[0])
 
@@ -291,6 +323,8 @@ register(
         (Kind.ANY, INT),
         _array_of,
         _array_repeat,
+        can_fail=True,
+        growth=_repeat_size,
         null_propagating=False,
         elementwise_values=False,
         example=("array_repeat('a', 2)", "['a', 'a']"),
@@ -308,6 +342,7 @@ register(
         (Kind.ARRAY,),
         _zipped,
         _arrays_zip,
+        growth=_zipped_size,
         optional=1,
         variadic=True,
         example=("arrays_zip(array(1), array('a'))", "[{'0': 1, '1': 'a'}]"),
@@ -329,6 +364,8 @@ register(
         STRING,
         _array_join,
         optional=1,
+        can_fail=large_unless(1, _FEW),
+        growth=growth.joined,
         elementwise_values=False,
         exact=(1, 2),
         example=("array_join(array('a', NULL, 'b'), ',', 'x')", "'a,x,b'"),

@@ -9,16 +9,18 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
+from sqlfront_engine.arrays import bitmap, from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.failures import arithmetic_overflow
 from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.registry import (
     Invocation,
     Kind,
     ScalarFunction,
     register,
 )
+from sqlfront_engine.functions.rowwise import bytes_view
 from sqlfront_engine.types import BIGINT, BINARY, INT, STRING, TINYINT, VOID
 
 Integers = npt.NDArray[np.generic]
@@ -26,6 +28,8 @@ Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MAX_UNSIGNED: Final = 2**64 - 1
+#: The two digits of each byte, as the 16-bit number that they are in memory.
+_BYTE_DIGITS: Final = np.frombuffer(b"".join(b"%02X" % byte for byte in range(256)), np.uint16)
 
 
 def _arrow(name: str) -> Kernel:
@@ -97,12 +101,19 @@ def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     datum = arguments[0]
     if pa.types.is_integer(datum.type):
         return _each(lambda value: f"{value & _MAX_UNSIGNED:X}", STRING)(arguments, invocation)
-    as_bytes = datum if pa.types.is_binary(datum.type) else _bytes(datum)
-    return _each(lambda value: value.hex().upper(), STRING)((as_bytes,), invocation)
+    if is_scalar(datum):
+        return _hex_digits(pa.repeat(datum, 1))[0]
+    return _hex_digits(datum)
 
 
-def _bytes(datum: Datum) -> Datum:
-    return pa.repeat(datum, 1).view(BINARY)[0] if is_scalar(datum) else datum.view(BINARY)
+def _hex_digits(column: pa.Array) -> pa.Array:
+    """Two digits for each byte, all bytes of the column at once."""
+    offsets, data = bytes_view(column)
+    first, last = int(offsets[0]), int(offsets[-1])
+    digits = _BYTE_DIGITS[data[first:last]]
+    places = (offsets.astype(np.int64) - first) * 2
+    buffers = [bitmap(valid_mask(column)), pa.py_buffer(places.astype(np.int32)), pa.py_buffer(digits)]
+    return pa.Array.from_buffers(STRING, len(column), buffers)
 
 
 def unhex(text: str) -> bytes | None:
@@ -211,7 +222,14 @@ register(
         )
         for name in ("getbit", "bit_get")
     ),
-    ScalarFunction("hex", (Kind.BIGINT_OR_BYTES,), STRING, _hex, example=("hex('Spark')", "'537061726B'")),
+    ScalarFunction(
+        "hex",
+        (Kind.BIGINT_OR_BYTES,),
+        STRING,
+        _hex,
+        growth=growth.times(3),
+        example=("hex('Spark')", "'537061726B'"),
+    ),
     ScalarFunction(
         "unhex", (STRING,), BINARY, _each(unhex, BINARY), example=("unhex('537061726B')", "b'Spark'")
     ),
@@ -220,6 +238,7 @@ register(
         (BIGINT,),
         STRING,
         _each(lambda value: f"{value & _MAX_UNSIGNED:b}", STRING),
+        growth=growth.at_most(64),
         example=("bin(13)", "'1101'"),
     ),
     ScalarFunction(
@@ -228,6 +247,7 @@ register(
         STRING,
         _each(convert_base, STRING),
         can_fail=True,
+        growth=growth.at_most(65),
         example=("conv('100', 2, 10)", "'4'"),
     ),
 )

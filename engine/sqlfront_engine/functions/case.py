@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.forms import TRUE
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.registry import Datum, Invocation, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, is_ascii, map_values
 from sqlfront_engine.types import STRING
@@ -100,9 +101,24 @@ def _initcap(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 register(
-    ScalarFunction("upper", (STRING,), STRING, _upper, example=("upper('straße')", "'STRASSE'")),
-    ScalarFunction("ucase", (STRING,), STRING, _upper, example=("ucase('Spark')", "'SPARK'")),
-    ScalarFunction("lower", (STRING,), STRING, _lower, example=("lower('SPARK')", "'spark'")),
-    ScalarFunction("lcase", (STRING,), STRING, _lower, example=("lcase('SPARK')", "'spark'")),
-    ScalarFunction("initcap", (STRING,), STRING, _initcap, example=("initcap('sPark sql')", "'Spark Sql'")),
+    ScalarFunction(
+        "upper", (STRING,), STRING, _upper, growth=growth.times(3), example=("upper('straße')", "'STRASSE'")
+    ),
+    ScalarFunction(
+        "ucase", (STRING,), STRING, _upper, growth=growth.times(3), example=("ucase('Spark')", "'SPARK'")
+    ),
+    ScalarFunction(
+        "lower", (STRING,), STRING, _lower, growth=growth.times(3), example=("lower('SPARK')", "'spark'")
+    ),
+    ScalarFunction(
+        "lcase", (STRING,), STRING, _lower, growth=growth.times(3), example=("lcase('SPARK')", "'spark'")
+    ),
+    ScalarFunction(
+        "initcap",
+        (STRING,),
+        STRING,
+        _initcap,
+        growth=growth.times(3),
+        example=("initcap('sPark sql')", "'Spark Sql'"),
+    ),
 )

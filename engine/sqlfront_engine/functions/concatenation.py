@@ -8,6 +8,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.forms import full_array
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.array_shapes import concat_arrays
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, nulls
@@ -107,6 +108,7 @@ register(
         _concat_ws,
         variadic=True,
         optional=1,
+        growth=growth.separated,
         null_propagating=False,
         example=("concat_ws('-', 'a', null, array('b', 'c'))", "'a-b-c'"),
     ),

@@ -18,6 +18,7 @@ from sqlfront_engine.forms import (
     constant,
     from_scaled,
     full_array,
+    holds_void,
     is_scalar,
     nulls,
     scaled,
@@ -69,7 +70,19 @@ def _first_valid(arguments: tuple[Datum, ...]) -> Datum:
         return first
     if all(map(is_scalar, arguments)):
         return next((argument for argument in arguments if argument.is_valid), first)
+    if holds_void(first.type):
+        *others, result = arguments
+        for argument in reversed(others):
+            result = _present(argument, result)
+        return result
     return _COALESCE.call(list(arguments))
+
+
+def _present(value: Datum, otherwise: Datum) -> Datum:
+    """The value, or the other one where that is null."""
+    if is_scalar(value):
+        return value if value.is_valid else otherwise
+    return select(_IS_VALID.call([value]), value, otherwise, value.type)
 
 
 def _if(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -10,6 +10,8 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.casts import compile_cast
 from sqlfront_engine.errors import spark_error
+from sqlfront_engine.forms import full_array
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.calendar_dates import (
     MICROS_PER_SECOND,
     Days,
@@ -259,7 +261,7 @@ def _unix_timestamp(signature: Signature) -> PreparedKernel:
     @columnar
     def seconds(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         given = arguments if len(arguments) == len(read_types) else (*arguments, default)
-        instants = read(given, invocation.length)
+        instants = full_array(read(given, invocation.length), invocation.length)
         micros = _micros(instants)
         whole = np.sign(micros) * (np.abs(micros) // MICROS_PER_SECOND)
         return from_numpy(whole, BIGINT, valid_mask(instants))
@@ -300,6 +302,7 @@ register(
         (TIMESTAMP, STRING),
         STRING,
         _date_format,
+        growth=growth.by_pattern,
         can_fail=True,
         example=("date_format(date'2020-02-29', 'EEEE, d MMM y')", "'Saturday, 29 Feb 2020'"),
     ),
@@ -308,6 +311,7 @@ register(
         (BIGINT, STRING),
         STRING,
         _from_unixtime,
+        growth=growth.by_pattern,
         optional=1,
         can_fail=True,
         example=("from_unixtime(0)", "'1970-01-01 00:00:00'"),
@@ -317,6 +321,7 @@ register(
         (DATE,),
         STRING,
         _names(DAYS, weekday),
+        growth=growth.at_most(4),
         example=("dayname(date'2020-02-29')", "'Sat'"),
     ),
     ScalarFunction(
@@ -324,6 +329,7 @@ register(
         (DATE,),
         STRING,
         _names(MONTHS, lambda days: civil_from_days(days)[1] - 1),
+        growth=growth.at_most(4),
         example=("monthname(date'2020-02-29')", "'Feb'"),
     ),
     _reader("to_date", DATE, Kind.TIMESTAMP_TEXT, _reading(DATE), ("to_date('29.2.2020', 'd.M.yyyy')", _DAY)),

@@ -7,6 +7,7 @@ import zlib
 from typing import Final
 
 from sqlfront_engine.errors import DatabaseError, DataError, ProgrammingError, spark_error
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.registry import ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
 from sqlfront_engine.types import BIGINT, BINARY, INT, STRING
@@ -158,6 +159,7 @@ def _try_to_binary(text: str, notation: str = "hex") -> bytes | None:
 # ---- digests
 
 
+_LONGEST_DIGEST: Final = 128
 _SHA2: Final = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
 
@@ -178,11 +180,23 @@ def _sha1(data: bytes) -> str:
 register(
     ScalarFunction("ascii", (STRING,), INT, row_kernel(_ascii), example=("ascii('Spark')", "83")),
     *(
-        ScalarFunction(name, (BIGINT,), STRING, row_kernel(_chr), example=(f"{name}(65)", "'A'"))
+        ScalarFunction(
+            name,
+            (BIGINT,),
+            STRING,
+            row_kernel(_chr),
+            growth=growth.at_most(4),
+            example=(f"{name}(65)", "'A'"),
+        )
         for name in ("chr", "char")
     ),
     ScalarFunction(
-        "base64", (BINARY,), STRING, row_kernel(encode_base64), example=("base64('abc')", "'YWJj'")
+        "base64",
+        (BINARY,),
+        STRING,
+        row_kernel(encode_base64),
+        growth=growth.times(2),
+        example=("base64('abc')", "'YWJj'"),
     ),
     ScalarFunction(
         "unbase64",
@@ -197,6 +211,7 @@ register(
         (STRING, STRING),
         BINARY,
         row_kernel(_encode),
+        growth=growth.times(4),
         can_fail=True,
         example=("encode('abc', 'utf-8')", "b'abc'"),
     ),
@@ -205,6 +220,7 @@ register(
         (BINARY, STRING),
         STRING,
         row_kernel(_decode),
+        growth=growth.times(2),
         can_fail=True,
         example=("decode(X'616263', 'utf-8')", "'abc'"),
     ),
@@ -230,6 +246,7 @@ register(
         (BINARY,),
         STRING,
         row_kernel(_md5),
+        growth=growth.at_most(_LONGEST_DIGEST),
         example=("md5('Spark')", "'8cde774d6f7333752ed72cacddb05126'"),
     ),
     *(
@@ -238,6 +255,7 @@ register(
             (BINARY,),
             STRING,
             row_kernel(_sha1),
+            growth=growth.at_most(_LONGEST_DIGEST),
             example=(f"{name}('Spark')", "'85f5955f4b27a9a4c2aab6ffe5d7189fc298b92c'"),
         )
         for name in ("sha", "sha1")
@@ -247,6 +265,7 @@ register(
         (BINARY, INT),
         STRING,
         row_kernel(_sha2),
+        growth=growth.at_most(_LONGEST_DIGEST),
         example=("sha2('Spark', 224)", "'dbeab94971678d36af2195851c0f7485775a2a7c60073d62fc04549c'"),
     ),
     ScalarFunction(

@@ -5,6 +5,7 @@ import uuid
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_values
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.registry import Datum, Invocation, ScalarFunction, register
 from sqlfront_engine.types import STRING
 
@@ -13,4 +14,8 @@ def _uuid(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Array:
     return from_values([str(uuid.uuid4()) for _ in range(invocation.length)], STRING)
 
 
-register(ScalarFunction("uuid", (), STRING, _uuid, null_propagating=False, deterministic=False))
+register(
+    ScalarFunction(
+        "uuid", (), STRING, _uuid, growth=growth.at_most(36), null_propagating=False, deterministic=False
+    )
+)

@@ -7,7 +7,9 @@ in Java). What Python has but means otherwise is spelled out: ``.`` and ``$`` kn
 intersected classes, ``\\G``, ``\\X``, flags other than ``i`` and ``s``, flags amid an expression.
 
 RE2 needs no backtracking and runs over a column without Python, but has no look-around, back-references or
-possessive quantifiers; patterns with these, with ``\\b`` or ignoring case have ``re2`` None.
+possessive quantifiers; patterns with these, with ``\\b`` or ignoring case have ``re2`` None. Python's ``re``
+backtracks, which can take for ever, holds the interpreter's lock meanwhile, and hears of no timeout: a
+pattern knows up to which length of a text that is harmless (``safe_length``).
 """
 
 import re
@@ -17,8 +19,12 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 import msgspec
+import pyarrow as pa
 
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.types import STRING
 
 _TERMINATORS: Final = "\\n\\r\\x85\\u2028\\u2029"
 _RE2_TERMINATORS: Final = "\\n\\r\\x{85}\\x{2028}\\x{2029}"
@@ -31,6 +37,12 @@ _VERTICAL: Final = "\\n\\x0B\\f\\r\\x85\\u2028\\u2029"
 _SPACE: Final = " \\t\\n\\x0b\\f\\r"
 _QUANTIFIER: Final = re.compile(r"\{\d+(?:,\d*)?\}|[*+?]")
 _LARGEST_REPEAT: Final = 1000
+#: Steps of backtracking that take some ten milliseconds: so many are harmless.
+_FEW_STEPS: Final = 1_000_000
+#: More choices than these one behind the other count as nested: each doubles the ways to match.
+_FEW_CHOICES: Final = 12
+#: A quantifier that allows more repetitions than that is a loop, whose steps grow with the text.
+_LOOP: Final = 3
 
 #: Java's POSIX classes, ASCII only.
 _POSIX: Final = {
@@ -54,25 +66,52 @@ _CHARACTERS: Final = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\f", "a": "\\x0
 _SETS: Final = {"d": "0-9", "w": "a-zA-Z0-9_", "s": _SPACE, "h": _HORIZONTAL, "v": _VERTICAL}
 
 
+#: A column to compile RE2's patterns over.
+_ONE_TEXT: Final = from_values([""], STRING)
+
+
 class InvalidPatternError(Exception):
     """The pattern is none of Java's."""
 
 
 class JavaPattern(msgspec.Struct, frozen=True, dict=True):
-    """A pattern in Python's spelling and, or None, in RE2's; ``groups`` counts capturing groups.
+    """A pattern in Java's spelling, in Python's and, or None, in RE2's; ``groups`` counts capturing groups.
 
-    ``line_ends`` says that RE2 agrees only on texts without CR.
+    ``line_ends`` says that RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat
+    freely; ``nested`` says that one repeats a part that may match in several ways. ``anchored``: the pattern
+    has a ``^`` or ``\\A``.
     """
 
+    java: str
     python: str
     re2: str | None
     groups: int
     line_ends: bool
+    loops: int = 0
+    nested: bool = False
+    anchored: bool = False
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
         """Python's pattern."""
         return re.compile(self.python, re.ASCII)
+
+    @cached_property
+    def linear(self) -> str | None:
+        """RE2's spelling, whose capturing groups have names, if RE2 takes it: it has a limit of size."""
+        if self.re2 is None:
+            return None
+        try:
+            pc.call_function("match_substring_regex", [_ONE_TEXT], pc.MatchSubstringOptions(self.re2))
+        except pa.ArrowInvalid:
+            return None
+        return self.re2
+
+    @property
+    def safe_length(self) -> int:
+        """The longest text over which backtracking takes but a moment: a search of k loops takes at most the
+        text's length to the power of k + 1 in steps, nested ones may take exponential time."""
+        return 0 if self.nested else int(_FEW_STEPS ** (1 / (self.loops + 1)))
 
     @cached_property
     def matches_empty(self) -> bool:
@@ -93,7 +132,10 @@ def java_pattern(pattern: str) -> JavaPattern:
         raise InvalidPatternError("unmatched closing parenthesis")
     python = "".join(reader.python)
     re2 = None if reader.re2_differs else "".join(reader.re2)
-    result = JavaPattern(python, re2, reader.groups, reader.line_ends)
+    nested = reader.nested or reader.choices - reader.loops > _FEW_CHOICES
+    result = JavaPattern(
+        pattern, python, re2, reader.groups, reader.line_ends, reader.loops, nested, reader.anchored
+    )
     try:
         result.compiled  # noqa: B018 - compiles
     except re.error as error:
@@ -115,6 +157,11 @@ class _Reader:
         self.re2_differs = False
         self.line_ends = False
         self.dot_all = False
+        self.loops = 0
+        self.nested = False
+        self.anchored = False
+        # Alternatives and quantifiers so far: what the matcher may have to take back.
+        self.choices = 0
 
     def peek(self, text: str) -> bool:
         """Whether the rest begins with the text."""
@@ -141,7 +188,9 @@ class _Reader:
 
     def read_alternatives(self) -> None:
         """Everything up to the end or a closing parenthesis."""
+        alternatives = False
         while self.place < len(self.pattern) and not self.peek(")"):
+            before = self.choices
             character = self.take()
             match character:
                 case "(":
@@ -156,12 +205,15 @@ class _Reader:
                     self._write_end()
                 case "^" | "|":
                     self.write(character)
+                    self.anchored |= character == "^"
+                    self.choices += character == "|" and not alternatives
+                    alternatives |= character == "|"
                     continue
                 case "*" | "+" | "?" | "{":
                     raise InvalidPatternError(f"dangling meta character '{character}'")
                 case _:
                     self._write_literal(character)
-            self._read_quantifier()
+            self._read_quantifier(self.choices > before)
 
     def _write_dot(self) -> None:
         if self.dot_all:
@@ -178,7 +230,8 @@ class _Reader:
     def _write_literal(self, character: str) -> None:
         self.write(re.escape(character), _re2_literal(character))
 
-    def _read_quantifier(self) -> None:
+    def _read_quantifier(self, has_choices: bool) -> None:
+        """A quantifier, if one follows; ``has_choices``: what it repeats may match in several ways."""
         match = _QUANTIFIER.match(self.pattern, self.place)
         if match is None:
             if self.peek("{"):
@@ -186,6 +239,7 @@ class _Reader:
             return
         self.place = match.end()
         self.write(match[0])
+        self._count_quantifier(match[0], has_choices)
         if any(int(number) > _LARGEST_REPEAT for number in re.findall(r"\d+", match[0])):
             self.re2_differs = True
         if self.peek("?"):
@@ -195,11 +249,25 @@ class _Reader:
             self.place += 1
             self.python_only("+")
 
+    def _count_quantifier(self, quantifier: str, has_choices: bool) -> None:
+        least, _, most = quantifier.strip("{}").partition(",")
+        if quantifier == "?":
+            count = 1
+        elif quantifier in "*+" or (not most and quantifier.endswith(",}")):
+            count = sys.maxsize
+        else:
+            count = int(most or least)
+            if not most and not has_choices:
+                return
+        self.choices += 1
+        self.loops += count > _LOOP
+        self.nested |= has_choices and count > 1
+
     def _read_group(self) -> None:
         dot_all = self.dot_all
         if not self.peek("?"):
             self.groups += 1
-            self.write("(")
+            self.write("(", f"(?P<g{self.groups}>")
         elif not self._open_special_group():
             return
         self.read_alternatives()
@@ -221,7 +289,7 @@ class _Reader:
         if named is not None:
             self.place += named.end()
             self.groups += 1
-            self.write(f"(?P<{named[1]}>", "(")
+            self.write(f"(?P<{named[1]}>", f"(?P<g{self.groups}>")
             return True
         flags = re.match(r"\?([a-zA-Z]*)(-[a-zA-Z]+)?([:)])", rest)
         if flags is None:
@@ -265,6 +333,7 @@ class _Reader:
                 self.python_only(f"(?u:\\{character})")
             case "A":
                 self.write("\\A")
+                self.anchored = True
             case "z":
                 self.write("\\Z", "\\z")
             case "Z":

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.errors import NotSupportedError, spark_error
 from sqlfront_engine.floats import float_text
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.calendar_dates import MICROS_PER_MINUTE
 from sqlfront_engine.functions.datetime_formatting import Moment, formatter
 from sqlfront_engine.functions.json_values import (
@@ -27,6 +28,7 @@ from sqlfront_engine.functions.json_values import (
 )
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, row_kernel
+from sqlfront_engine.surrogates import well_formed
 from sqlfront_engine.types import FLOAT, INT, STRING, TIMESTAMP, IntervalType, ddl, sql_name
 from sqlfront_engine.zones import wall_clock
 
@@ -52,7 +54,7 @@ def _array_length(text: str) -> int | None:
 def _object_keys(text: str) -> list[str] | None:
     match _parsed(text):
         case (JsonObject() as value,):
-            return [name for name, _ in value.members]
+            return [well_formed(name) for name, _ in value.members]
         case _:
             return None
 
@@ -160,7 +162,8 @@ def _get_json_object(text: str, path: str) -> str | None:
     if steps is None or parsed is None:
         return None
     found = matches(parsed[0], steps, Style.RAW)
-    return found[0] if found else None
+    # Half a surrogate pair can't be written without its escape.
+    return found[0] if found and well_formed(found[0]) == found[0] else None
 
 
 # ---- to JSON
@@ -297,6 +300,7 @@ register(
         (Kind.ANY,),
         STRING,
         _to_json,
+        growth=growth.times(8),
         example=("to_json(named_struct('a', 1, 'b', null))", "'{\"a\":1}'"),
     ),
 )

@@ -7,7 +7,7 @@ differs by row is matched by Python.
 """
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 import msgspec
@@ -35,17 +35,41 @@ _STARTS_WITH: Final = pc.get_function("starts_with")
 _ENDS_WITH: Final = pc.get_function("ends_with")
 
 
-class LikePattern(msgspec.Struct, frozen=True):
+class LikePattern(msgspec.Struct, frozen=True, dict=True):
     """A pattern taken apart at its ``%``: ``texts`` has one more item than there are groups of ``%``.
 
     Without ``_``, which sets ``single``, a value matches that begins with the first text, ends with the
-    last one, and has the others in between, in order and without overlap. ``regex`` is the whole pattern
-    for RE2 and for Python alike.
+    last one, and has the others in between, in order and without overlap. ``parts`` are the same with ``_``,
+    as regular expressions of a fixed length, for RE2 and for Python alike; ``widths`` are their lengths.
     """
 
     texts: tuple[str, ...]
     single: bool
-    regex: str
+    parts: tuple[str, ...]
+    widths: tuple[int, ...]
+
+    @property
+    def regex(self) -> str:
+        """The whole pattern."""
+        return ".*".join(self.parts)
+
+    @cached_property
+    def compiled(self) -> tuple[re.Pattern[str], ...]:
+        """The parts."""
+        return tuple(re.compile(part, re.DOTALL) for part in self.parts)
+
+    def matches(self, text: str) -> bool:
+        """Whether the whole text matches. Each part is taken at its first place: no backtracking."""
+        first, *others = self.compiled
+        found = first.match(text)
+        if found is None or not others:
+            return found is not None and found.end() == len(text)
+        for part in others[:-1]:
+            found = part.search(text, found.end())
+            if found is None:
+                return False
+        last = len(text) - self.widths[-1]
+        return last >= found.end() and others[-1].match(text, last) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -58,8 +82,7 @@ def parse_like(pattern: str, escape: str) -> LikePattern:
 
     Errors: INVALID_FORMAT where the escape character stands before another character or at the end.
     """
-    texts = [""]
-    regex = ""
+    texts, parts, widths = [""], [""], [0]
     single = False
     characters = iter(pattern)
     for character in characters:
@@ -68,17 +91,20 @@ def parse_like(pattern: str, escape: str) -> LikePattern:
             _check_escaped(pattern, escaped, escape)
             character = str(escaped)
         elif character == "%":
-            if texts[-1] or len(texts) == 1:
+            if widths[-1] or len(widths) == 1:
                 texts.append("")
-            regex += ".*"
+                parts.append("")
+                widths.append(0)
             continue
         elif character == "_":
             single = True
-            regex += "."
+            parts[-1] += "."
+            widths[-1] += 1
             continue
+        widths[-1] += 1
         texts[-1] += character
-        regex += _META.sub(r"\\\g<0>", character)
-    return LikePattern(tuple(texts), single, regex)
+        parts[-1] += _META.sub(r"\\\g<0>", character)
+    return LikePattern(tuple(texts), single, tuple(parts), tuple(widths))
 
 
 def _check_escaped(pattern: str, escaped: str | None, escape: str) -> None:
@@ -212,14 +238,9 @@ def _match(arguments: tuple[Datum, ...], invocation: Invocation, *, ignore_case:
     def match_one(value: str, text: str, escape: str) -> bool:
         if ignore_case:
             value, text = lower_text(value), lower_text(text)
-        return _compiled(text, escape).fullmatch(value) is not None
+        return parse_like(text, escape).matches(value)
 
     return by_row(match_one, (column, pattern, escape), invocation)
-
-
-@lru_cache(maxsize=1024)
-def _compiled(pattern: str, escape: str) -> re.Pattern[str]:
-    return re.compile(parse_like(pattern, escape).regex, re.DOTALL)
 
 
 def _pattern_varies(call: Call) -> bool:

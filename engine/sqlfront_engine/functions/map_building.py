@@ -15,9 +15,16 @@ from sqlfront_engine.types import STRING
 
 
 def make_map(
-    data_type: pa.MapType, keys: pa.Array, items: pa.Array, lengths: Integers, valid: Mask | None = None
+    data_type: pa.MapType,
+    keys: pa.Array,
+    items: pa.Array,
+    lengths: Integers,
+    valid: Mask | None = None,
+    *,
+    as_given: bool = False,
 ) -> pa.Array:
-    """The map column whose rows hold that many of the entries each, one after the other.
+    """The map column whose rows hold that many of the entries each, one after the other; keys ``as_given``
+    stay -0.0 where they are.
 
     Raises NULL_MAP_KEY, and DUPLICATED_MAP_KEY where a row has equal keys: NaN equals NaN, -0.0 is 0.0.
     """
@@ -29,7 +36,9 @@ def make_map(
         groups = group_codes(codes)
         if groups.size < len(keys):
             raise _duplicated(keys, groups.ids)
-    return put_together(data_type, entries(data_type, canonical(keys), items), lengths, valid)
+    if not as_given and pa.types.is_floating(keys.type):  # Spark leaves alone what is inside of arrays
+        keys = canonical(keys)
+    return put_together(data_type, entries(data_type, keys, items), lengths, valid)
 
 
 def _duplicated(keys: pa.Array, groups: Integers) -> DatabaseError:

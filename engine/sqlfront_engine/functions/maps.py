@@ -1,6 +1,5 @@
 """Maps made, joined and taken apart: map_from_arrays, map_concat, map_keys, str_to_map and others."""
 
-import re
 from typing import Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from sqlfront_engine.errors import DataError
 from sqlfront_engine.forms import full_array
 from sqlfront_engine.functions.array_shapes import within
 from sqlfront_engine.functions.map_building import key_places, make_map
+from sqlfront_engine.functions.regex_matching import find_all
 from sqlfront_engine.functions.registry import (
     Datum,
     Invocation,
@@ -38,7 +38,7 @@ def _map_from_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> Da
     keys, items = within(keys, valid), within(items, valid)
     if not np.array_equal(keys.lengths, items.lengths):
         raise DataError("The key array and value array of MapData must have the same length.")
-    return make_map(invocation.type, keys.flat(), items.flat(), keys.lengths, valid)
+    return make_map(invocation.type, keys.flat(), items.flat(), keys.lengths, valid, as_given=True)
 
 
 @columnar
@@ -101,10 +101,10 @@ def _split(text: str, pattern: str, limit: int) -> list[str]:
     """``UTF8String.split``: as Java's, but that empty parts at the end stay."""
     if not pattern:
         return list(text) or [""] if limit < 0 else [text[:1], text[1:]] if len(text) > 1 else [text]
-    compiled: re.Pattern[str] = pattern_of("str_to_map", pattern).compiled
+    java = pattern_of("str_to_map", pattern)
     parts: list[str] = []
     end = 0
-    for found in compiled.finditer(text):
+    for found in find_all(java, text):
         if found.end() == 0:
             continue
         if limit > 0 and len(parts) == limit - 1:

@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.functions.registry import Kind, ScalarFunction, register
+from sqlfront_engine.functions import growth
+from sqlfront_engine.functions.registry import Datum, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
 from sqlfront_engine.types import STRING
 
@@ -21,6 +22,7 @@ _PATTERN: Final = re.compile(
     r"(?P<suffix>(?:'[^']*'|[^#0,.;'])*)"
 )
 _GROUP: Final = 3
+_LONGEST: Final = 309 + 103 + _MOST_DECIMALS
 
 
 class NumberPattern(msgspec.Struct, frozen=True):
@@ -101,12 +103,18 @@ def _format_number(value: float | Decimal, how: int | str) -> str | None:
     return pattern.text(Decimal(value))
 
 
+def _size(arguments: tuple[Datum, ...], rows: int) -> int:
+    """The digits of the longest double in groups, and a pattern's texts."""
+    return growth.spread(arguments[1], rows) + _LONGEST * rows
+
+
 register(
     ScalarFunction(
         "format_number",
         (Kind.NUMERIC, Kind.INT_OR_STRING),
         STRING,
         row_kernel(_format_number),
+        growth=_size,
         can_fail=True,
         exact=(0, 1),
         example=("format_number(12332.123456, 4)", "'12,332.1235'"),

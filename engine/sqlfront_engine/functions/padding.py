@@ -8,12 +8,23 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import DataError
-from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_engine.functions import growth
+from sqlfront_engine.functions.registry import (
+    Datum,
+    Invocation,
+    Kernel,
+    Kind,
+    ScalarFunction,
+    large_unless,
+    register,
+)
 from sqlfront_engine.functions.rowwise import by_row, columnar, constants, row_kernel
 from sqlfront_engine.functions.strings import slice_column
 from sqlfront_engine.types import INT, STRING
 
 _MOST_BYTES: Final = 2**31 - 1
+#: A constant width up to here can't make a result large.
+_FEW: Final = 1024
 
 Trim = Callable[[str, str], str]
 
@@ -63,11 +74,12 @@ def _padding(kernel: str, *, left: bool) -> Kernel:
     return pad
 
 
-def _repeated(text: str, times: int) -> str:
+def _repeated_size(arguments: tuple[Datum, ...], rows: int) -> int:
     """Strings have fewer than 2 ** 31 bytes; Spark's error for longer ones has no condition."""
-    if len(text) * times > _MOST_BYTES:
+    sizes = growth.lengths(arguments[0]) * growth.counts(arguments[1])
+    if growth.largest(sizes) > _MOST_BYTES:
         raise DataError("integer overflow")
-    return text * max(times, 0)
+    return growth.total(sizes, rows)
 
 
 @columnar
@@ -76,7 +88,7 @@ def _repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     given = constants((count,))
     if isinstance(column, pa.Array) and given is not None and given[0] * column.nbytes <= _MOST_BYTES:
         return pc.call_function("binary_repeat", [column, scalar(max(given[0], 0), INT)])  # type: ignore[call-overload]
-    return by_row(_repeated, arguments, invocation)
+    return by_row(lambda text, times: text * max(times, 0), arguments, invocation)
 
 
 register(
@@ -103,6 +115,8 @@ register(
             lambda types: types[0],
             kernel,
             optional=1,
+            can_fail=large_unless(1, _FEW),
+            growth=growth.padded,
             example=(f"{name}('hi', 5, 'ab')", answer),
         )
         for name, kernel, answer in (
@@ -111,9 +125,21 @@ register(
         )
     ),
     ScalarFunction(
-        "repeat", (STRING, INT), STRING, _repeat, can_fail=True, example=("repeat('ab', 3)", "'ababab'")
+        "repeat",
+        (STRING, INT),
+        STRING,
+        _repeat,
+        can_fail=True,
+        growth=_repeated_size,
+        example=("repeat('ab', 3)", "'ababab'"),
     ),
     ScalarFunction(
-        "space", (INT,), STRING, row_kernel(lambda count: " " * max(count, 0)), example=("space(3)", "'   '")
+        "space",
+        (INT,),
+        STRING,
+        row_kernel(lambda count: " " * max(count, 0)),
+        can_fail=large_unless(0, _FEW),
+        growth=growth.counted,
+        example=("space(3)", "'   '"),
     ),
 )

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.floats import float_text
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.registry import Datum, Invocation, Kind, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, columnar, nulls
 from sqlfront_engine.types import DATE, FLOAT, STRING, ddl, is_integral, is_interval, is_year_month
@@ -275,6 +276,7 @@ register(
             optional=1,
             null_propagating=False,
             can_fail=True,
+            growth=growth.formatted,
             example=(f"{name}('%s has %05.1f', 'x', 2.5D)", "'x has 002.5'"),
         )
         for name in ("format_string", "printf")

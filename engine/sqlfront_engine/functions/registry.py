@@ -15,8 +15,10 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Call
+from sqlfront_engine.expressions import Call, Literal
 from sqlfront_engine.forms import Datum
+from sqlfront_engine.functions import growth as sizes
+from sqlfront_engine.room import claim
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import physical
 
@@ -32,6 +34,7 @@ __all__ = [
     "Settings",
     "Signature",
     "kernel_type",
+    "large_unless",
     "lookup",
     "names",
     "register",
@@ -154,6 +157,9 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide
     the result's type, ``constant_result`` gives it from the types and these values.
 
+    ``growth`` says how many bytes a call makes at most (:mod:`~sqlfront_engine.functions.growth`), if its
+    result's values differ in size.
+
     ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
     """
 
@@ -173,6 +179,7 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     exact: tuple[int, ...] = ()
     constant_result: Callable[[tuple[pa.DataType, ...], tuple[object, ...]], pa.DataType] | None = None
     prepare: Callable[[Signature], PreparedKernel] | None = None
+    growth: sizes.Growth = sizes.of_arguments
 
     def __post_init__(self) -> None:
         if self.kernel is None and self.prepare is None:
@@ -192,13 +199,55 @@ class ScalarFunction(msgspec.Struct, frozen=True):
         return self.can_fail(call) if callable(self.can_fail) else self.can_fail
 
     def prepared(self, signature: Signature) -> PreparedKernel:
-        """The kernel for one signature."""
+        """The kernel for one signature; it claims room for what it makes."""
+        kernel = self._prepared(signature)
+        if not sizes.is_variable(signature.type):
+            return kernel
+        name, growth, most = self.name, self.growth, sizes.most_bytes(signature.type)
+
+        def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+            rows = _rows(arguments, length)
+            claim(name, growth(arguments, rows), rows, most)
+            return kernel(arguments, length)
+
+        return run
+
+    def _prepared(self, signature: Signature) -> PreparedKernel:
         if self.prepare is not None:
             return self.prepare(signature)
         kernel = self.kernel
         assert kernel is not None
         result, types, settings = signature.type, signature.argument_types, signature.settings
         return lambda arguments, length: kernel(arguments, Invocation(result, types, length, settings))
+
+
+def _rows(arguments: tuple[Datum, ...], length: int) -> int:
+    """The rows that a kernel computes: one if all arguments are constants."""
+    for argument in arguments:
+        if isinstance(argument, pa.Array):
+            return length
+    return 1
+
+
+def large_unless(position: int, most: int) -> Callable[[Call], bool]:
+    """For ``can_fail``: true unless the argument at that position is missing or is a constant, a number or a
+    text's length of at most ``most``, with which a result can't get large."""
+
+    def fails(call: Call) -> bool:
+        if len(call.arguments) <= position:
+            return False
+        argument = call.arguments[position]
+        if not isinstance(argument, Literal):
+            return True
+        match argument.value:
+            case int() as number:
+                return number > most
+            case str() | bytes() as text:
+                return len(text) > most
+            case _:
+                return False
+
+    return fails
 
 
 #: The modules of this package that register functions. They are loaded when the first function is asked

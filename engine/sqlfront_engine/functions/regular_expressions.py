@@ -1,8 +1,14 @@
-"""rlike and the regexp functions, split. Patterns are Java's, see :mod:`.java_regex`."""
+"""rlike and the regexp functions, split. Patterns are Java's, see :mod:`.java_regex`.
+
+A column with a constant pattern is given to RE2 wherever RE2 finds what Java does: in time that grows with
+the texts only, and without the interpreter's lock. Counting, extracting and splitting leave out patterns that
+may match an empty text, and texts that are not ASCII.
+"""
 
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import groupby
 from typing import Final
 
 import pyarrow as pa
@@ -10,14 +16,22 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.expressions import Call, Literal
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.java_regex import InvalidPatternError, JavaPattern, java_pattern
 from sqlfront_engine.functions.like import match_regex
+from sqlfront_engine.functions.regex_matching import find_all, search
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, bytes_view, columnar, constants, row_kernel
+from sqlfront_engine.room import MOST_AT_ONCE, claim, room_left
 from sqlfront_engine.types import BOOLEAN, INT, STRING
 
 _STRINGS: Final = pa.list_(STRING)
 _CARRIAGE_RETURN: Final = 13
+_LINE_FEED: Final = 10
+#: The first byte that is not ASCII.
+_NO_ASCII: Final = 128
+#: Columns shorter than this are not worth a look at their texts.
+_FEW_ROWS: Final = 8
 
 
 def pattern_of(function: str, pattern: str) -> JavaPattern:
@@ -33,10 +47,42 @@ def pattern_of(function: str, pattern: str) -> JavaPattern:
 
 def _re2(pattern: JavaPattern, column: pa.Array) -> str | None:
     """The pattern for RE2, if that finds the same in the column."""
-    if pattern.re2 is None or not pattern.line_ends:
-        return pattern.re2
+    if pattern.linear is None or not pattern.line_ends:
+        return pattern.linear
     offsets, data = bytes_view(column)
-    return None if (data[offsets[0] : offsets[-1]] == _CARRIAGE_RETURN).any() else pattern.re2
+    return None if (data[offsets[0] : offsets[-1]] == _CARRIAGE_RETURN).any() else pattern.linear
+
+
+def _re2_of_matches(
+    function: str,
+    arguments: tuple[Datum, ...],
+    invocation: Invocation,
+    *,
+    first_only: bool = False,
+    groups: bool = False,
+) -> tuple[pa.Array, str, tuple[object, ...]] | None:
+    """The column, the pattern for RE2 and the values of the other arguments, if RE2 finds the same matches
+    one behind the other as Java does, or the same first match, with the same ``groups``; else None."""
+    column, given = arguments[0], constants(arguments[1:])
+    if not isinstance(column, pa.Array) or given is None or invocation.length < _FEW_ROWS:
+        return None
+    java = pattern_of(function, str(given[0]))
+    if java.linear is None or java.matches_empty or (java.anchored and not first_only):
+        return None
+    if groups and java.nested:  # after an empty repetition RE2 keeps what the one before has captured
+        return None
+    return (column, java.linear, given[1:]) if _is_plain(column, lines=java.line_ends) else None
+
+
+def _is_plain(column: pa.Array, *, lines: bool) -> bool:
+    """Whether the texts of a column are ASCII and, with ``lines``, each a single line."""
+    offsets, data = bytes_view(column)
+    texts = data[offsets[0] : offsets[-1]]
+    if not len(texts):
+        return True
+    if int(texts.max()) >= _NO_ASCII:
+        return False
+    return not lines or not ((texts == _CARRIAGE_RETURN) | (texts == _LINE_FEED)).any()
 
 
 # ---- tests
@@ -51,25 +97,42 @@ def _rlike(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         if re2 is not None:
             return match_regex(column, re2)
     return by_row(
-        lambda text, pattern: pattern_of("rlike", pattern).compiled.search(text) is not None,
-        arguments,
-        invocation,
+        lambda text, pattern: search(pattern_of("rlike", pattern), text) is not None, arguments, invocation
     )
 
 
+@columnar
+def _count_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    found = _re2_of_matches("regexp_count", arguments, invocation)
+    if found is None:
+        return by_row(_count, arguments, invocation)
+    column, re2, _ = found
+    return pc.call_function("count_substring_regex", [column], pc.MatchSubstringOptions(re2)).cast(INT)
+
+
 def _count(text: str, pattern: str) -> int:
-    return sum(1 for _ in pattern_of("regexp_count", pattern).compiled.finditer(text))
+    return sum(1 for _ in find_all(pattern_of("regexp_count", pattern), text))
+
+
+@columnar
+def _instr_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    found = _re2_of_matches("regexp_instr", arguments, invocation, first_only=True)
+    if found is None:
+        return by_row(_instr, arguments, invocation)
+    column, re2, _ = found
+    place = pc.call_function("find_substring_regex", [column], pc.MatchSubstringOptions(re2))
+    return pc.add(place, pa.scalar(1, place.type)).cast(INT)
 
 
 def _instr(text: str, pattern: str, group: int = 0) -> int:
     """The position of the first match; Spark takes the group's number and ignores it."""
-    found = pattern_of("regexp_instr", pattern).compiled.search(text)
+    found = search(pattern_of("regexp_instr", pattern), text)
     return 0 if found is None else found.start() + 1
 
 
 def _substr(text: str, pattern: str) -> str | None:
     """The first match, null if there is none or an empty one."""
-    found = pattern_of("regexp_substr", pattern).compiled.search(text)
+    found = search(pattern_of("regexp_substr", pattern), text)
     return (found[0] or None) if found is not None else None
 
 
@@ -84,11 +147,30 @@ def _invalid_group(function: str, groups: int, group: int) -> DatabaseError:
     )
 
 
+@columnar
+def _extract_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    found = _re2_of_matches("regexp_extract", arguments, invocation, first_only=True, groups=True)
+    if found is not None:
+        column, re2, others = found
+        group = others[0] if others else 1
+        if isinstance(group, int) and 0 <= group <= re2.count("(?P<g"):
+            return _re2_extract(column, re2, group)
+    return by_row(_extract, arguments, invocation)
+
+
+def _re2_extract(column: pa.Array, re2: str, group: int) -> pa.Array:
+    """A group of the first match in each text, empty without a match."""
+    options = pc.ExtractRegexOptions(f"(?P<g0>{re2})")
+    groups = pc.call_function("extract_regex", [column], options)
+    texts = pc.fill_null(pc.struct_field(groups, [group]), "")
+    return pc.if_else(column.is_valid(), texts, pa.scalar(None, STRING)) if column.null_count else texts
+
+
 def _extract(text: str, pattern: str, group: int = 1) -> str:
     """A group of the first match, empty if there is none; only a match makes a wrong group's number an
     error."""
     java = pattern_of("regexp_extract", pattern)
-    found = java.compiled.search(text)
+    found = search(java, text)
     if found is None:
         return ""
     if not 0 <= group <= java.groups:
@@ -99,7 +181,7 @@ def _extract(text: str, pattern: str, group: int = 1) -> str:
 def _extract_all(text: str, pattern: str, group: int = 1) -> list[str]:
     java = pattern_of("regexp_extract_all", pattern)
     results = []
-    for found in java.compiled.finditer(text):
+    for found in find_all(java, text):
         if not 0 <= group <= java.groups:
             raise _invalid_group("regexp_extract_all", java.groups, group)
         results.append(found[group] or "")
@@ -109,19 +191,36 @@ def _extract_all(text: str, pattern: str, group: int = 1) -> list[str]:
 # ---- replacement
 
 
+#: Bytes that a replacement may make before they are counted.
+_UNCOUNTED: Final = 512 * 1024
+
+
 @columnar
 def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column = arguments[0]
     given = constants(arguments[1:])
+    if isinstance(column, pa.Array) and given is not None and _may_be_large(column, str(given[1])):
+        return by_row(_replace_one, arguments, invocation)
     if isinstance(column, pa.Array) and given is not None and given[2:] in ((), (1,)):
         java = pattern_of("regexp_replace", str(given[0]))
         re2 = None if java.matches_empty else _re2(java, column)
         template = _re2_template(str(given[1]), java)
-        if re2 is not None and template is not None and not java.line_ends:
+        has_groups = java.nested and "$" in str(given[1])
+        is_plain = not java.line_ends or _is_plain(column, lines=True)
+        if re2 is not None and template is not None and is_plain and not has_groups:
             return pc.call_function(
                 "replace_substring_regex", [column], pc.ReplaceSubstringOptions(re2, template)
             )
     return by_row(_replace_one, arguments, invocation)
+
+
+def _may_be_large(column: pa.Array, replacement: str) -> bool:
+    """Whether one text with the replacement in the place of every character would be large; several such
+    texts are made in pieces."""
+    most = growth.size_of(column) * (1 + len(replacement.encode()))
+    if most > MOST_AT_ONCE and len(column) > 1:
+        claim("regexp_replace", most, len(column))
+    return most > MOST_AT_ONCE
 
 
 def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -> str:
@@ -140,13 +239,19 @@ def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -
         )
 
     result, end = [text[:start]], start
-    for found in java.compiled.finditer(text, start):
+    made, counted, most = 0, 0, room_left()
+    for found in find_all(java, text, start):
         try:
             pieces = parse_replacement(replacement, java)
         except ValueError:
             raise refuse() from None
         result.append(text[end : found.start()])
-        result.extend(piece if isinstance(piece, str) else found[piece] or "" for piece in pieces)
+        filled = "".join([piece if isinstance(piece, str) else found[piece] or "" for piece in pieces])
+        made += len(filled)
+        if made > counted + _UNCOUNTED:
+            claim("regexp_replace", made if made > most else made - counted, most=most)
+            counted = made
+        result.append(filled)
         end = found.end()
     return "".join([*result, text[end:]])
 
@@ -173,7 +278,11 @@ def parse_replacement(replacement: str, pattern: JavaPattern) -> tuple[str | int
             pieces.append(number)
         else:
             pieces.append(character)
-    return tuple(pieces)
+    merged: list[str | int] = []
+    for literal, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        same = list(group)
+        merged += ["".join(map(str, same))] if literal else same
+    return tuple(merged)
 
 
 def _end_of_replacement() -> str:
@@ -221,7 +330,7 @@ def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
         return _characters(text, limit)
     parts: list[str] = []
     end = 0
-    for found in pattern_of("split", pattern).compiled.finditer(text):
+    for found in find_all(pattern_of("split", pattern), text):
         if limit > 0 and len(parts) == limit - 1:
             break
         if found.end() == 0:
@@ -252,6 +361,9 @@ def _split_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
         literal = re.sub(r"\\([^a-zA-Z0-9])", r"\1", str(pattern)) if _is_literal(str(pattern)) else None
         if literal and isinstance(limit, int) and limit <= 0:
             return pc.call_function("split_pattern", [column], pc.SplitPatternOptions(literal))
+        found = _re2_of_matches("split", arguments, invocation) if pattern else None
+        if found is not None and isinstance(limit, int) and limit <= 0:
+            return pc.call_function("split_pattern_regex", [column], pc.SplitPatternOptions(found[1]))
     return by_row(_split, arguments, invocation)
 
 
@@ -284,14 +396,12 @@ register(
         _entry(name, _rlike, BOOLEAN, (f"{name}('Spark SQL', '^S.*L$')", "True"))
         for name in ("regexp", "regexp_like")
     ),
-    _entry("regexp_count", row_kernel(_count), INT, ("regexp_count('a1b22', '[0-9]')", "3")),
-    _entry(
-        "regexp_instr", row_kernel(_instr), INT, ("regexp_instr('abc12', '[0-9]+')", "4"), INT, optional=1
-    ),
+    _entry("regexp_count", _count_kernel, INT, ("regexp_count('a1b22', '[0-9]')", "3")),
+    _entry("regexp_instr", _instr_kernel, INT, ("regexp_instr('abc12', '[0-9]+')", "4"), INT, optional=1),
     _entry("regexp_substr", row_kernel(_substr), STRING, ("regexp_substr('abc12', '[0-9]+')", "'12'")),
     _entry(
         "regexp_extract",
-        row_kernel(_extract),
+        _extract_kernel,
         STRING,
         ("regexp_extract('100-200', '(\\\\d+)-(\\\\d+)', 2)", "'200'"),
         INT,

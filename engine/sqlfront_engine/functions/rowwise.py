@@ -8,6 +8,7 @@ per distinct value.
 
 from collections.abc import Callable
 from functools import wraps
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -17,11 +18,14 @@ import pyarrow as pa
 from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mask
 from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
+from sqlfront_engine.room import check
 from sqlfront_engine.types import DATE, physical
 from sqlfront_engine.zones import instants_of
 
 #: Columns shorter than this are not worth looking for repeated values in.
 _FEW_ROWS: Final = 64
+#: How many calls of Python code may pass before the query is asked whether it is to stop.
+_ROWS_BETWEEN_CHECKS: Final = 256
 
 Integers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -113,9 +117,18 @@ def _call(
         ]
     except OverflowError:
         raise NotSupportedError("a date or timestamp beyond the years 1 to 9999 in this function") from None
-    if null_aware or not any(argument.null_count for argument in arguments if isinstance(argument, pa.Array)):
-        return from_values([function(*row) for row in zip(*columns, strict=True)], result_type)
-    results = [None if None in row else function(*row) for row in zip(*columns, strict=True)]
+    rows = zip(*columns, strict=True)
+    skips = not null_aware and any(
+        argument.null_count for argument in arguments if isinstance(argument, pa.Array)
+    )
+    results: list[object] = []
+    while some := tuple(islice(rows, _ROWS_BETWEEN_CHECKS)):
+        check()
+        results += (
+            [None if None in row else function(*row) for row in some]
+            if skips
+            else [function(*row) for row in some]
+        )
     return from_values(results, result_type)
 
 

@@ -12,13 +12,24 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.errors import spark_error
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.like import contains
-from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_engine.functions.registry import (
+    Datum,
+    Invocation,
+    Kernel,
+    Kind,
+    ScalarFunction,
+    large_unless,
+    register,
+)
 from sqlfront_engine.functions.rowwise import by_row, columnar, constants, is_ascii, row_kernel
 from sqlfront_engine.functions.strings import bounds
 from sqlfront_engine.types import BOOLEAN, INT, STRING
 
 _TO_END = 2**31 - 1
+#: A constant replacement of so few characters can't make a result large.
+_FEW = 1024
 
 # ---- positions
 
@@ -219,6 +230,8 @@ register(
         STRING,
         _replace,
         optional=1,
+        can_fail=large_unless(2, _FEW),
+        growth=growth.replaced,
         example=("replace('ABCabc', 'abc', 'DEF')", "'ABCDEF'"),
     ),
     ScalarFunction(
@@ -226,6 +239,7 @@ register(
         (STRING, STRING, STRING),
         STRING,
         row_kernel(_translate),
+        growth=growth.times(4),
         example=("translate('AaBbCc', 'abc', '123')", "'A1B2C3'"),
     ),
     ScalarFunction(

@@ -1,10 +1,15 @@
 """How alike words are: levenshtein, soundex."""
 
+from collections import deque
 from typing import Final
 
 from sqlfront_engine.functions.registry import ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
+from sqlfront_engine.room import check
 from sqlfront_engine.types import DOUBLE, INT, STRING
+
+#: How many characters of long texts may pass before the query is asked whether it is to stop.
+_STEPS_BETWEEN_CHECKS: Final = 64
 
 
 def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
@@ -27,7 +32,9 @@ def _distance(left: str, right: str) -> int:
         places[character] = places.get(character, 0) | 1 << index
     last = 1 << (len(left) - 1)
     more, less, distance = (last << 1) - 1, 0, len(left)
-    for character in right:
+    for step, character in enumerate(right):
+        if not step % _STEPS_BETWEEN_CHECKS:
+            check()
         equal = places.get(character, 0)
         across = ((equal & more) + more ^ more) | equal
         rises, falls = less | ~(across | more), more & across
@@ -78,12 +85,18 @@ def jaro_winkler(left: str, right: str) -> float:
     reach = max(max(len(left), len(right)) // 2 - 1, 0)
     taken = [False] * len(right)
     matched = []
+    # The places of each character in the right text that are neither taken nor out of reach for good.
+    places: dict[str, deque[int]] = {}
+    nowhere: deque[int] = deque()
+    for place, character in enumerate(right):
+        places.setdefault(character, deque()).append(place)
     for place, character in enumerate(left):
-        for other in range(max(place - reach, 0), min(place + reach + 1, len(right))):
-            if not taken[other] and right[other] == character:
-                taken[other] = True
-                matched.append(character)
-                break
+        others = places.get(character, nowhere)
+        while others and others[0] < place - reach:
+            others.popleft()
+        if others and others[0] <= place + reach:
+            taken[others.popleft()] = True
+            matched.append(character)
     count = len(matched)
     if not count:
         return 0.0

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import quote_plus, unquote_to_bytes
 
 from sqlfront_engine.errors import DataError, spark_error
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.registry import ScalarFunction, register
 from sqlfront_engine.functions.rowwise import row_kernel
 from sqlfront_engine.types import BOOLEAN, STRING
@@ -165,7 +166,12 @@ _URL: Final = "'http://spark.apache.org/path?query=1'"
 
 register(
     ScalarFunction(
-        "url_encode", (STRING,), STRING, row_kernel(url_encode), example=("url_encode('a b&c')", "'a+b%26c'")
+        "url_encode",
+        (STRING,),
+        STRING,
+        row_kernel(url_encode),
+        growth=growth.times(3),
+        example=("url_encode('a b&c')", "'a+b%26c'"),
     ),
     ScalarFunction(
         "url_decode",
@@ -213,10 +219,18 @@ register(
         (STRING, STRING, STRING, STRING, STRING),
         STRING,
         row_kernel(_mask, null_aware=True),
+        growth=growth.times(4),
         optional=4,
         null_propagating=False,
         exact=(0, 1, 2, 3, 4),
         example=("mask('AbCD123-@$#')", "'XxXXnnn-@$#'"),
     ),
-    ScalarFunction("quote", (STRING,), STRING, row_kernel(_quote), example=("quote('it')", "\"'it'\"")),
+    ScalarFunction(
+        "quote",
+        (STRING,),
+        STRING,
+        row_kernel(_quote),
+        growth=growth.times(2),
+        example=("quote('it')", "\"'it'\""),
+    ),
 )

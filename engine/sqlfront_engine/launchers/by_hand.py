@@ -2,6 +2,7 @@
 
 import secrets
 
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.launchers.running import (
     MemberOptions,
     MemberService,
@@ -11,6 +12,7 @@ from sqlfront_engine.launchers.running import (
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.network.addresses import UNIX_PREFIX, Address
+from sqlfront_engine.network.security import Security
 from sqlfront_engine.network.tcp import TcpTransport
 from sqlfront_engine.scheduler import SystemClock
 
@@ -20,9 +22,19 @@ def new_name(address: str) -> str:
     return f"{address}#{secrets.token_hex(2)}"
 
 
-def join(bind: str, keeper: str, secret: bytes, service: MemberService | None = None) -> RunningMember:
-    """A member at the address ``bind`` (port 0: a free one) of the cluster whose keeper is at ``keeper``."""
-    return RunningMember(MemberOptions(new_name(bind), keeper, bind), secret, service)
+def join(
+    bind: str,
+    keeper: str,
+    security: Security,
+    service: MemberService | None = None,
+    files: FileAccess = EVERYWHERE,
+    *,
+    user_code: bool = False,
+) -> RunningMember:
+    """A member at the address ``bind`` (port 0: a free one) of the cluster whose keeper is at ``keeper``;
+    ``files``: those that it may open, ``user_code``: it runs functions that other members send."""
+    options = MemberOptions(new_name(bind), keeper, bind, files=files, user_code=user_code)
+    return RunningMember(options, security, service)
 
 
 class FirstMember:
@@ -32,17 +44,27 @@ class FirstMember:
     def __init__(
         self,
         bind: str,
-        secret: bytes,
+        security: Security,
         service: MemberService | None = None,
         silence_limit: float = 5.0,
+        files: FileAccess = EVERYWHERE,
+        *,
+        user_code: bool = False,
     ) -> None:
-        transport = TcpTransport(network_settings(secret), MESSAGES, listen=[bind], name=KEEPER)
+        transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=KEEPER)
         self.address = transport.addresses[0]
         self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit))
         try:
             beside = _beside(Address.parse(self.address))
-            options = MemberOptions(new_name(beside), self.address, beside, silence_limit=silence_limit)
-            self.running = RunningMember(options, secret, service)
+            options = MemberOptions(
+                new_name(beside),
+                self.address,
+                beside,
+                silence_limit=silence_limit,
+                files=files,
+                user_code=user_code,
+            )
+            self.running = RunningMember(options, security, service)
         except BaseException:
             self.keeper.close()
             raise

@@ -5,7 +5,6 @@ has gone, and the member goes, too. It answers nothing; that it has joined is se
 goes to standard error.
 """
 
-import base64
 import logging
 import os
 import signal
@@ -19,6 +18,7 @@ import msgspec
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.launchers.running import MemberOptions, MemberService, RunningMember, reason_of
+from sqlfront_engine.network.security import Security
 
 #: Seconds that a member which is asked to leave waits for its jobs.
 LEAVE_TIMEOUT: Final = 30.0
@@ -27,18 +27,13 @@ logger = logging.getLogger(__name__)
 
 
 class Orders(msgspec.Struct, frozen=True):
-    """What to be. ``secret`` in Base64. ``preload``: modules to import, which register processors.
-    ``service``: ``module:function`` that makes the member's service, empty = none."""
+    """What to be. ``preload``: modules to import, which register processors. ``service``:
+    ``module:function`` that makes the member's service, empty = none."""
 
     options: MemberOptions
-    secret: str
+    security: Security
     preload: tuple[str, ...] = ()
     service: str = ""
-
-    @classmethod
-    def of(cls, options: MemberOptions, secret: bytes, preload: tuple[str, ...], service: str) -> "Orders":
-        """The orders for a new process."""
-        return cls(options, base64.b64encode(secret).decode(), preload, service)
 
 
 def main() -> int:
@@ -48,7 +43,7 @@ def main() -> int:
     for module in orders.preload:
         import_module(module)
     try:
-        running = RunningMember(orders.options, base64.b64decode(orders.secret), _service(orders.service))
+        running = RunningMember(orders.options, orders.security, _service(orders.service))
     except Error as error:
         logger.error("member %s could not join: %s", orders.options.name, error)
         return 1

@@ -10,6 +10,7 @@ from threading import Event
 
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.coordinator import Engine, default_memory_limit
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import MemberInfo, MemberList
 from sqlfront_engine.memory import MemoryBudget
@@ -23,6 +24,7 @@ class EmbeddedCluster(Closing):
 
     ``workers``: cooperative threads of each. ``memory_limit``: bytes that operators may hold on all members
     together, None = six tenths of the machine's. ``resources``: each member's own objects, by its name.
+    ``files``: those that jobs may open.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class EmbeddedCluster(Closing):
         workers: int,
         memory_limit: int | None = None,
         resources: Callable[[str], Mapping[str, object]] = lambda name: NO_RESOURCES,
+        files: FileAccess = EVERYWHERE,
     ) -> None:
         limit = default_memory_limit() if memory_limit is None else memory_limit
         memory = MemoryBudget("the process", limit)
@@ -42,7 +45,7 @@ class EmbeddedCluster(Closing):
         transports = [network.transport(name) for name in names]
         self.members = tuple(
             Member(
-                Engine(workers, memory_limit=limit, process_memory=memory),
+                Engine(workers, memory_limit=limit, process_memory=memory, files=files, user_code=True),
                 transport,
                 members,
                 resources(transport.name),

@@ -15,7 +15,8 @@ from typing import Final
 import msgspec
 
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.launchers.child import Orders
 from sqlfront_engine.launchers.running import (
     JOIN_TIMEOUT,
@@ -28,7 +29,10 @@ from sqlfront_engine.launchers.running import (
 from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.members.member_list import MemberList
+from sqlfront_engine.network.addresses import Address
+from sqlfront_engine.network.security import Security
 from sqlfront_engine.network.tcp import TcpTransport
+from sqlfront_engine.network.tls import TlsSettings
 from sqlfront_engine.scheduler import SystemClock
 
 #: Seconds that a process has to end by itself.
@@ -40,9 +44,13 @@ _LONGEST_FOLDER: Final = 70
 class LocalCluster(Closing):
     """``size`` members, each a process of its own, ready when the constructor returns.
 
-    They and the keeper talk over Unix sockets, or TCP on 127.0.0.1 if ``tcp``, and prove that they know a
-    secret made for this cluster and handed over in a pipe. They end with this process, whatever it dies of.
-    ``workers``: cooperative threads of each member. ``preload`` and ``service``: see
+    They and the keeper talk over Unix sockets, or TCP if ``tcp`` or if ``keeper_address`` is one of TCP: on
+    its host, else on 127.0.0.1. They prove that they know a secret made for this cluster and handed over in a
+    pipe. What goes over TCP is encrypted by the certificates ``tls``, or such as the secret makes, unless
+    ``insecure``. They end with this process, whatever it dies of.
+
+    ``workers``: cooperative threads of each member. ``files``: those that members may open, ``user_code``:
+    they run functions that clients send. ``preload`` and ``service``: see
     :class:`~sqlfront_engine.launchers.child.Orders`. Raises OperationalError, with the end of the log, if a
     member can't be started.
     """
@@ -59,22 +67,35 @@ class LocalCluster(Closing):
         preload: Sequence[str] = (),
         service: str = "",
         secret: bytes | None = None,
+        files: FileAccess = EVERYWHERE,
+        user_code: bool = False,
+        tls: TlsSettings | None = None,
+        insecure: bool = False,
     ) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
+        #: What opens the cluster.
+        self.security = Security(self.secret, tls, insecure)
         #: The members' processes, by name; also of those that have ended.
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
-        self._tcp = tcp or len(str(self._folder)) > _LONGEST_FOLDER
+        keeper = None if keeper_address is None else Address.parse(keeper_address)
+        self._host = "127.0.0.1" if keeper is None or keeper.path is not None else keeper.host
+        self._tcp = (
+            tcp or (keeper is not None and keeper.path is None) or len(str(self._folder)) > _LONGEST_FOLDER
+        )
         self._preload, self._service = tuple(preload), service
-        self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit)
+        self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit, files, user_code)
         self._watchers: list[threading.Thread] = []
         self._started = self._clients = 0
         self._closing = False
         self._changed = threading.Condition()
         self._clock = SystemClock()
         try:
+            if self._tcp:
+                _check_reachable(self._host)
+                self.security = self.security.with_certificates()
             transport = TcpTransport(
-                network_settings(self.secret),
+                network_settings(self.security),
                 MESSAGES,
                 listen=[keeper_address or self._address(KEEPER)],
                 name=KEEPER,
@@ -94,7 +115,7 @@ class LocalCluster(Closing):
         return self.keeper.members
 
     def _address(self, name: str) -> str:
-        return "127.0.0.1:0" if self._tcp else f"unix:{self._folder / name}"
+        return str(Address(self._host)) if self._tcp else f"unix:{self._folder / name}"
 
     def _list_changed(self) -> None:
         with self._changed:
@@ -124,7 +145,7 @@ class LocalCluster(Closing):
         options = msgspec.structs.replace(
             self._options, name=name, keeper=self.address, listen=self._address(name)
         )
-        orders = Orders.of(options, self.secret, self._preload, self._service)
+        orders = Orders(options, self.security, self._preload, self._service)
         with open(self._folder / f"{name}.log", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "sqlfront_engine.launchers.child"],
@@ -168,7 +189,9 @@ class LocalCluster(Closing):
         self._clients += 1
         name = name or f"client-{os.getpid()}-{self._clients}"
         members = msgspec.structs.replace(self._options, keeper=self.address)
-        return client_of(members, self.secret, service, name=name, workers=workers, memory_limit=memory_limit)
+        return client_of(
+            members, self.security, service, name=name, workers=workers, memory_limit=memory_limit
+        )
 
     # ---- the end
 
@@ -191,6 +214,15 @@ class LocalCluster(Closing):
         if hasattr(self, "keeper"):
             self.keeper.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _check_reachable(host: str) -> None:
+    """Others are told where members listen, and nobody can connect to all addresses of a machine."""
+    if host in ("0.0.0.0", "::"):
+        raise ProgrammingError(
+            f"members need an address under which others reach them, which {host} is not; bind to one of"
+            " this machine's addresses"
+        )
 
 
 def _stopped(process: int) -> bool:

@@ -9,9 +9,12 @@ import msgspec
 
 from sqlfront_engine.coordinator import Engine
 from sqlfront_engine.errors import Error, OperationalError
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.members.cluster_messages import MESSAGES
+from sqlfront_engine.members.keeper import KEEPER
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.membership import Membership, MembershipSettings
+from sqlfront_engine.network.security import Security
 from sqlfront_engine.network.tcp import NetworkSettings, TcpTransport
 from sqlfront_engine.processor import NO_RESOURCES
 
@@ -24,7 +27,8 @@ JOIN_TIMEOUT: Final = 30.0
 class MemberOptions(msgspec.Struct, frozen=True):
     """What a member is to be. ``name``: unique in the cluster and never used before. ``listen``: its address,
     empty for a client, which nobody connects to and which owns no partitions. ``workers``: cooperative
-    threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the machine's."""
+    threads, None = one per core. ``memory_limit``: bytes, None = six tenths of the machine's. ``files``:
+    those that it may open for jobs. ``user_code``: it runs functions that other members send."""
 
     name: str
     keeper: str
@@ -32,6 +36,8 @@ class MemberOptions(msgspec.Struct, frozen=True):
     workers: int | None = None
     memory_limit: int | None = None
     silence_limit: float = 5.0
+    files: FileAccess = EVERYWHERE
+    user_code: bool = False
 
 
 class MemberService(Protocol):
@@ -61,9 +67,16 @@ class Resources:
         """See :meth:`MemberService.close`."""
 
 
-def network_settings(secret: bytes) -> NetworkSettings:
-    """How the members of a cluster talk that knows this secret."""
-    return NetworkSettings(cluster="sqlfront", secret=secret, product=PRODUCT)
+def network_settings(security: Security) -> NetworkSettings:
+    """How the members of a cluster talk that is opened so."""
+    return NetworkSettings(
+        cluster="sqlfront",
+        secret=security.secret,
+        product=PRODUCT,
+        tls=security.tls,
+        insecure=security.insecure,
+        never_calls=KEEPER,
+    )
 
 
 class RunningMember:
@@ -72,20 +85,27 @@ class RunningMember:
     Raises OperationalError if there is no such cluster or it doesn't take the member.
     """
 
-    def __init__(self, options: MemberOptions, secret: bytes, service: MemberService | None = None) -> None:
+    def __init__(
+        self, options: MemberOptions, security: Security, service: MemberService | None = None
+    ) -> None:
         #: Why the member has ended; None while it hasn't, and if it has left or was closed.
         self.error: OperationalError | None = None
         self.ended = Event()
         self._joined_or_ended = Event()
         #: How it talks with others.
-        self.network = network_settings(secret)
+        self.network = network_settings(security)
         transport = TcpTransport(
             self.network,
             MESSAGES,
             listen=[options.listen] if options.listen else [],
             name=options.name,
         )
-        self.engine = Engine(options.workers, memory_limit=options.memory_limit)
+        self.engine = Engine(
+            options.workers,
+            memory_limit=options.memory_limit,
+            files=options.files,
+            user_code=options.user_code,
+        )
         self.membership = Membership(
             self.engine,
             transport,
@@ -153,7 +173,7 @@ class RunningMember:
 
 def client_of(
     members: MemberOptions,
-    secret: bytes,
+    security: Security,
     service: MemberService | None = None,
     *,
     name: str,
@@ -161,16 +181,17 @@ def client_of(
     memory_limit: int | None = None,
 ) -> RunningMember:
     """A lite member in this process, which coordinates the jobs that are submitted to it, in the cluster of
-    these ``members``; ``workers`` and ``memory_limit`` default to what they have. It is to be closed before
-    the cluster."""
+    these ``members``; ``workers`` and ``memory_limit`` default to what they have, and it opens the same
+    files. It is to be closed before the cluster."""
     options = msgspec.structs.replace(
         members,
         name=name,
         listen="",
+        user_code=False,
         workers=workers or members.workers,
         memory_limit=memory_limit or members.memory_limit,
     )
-    return RunningMember(options, secret, service)
+    return RunningMember(options, security, service)
 
 
 def reason_of(error: Error | None) -> str:

@@ -5,6 +5,7 @@ Heartbeats go between keeper and members only. Everything else is rare: members 
 
 from typing import Final
 
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.members.member_list import MemberList
 from sqlfront_engine.members.messages import JOB_MESSAGES, Message
 
@@ -12,12 +13,13 @@ from sqlfront_engine.members.messages import JOB_MESSAGES, Message
 
 
 class Join(Message, frozen=True):
-    """I want to be a member; ``address``, ``lite`` and ``memory`` as in
+    """I want to be a member; ``address``, ``lite``, ``memory`` and ``files`` as in
     :class:`~sqlfront_engine.members.member_list.MemberInfo`. The answers are the documents, then the list."""
 
     address: str
     lite: bool
     memory: int
+    files: FileAccess = EVERYWHERE
 
 
 class ListAdopted(Message, frozen=True):

@@ -194,7 +194,9 @@ class Keeper:
         elif name == KEEPER or (name in self._known and self._known[name].joined):
             self._refuse(peer, f"there is a member {name!r} already")
         else:
-            info = MemberInfo(name, message.lite, address=message.address, memory=message.memory)
+            info = MemberInfo(
+                name, message.lite, address=message.address, memory=message.memory, files=message.files
+            )
             known = self._known[name] = _Known(info, peer, self._clock.now())
             self._tell_all(known)
 

@@ -6,7 +6,8 @@ nothing waits. Messages of one peer come one after the other, those of several a
 What can cross on the way, and what becomes of it:
 
 * Data before its job's init is kept, and handed over by the init, and so is the news that nobody takes
-  a stream; after :data:`NEVER_INITIALISED` seconds without an init both are dropped.
+  a stream; after :data:`NEVER_INITIALISED` seconds without an init both are dropped, and when their sender
+  is lost.
 * What comes after a job has ended here is recognised for :data:`ENDED_MEMORY` seconds by the job's id; what
   comes later counts as data before init. To a job that ended well no data comes any more, since its end waits
   for the ends of all streams, but perhaps the news that what it sent isn't wanted.
@@ -28,7 +29,7 @@ from msgspec.structs import replace
 from sqlfront_engine import codec
 from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import Error, InterfaceError, InternalError
+from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
 from sqlfront_engine.exchange import FLOW_CONTROL_PERIOD, ReceiverStatistics, SenderStatistics
 from sqlfront_engine.execution import Execution
 from sqlfront_engine.execution_plan import Member as Here
@@ -291,7 +292,7 @@ class Member:
         participation.check_connected(self.peers)
         if participation.inline:
             with peer.corked():  # a small result and the answer leave together
-                participation.execution.pump()
+                self._pump(participation)
         self._watch()
 
     def _begin(self, peer: Peer, message: Init) -> Participation:
@@ -300,6 +301,8 @@ class Member:
         try:
             if not self.members.accepts(message.list_version):
                 raise topology_changed(message.list_version, self.members.version)
+            if self.members.is_client(self.name):
+                raise OperationalError(f"{self.name} is a client, and runs nothing for others")
             placement = decode_placement(message.placement)
             if self.name not in placement.participants:
                 raise InternalError(f"member {self.name} isn't among the job's participants")
@@ -312,7 +315,7 @@ class Member:
                 statistics=message.statistics,
             )
             execution = self.engine.execution(message.job, config, self.name)
-            dag = codec.decode_dag(message.dag, authenticated=True)
+            dag = codec.decode_dag(message.dag, user_code=self.engine.user_code)
             participation = self._participate(execution, dag, config, placement, peer.name)
             with self._lock:
                 self._register(participation)
@@ -362,9 +365,11 @@ class Member:
         self._pump(participation)
 
     def _pump(self, participation: Participation) -> None:
-        """Run an inline job on; one that is coordinated here is run by its reader."""
-        if participation.inline and participation.coordinator != self.name:
-            participation.execution.pump()
+        """Run an inline job on; one that is coordinated here is run by its reader. What turns out to be large
+        is left to a worker, so that this thread hears that nobody wants it any more."""
+        inline = participation.inline and participation.coordinator != self.name
+        if inline and not participation.execution.pump():
+            self.engine.call(partial(self._pump, participation))
 
     def _terminate(self, peer: Peer, message: Terminate) -> None:
         with self._lock:
@@ -387,6 +392,7 @@ class Member:
         with self._lock:
             coordinations = tuple(self._coordinations.items())
             participations = tuple(self._participations.values())
+            self._drop_early(peer.name)
         for number, coordination in coordinations:
             coordination.lost(peer.name)
             with self._lock:
@@ -395,6 +401,14 @@ class Member:
             participation.lost(peer.name)
         self._listings.lost(peer.name)
         self.requests.lost(peer.name)
+
+    def _drop_early(self, sender: str) -> None:
+        """With the lock held: a job for which the sender was early fails without it, if it ever begins."""
+        for number, early in tuple(self._early.items()):
+            early.messages = [each for each in early.messages if each[0] != sender]
+            if not early.messages:
+                del self._early[number]
+                self._ended[number] = self._clock.now()
 
     def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
         """A message of a peer; see :mod:`sqlfront_engine.members.messages`."""
@@ -520,12 +534,13 @@ class Member:
 
     def close(self) -> None:
         """Cancel what runs here, and leave: to the others the member is lost."""
-        self.cancel_all()
+        self.engine.close()
+        self.requests.cancel()
         self._transport.close()
 
     def cancel_all(self) -> None:
-        """Cancel what runs here and what was asked here; nothing begins any more."""
-        self.engine.close()
+        """Cancel what runs here and what was asked here; the others hear of it, and answer."""
+        self.engine.cancel_all()
         self.requests.cancel()
 
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.partitions import DEFAULT_PARTITIONS
 
 #: In the place of the owner of a partition that has none.
@@ -13,13 +14,14 @@ class MemberInfo(msgspec.Struct, frozen=True):
     """One member. ``lite``: it owns no partitions and runs only what is placed on the coordinator.
     ``leaving``: it is shutting down, and new jobs avoid it. ``address``: where the others connect to it;
     empty for one that only connects to others, as clients do. ``memory``: bytes that jobs may hold on it
-    together, 0 = it hasn't told."""
+    together, 0 = it hasn't told. ``files``: those that jobs may open on it."""
 
     name: str
     lite: bool = False
     leaving: bool = False
     address: str = ""
     memory: int = 0
+    files: FileAccess = EVERYWHERE
 
 
 class MemberList(msgspec.Struct, frozen=True):
@@ -43,6 +45,10 @@ class MemberList(msgspec.Struct, frozen=True):
 
     def __contains__(self, name: object) -> bool:
         return any(member.name == name for member in self.members)
+
+    def is_client(self, name: str) -> bool:
+        """Whether that is a member without data."""
+        return any(member.name == name and member.lite for member in self.members)
 
     def accepts(self, version: int) -> bool:
         """Whether a job that was planned with that version can run where this one is known."""

@@ -44,7 +44,14 @@ from sqlfront_engine.members.keeper import BEATS, KEEPER, REMEMBERED, Document
 from sqlfront_engine.members.member import Member
 from sqlfront_engine.members.member_list import MemberInfo, MemberList, nobody
 from sqlfront_engine.members.messages import Init, Request
-from sqlfront_engine.network.transport import Body, NetworkStatistics, Peer, Receiver, Transport
+from sqlfront_engine.network.transport import (
+    Body,
+    NetworkStatistics,
+    Peer,
+    Receiver,
+    Transport,
+    UnconnectedPeer,
+)
 from sqlfront_engine.processor import NO_RESOURCES
 
 #: Seconds between two attempts to connect.
@@ -53,6 +60,9 @@ RETRY: Final = 0.5
 PATIENCE: Final = 1.0
 #: Seconds between two looks whether the jobs of a leaving member have ended.
 LEAVING_PERIOD: Final = 0.05
+
+#: SQLSTATE: the server rejected the connection.
+REFUSED: Final = "08004"
 
 #: What comes of a change: the answer, or why there is none.
 PutOutcome: TypeAlias = DocumentAnswer | OperationalError
@@ -258,8 +268,9 @@ class Membership:
                 peer.send(ListAdopted(self.member.members.version))
                 peer.send(DocumentsSeen(self._seen))
             else:
-                memory = self.member.engine.memory.limit
-                peer.send(Join(self.settings.address, self.settings.lite, memory))
+                engine = self.member.engine
+                memory, files = engine.memory.limit, engine.files
+                peer.send(Join(self.settings.address, self.settings.lite, memory, files))
             if self._leaving:
                 peer.send(Leave())
 
@@ -285,6 +296,8 @@ class Membership:
                 return
             self._last_failure = reason
         self._fail_puts()
+        if isinstance(peer, UnconnectedPeer) and peer.refused and not self.joined:
+            self._stop(f"no connection with the keeper at {self.settings.keeper}: {reason}", REFUSED)
         self._later(RETRY, self._dial_keeper)
 
     def _dial_keeper(self) -> None:
@@ -417,8 +430,8 @@ class Membership:
         else:
             self._stop(reason)
 
-    def _stop(self, reason: str) -> None:
-        self._end(reason, OperationalError(reason, sqlstate="08006"))
+    def _stop(self, reason: str, sqlstate: str = "08006") -> None:
+        self._end(reason, OperationalError(reason, sqlstate=sqlstate))
 
     def _end(self, why: str, error: OperationalError | None) -> None:
         with self._lock:

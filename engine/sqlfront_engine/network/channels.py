@@ -4,20 +4,17 @@ A channel is read by one thread, blocking, and written by whoever has the turn (
 :mod:`sqlfront_engine.network.connection`), blocking or not; both at the same time.
 """
 
-import hashlib
 import socket
 import ssl
 import time
 from collections import deque
-from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 from threading import RLock
 from typing import Final, TypeAlias
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.network.tls import certificate_hash
 
 #: How many buffers one system call takes; POSIX systems allow 1024.
 MAX_BUFFERS: Final = 1024
@@ -34,7 +31,8 @@ Pending: TypeAlias = "deque[bytes | memoryview | pa.Buffer]"
 class Channel:
     """A connected socket, unencrypted. ``written`` counts the bytes taken from what was to be written."""
 
-    #: Hash of the TLS certificate that both sides see; the handshake binds its proofs to it.
+    #: Hashes of the TLS certificates of the accepting and of the connecting side, as this side sees them; the
+    #: handshake binds its proofs to them.
     binding: bytes = b""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -112,59 +110,8 @@ def _consume(pending: Pending, count: int) -> None:
         count -= size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TlsSettings:
-    """TLS 1.3 between members. Files are PEM.
-
-    ``certificate`` and ``key`` are this member's own, needed wherever it listens. Who is at the other end is
-    proven by the handshake, whose proofs include the certificate's hash; so certificates may be self-signed
-    and their host names are not looked at. ``authority`` additionally demands that the listening side's
-    certificate is signed by one of these, and ``client_certificates`` the same of the connecting side.
-    """
-
-    certificate: Path | None = None
-    key: Path | None = None
-    authority: Path | None = None
-    client_certificates: bool = False
-
-    def server_context(self) -> ssl.SSLContext:
-        """The context of the listening side; raises OperationalError if the files don't serve."""
-        context = self._context(ssl.PROTOCOL_TLS_SERVER)
-        if self.client_certificates:
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
-
-    def client_context(self) -> ssl.SSLContext:
-        """The context of the connecting side; raises OperationalError if the files don't serve."""
-        context = self._context(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_REQUIRED if self.authority else ssl.CERT_NONE
-        return context
-
-    def certificate_hash(self) -> bytes:
-        """The hash of the member's own certificate, as the other side computes it."""
-        if self.certificate is None:
-            return b""
-        text = self.certificate.read_text()
-        begin = text.index(_BEGIN)
-        end = text.index(_END, begin) + len(_END)
-        return hashlib.sha256(ssl.PEM_cert_to_DER_cert(text[begin:end])).digest()
-
-    def _context(self, protocol: int) -> ssl.SSLContext:
-        try:
-            context = ssl.SSLContext(protocol)
-            context.minimum_version = ssl.TLSVersion.TLSv1_3
-            if self.certificate is not None:
-                context.load_cert_chain(self.certificate, self.key)
-            if self.authority is not None:
-                context.load_verify_locations(self.authority)
-        except OSError as error:  # SSLError is one
-            raise OperationalError(f"the TLS configuration {self} is of no use: {error}") from error
-        return context
-
-
-_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
-_END: Final = "-----END CERTIFICATE-----"
+class EndedInTls(ConnectionError):
+    """The other side has closed the connection in the middle of TLS's handshake."""
 
 
 class TlsChannel(Channel):
@@ -175,15 +122,14 @@ class TlsChannel(Channel):
     """
 
     def __init__(
-        self, connection: socket.socket, context: ssl.SSLContext, *, own_certificate_hash: bytes | None
+        self, connection: socket.socket, context: ssl.SSLContext, own_hash: bytes, *, server_side: bool
     ) -> None:
-        """``own_certificate_hash`` if this is the listening side, else None."""
+        """``own_hash``: that of the certificate in the context."""
         super().__init__(connection)
-        self._own_hash = own_certificate_hash
+        self._own_hash = own_hash
+        self._server_side = server_side
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self._tls = context.wrap_bio(
-            self._incoming, self._outgoing, server_side=own_certificate_hash is not None
-        )
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
         # Reentrant, because a finalizer may send while its thread is in here.
         self._lock = RLock()
         self._received = bytearray(TLS_SLICE)
@@ -191,7 +137,18 @@ class TlsChannel(Channel):
         self._encrypted = memoryview(b"")
 
     def open(self) -> None:
-        """Do TLS's own handshake."""
+        """Do TLS's own handshake. Raises EndedInTls, or SSLError if the two don't agree."""
+        try:
+            self._shake_hands()
+        except ConnectionError as error:
+            raise EndedInTls(
+                "the other side ended the connection in TLS's handshake; perhaps one of the two is insecure,"
+                " and the other isn't"
+            ) from error
+        other = certificate_hash(self._tls.getpeercert(binary_form=True) or b"")
+        self.binding = self._own_hash + other if self._server_side else other + self._own_hash
+
+    def _shake_hands(self) -> None:
         while True:
             try:
                 self._tls.do_handshake()
@@ -199,15 +156,11 @@ class TlsChannel(Channel):
             except ssl.SSLWantReadError:
                 self.write(deque(), wait=True)
                 if not self._feed():
-                    raise ConnectionError("the connection ended in TLS's handshake") from None
+                    raise ConnectionError from None
             except ssl.SSLError:
                 self.write(deque(), wait=True)  # the alert, so that the other side knows why
                 raise
         self.write(deque(), wait=True)
-        if self._own_hash is not None:
-            self.binding = self._own_hash
-        else:
-            self.binding = hashlib.sha256(self._tls.getpeercert(binary_form=True) or b"").digest()
 
     def receive(self, view: memoryview, whole: bool) -> int:
         """See :meth:`Channel.receive`."""

@@ -45,6 +45,14 @@ class OtherProtocol(InvalidMessage):
     """The other side speaks another version of the protocol."""
 
 
+class OtherEncryption(InvalidMessage):
+    """The other side speaks TLS where none was expected."""
+
+
+#: How TLS's alerts and handshakes begin (RFC 8446, 5.1).
+_TLS_RECORDS: Final = (b"\x15\x03", b"\x16\x03")
+
+
 class Kind(IntEnum):
     """Whom a frame's message is for."""
 
@@ -253,6 +261,8 @@ class FrameReader:
 
 
 def _complaint(magic: bytes, version: int, kind: int) -> InvalidMessage:
+    if magic in _TLS_RECORDS:
+        return OtherEncryption("it speaks TLS, and this side is insecure")
     if magic != MAGIC:
         return InvalidMessage("bytes that don't begin a frame")
     if version != PROTOCOL_VERSION:

@@ -8,10 +8,11 @@ The steps, I being the side that connects and A the one that accepts::
     I <- A   Proof      A's identity and a code over everything so far
 
 The codes are HMAC-SHA256 under the secret over the protocol's version, the side that speaks (so that no code
-can be sent back to its maker), both numbers (so that none serves twice), the hash of the TLS certificate in
-use, and the identities. The accepting side, which anyone can reach, proves itself only to who has done so.
-Before that it says nothing but that it refuses, without a reason; what differs (version, cluster) both sides
-then see for themselves. Without TLS nothing protects the connection, once made, from who can alter traffic.
+can be sent back to its maker), both numbers (so that none serves twice), the hashes of both TLS certificates
+in use (so that nobody stands between, whatever certificates it has), and the identities. The accepting side,
+which anyone can reach, proves itself only to who has done so. Before that it says nothing but that it
+refuses, without a reason; what differs (version, cluster) both sides then see for themselves. Without TLS
+nothing protects the connection, once made, from who can alter traffic.
 
 The steps are generators that know no socket: they yield what is to be sent, or None and are resumed with
 what came.
@@ -64,7 +65,7 @@ class Proof(msgspec.Struct, frozen=True, tag=True):
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):
-    """The other side's proof is wrong."""
+    """The other side's proof is wrong; or, to who has proven nothing yet, its encryption."""
 
 
 class Verdict(msgspec.Struct, frozen=True, tag=True):
@@ -96,6 +97,10 @@ class HandshakeFailed(OperationalError):
     """The other side isn't one to talk to; the message says why, for the log of this side."""
 
 
+class Unrelated(HandshakeFailed):
+    """The two sides don't belong together, now or later."""
+
+
 @dataclass(frozen=True, slots=True)
 class Credentials:
     """What a member has to show: the secret, and what it says of itself."""
@@ -120,16 +125,19 @@ def new_nonce() -> bytes:
 def initiate(mine: Credentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
     """The connecting side's steps; ``nonce`` becomes the connection's id. Raises HandshakeFailed."""
     yield Hello(nonce)
-    challenge = expect(Challenge, (yield None))
+    answer = yield None
+    if isinstance(answer, Refused):
+        raise Unrelated("it speaks TLS, and this side is insecure")
+    challenge = expect(Challenge, answer)
     told = (nonce, challenge.nonce, binding, mine.identity)
     yield Proof(mine.identity, mine.code("initiator", *told))
     answer = yield None
     if isinstance(answer, Refused):
-        raise HandshakeFailed("it doesn't accept this member's proof: the two have different secrets")
+        raise Unrelated("it doesn't accept this member's proof: the two have different secrets")
     proof = expect(Proof, answer)
     if not hmac.compare_digest(proof.code, mine.code("acceptor", *told, proof.identity)):
         yield Refused()
-        raise HandshakeFailed("it has another secret than this member")
+        raise Unrelated("it has another secret than this member")
     check_identity(mine.identity, proof.identity)
     return proof.identity
 
@@ -149,7 +157,7 @@ def accept(
     told = (hello.nonce, nonce, binding, proof.identity)
     if not hmac.compare_digest(proof.code, mine.code("initiator", *told)):
         yield Refused()
-        raise HandshakeFailed("it has another secret than this member")
+        raise Unrelated("it has another secret than this member")
     proven(hello.nonce, proof.identity)
     yield Proof(mine.identity, mine.code("acceptor", *told, mine.identity))
     check_identity(mine.identity, proof.identity)
@@ -161,11 +169,11 @@ def check_identity(mine: Identity, theirs: Identity) -> None:
     if theirs.incarnation == mine.incarnation:
         raise HandshakeFailed("it is this member itself")
     if theirs.cluster != mine.cluster:
-        raise HandshakeFailed(f"it belongs to cluster {theirs.cluster!r}, this member to {mine.cluster!r}")
+        raise Unrelated(f"it belongs to cluster {theirs.cluster!r}, this member to {mine.cluster!r}")
     if theirs.name == mine.name:
         raise HandshakeFailed(f"it has this member's name, {mine.name!r}")
     if _release(theirs.product) != _release(mine.product):
-        raise HandshakeFailed(
+        raise Unrelated(
             f"it runs version {theirs.product}, this member {mine.product}; "
             f"the members of a cluster must agree in the first two numbers"
         )

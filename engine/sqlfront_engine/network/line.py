@@ -5,7 +5,7 @@ another cluster that brings rows, needs none. It proves that it knows the secret
 that nobody else has.
 """
 
-import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import msgspec
 
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.network.addresses import Address, set_options
-from sqlfront_engine.network.channels import Channel, TlsChannel
+from sqlfront_engine.network.channels import Channel
 from sqlfront_engine.network.frames import (
     UNAUTHENTICATED,
     FrameReader,
@@ -39,7 +39,9 @@ from sqlfront_engine.network.handshake import (
     new_nonce,
     perform,
 )
+from sqlfront_engine.network.securing import ChannelMaker
 from sqlfront_engine.network.tcp import NetworkSettings
+from sqlfront_engine.network.tls import failure_of
 from sqlfront_engine.network.transport import Part
 
 #: Bytes of the random number that tells a name's bearers apart.
@@ -65,7 +67,7 @@ class Line:
         self._limits = settings.limits
         self._timeout = timeout
         try:
-            self._channel = _channel(settings, Address.parse(address).connect(settings.connect_timeout))
+            self._channel = _channel(settings, Address.parse(address))
             self._reader = FrameReader(
                 self._channel.receive, UNAUTHENTICATED, {int(Kind.CONTROL): MessageDecoder(CONTROL_TYPES)}
             )
@@ -132,7 +134,9 @@ class Line:
         return frame
 
     def _broken(self, reason: object) -> OperationalError:
-        if isinstance(reason, TimeoutError):
+        if isinstance(reason, ssl.SSLError):
+            reason = failure_of(reason)
+        elif isinstance(reason, TimeoutError):
             reason = f"it has not answered for {self._timeout:g} s"
         return OperationalError(
             f"the connection with the member at {self._address} broke: {reason}", sqlstate="08006"
@@ -144,11 +148,15 @@ class Line:
         self._channel.socket.close()
 
 
-def _channel(settings: NetworkSettings, connection: socket.socket) -> Channel:
-    set_options(connection)
-    if settings.tls is None:
-        return Channel(connection)
-    return TlsChannel(connection, settings.tls.client_context(), own_certificate_hash=None)
+def _channel(settings: NetworkSettings, target: Address) -> Channel:
+    maker = ChannelMaker(settings.secret, settings.tls, insecure=settings.insecure)
+    connection = target.connect(settings.connect_timeout)
+    try:
+        set_options(connection)
+        return maker.connecting(connection)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def _steps(mine: Credentials, nonce: bytes, channel: Channel) -> Steps[str]:

@@ -6,10 +6,12 @@ import select
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock, Thread, current_thread
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,20 +24,31 @@ from sqlfront_engine.network.addresses import (
     set_options,
 )
 from sqlfront_engine.network.attending import attend
-from sqlfront_engine.network.channels import Channel, TlsChannel, TlsSettings
+from sqlfront_engine.network.channels import Channel, EndedInTls
 from sqlfront_engine.network.connection import Connection
-from sqlfront_engine.network.frames import Limits, MessageDecoder, OtherProtocol
+from sqlfront_engine.network.frames import (
+    Kind,
+    Limits,
+    MessageDecoder,
+    OtherEncryption,
+    OtherProtocol,
+    encode_frame,
+)
 from sqlfront_engine.network.handshake import (
     Credentials,
     Identity,
     Refused,
     Steps,
+    Unrelated,
     accept,
     initiate,
     new_nonce,
     perform,
 )
+from sqlfront_engine.network.refusals import Refusals
+from sqlfront_engine.network.securing import ChannelMaker
 from sqlfront_engine.network.settlement import Connections
+from sqlfront_engine.network.tls import TlsSettings, failure_of, speaks_no_tls
 from sqlfront_engine.network.transport import (
     NetworkStatistics,
     Peer,
@@ -54,27 +67,40 @@ CLOSE_TIMEOUT: Final = 5.0
 class NetworkSettings:
     """What the members of a cluster agree on, and what each of them bears.
 
-    ``secret`` is the cluster's, ``product`` the version of the software. Timeouts are in seconds: of making
-    a connection, and of everything that comes before the first message. ``outbox_limit`` is how many bytes
-    may wait for a peer that takes none, ``unauthenticated_limit`` how many connections from outside may be
-    in their handshakes at a time.
+    ``secret`` is the cluster's, ``product`` the version of the software. Connections over TCP are encrypted,
+    by certificates that are made from the secret or by those of ``tls``, unless ``insecure``. Timeouts are in
+    seconds: of making a connection, and of everything that comes before the first message. ``outbox_limit``
+    is how many bytes may wait for a peer that takes none, ``unauthenticated_limit`` how many connections from
+    outside may be in their handshakes at a time: of more the oldest is given up. Refused connections are
+    logged one by one, but those within ``refusal_period`` seconds after one by their number. ``never_calls``:
+    whoever connects under this name, of somebody who only is connected to, is refused.
     """
 
     cluster: str
     secret: bytes = field(repr=False)
     product: str
     limits: Limits = field(default_factory=Limits)
-    tls: TlsSettings | None = None
+    tls: TlsSettings | None = field(default=None, repr=False)
+    insecure: bool = False
     connect_timeout: float = 5.0
     handshake_timeout: float = 5.0
     outbox_limit: int = 256 * 1024 * 1024
     unauthenticated_limit: int = 64
+    refusal_period: float = 60.0
+    never_calls: str = ""
 
     def __post_init__(self) -> None:
         if not self.secret:
             raise ProgrammingError(
                 "a cluster needs a secret that its members prove to know; this one is empty"
             )
+
+
+class _Failure(NamedTuple):
+    """Why a connection never came into use; ``lasting``: it is no use to try again."""
+
+    reason: str
+    lasting: bool = False
 
 
 class TcpTransport:
@@ -99,8 +125,8 @@ class TcpTransport:
             raise ProgrammingError("a transport that listens nowhere needs a name")
         self._settings = settings
         self._decoder = MessageDecoder(message_types)
-        self._contexts = _Contexts(settings.tls, listening=bool(listen))
-        self._listeners = _listen([Address.parse(text) for text in listen])
+        self._channels = ChannelMaker(settings.secret, settings.tls, insecure=settings.insecure)
+        self._listeners = _listen([Address.parse(text) for text in listen], self._channels)
         #: Where this member can be reached.
         self.addresses: tuple[str, ...] = tuple(str(bound_address(listener)) for listener in self._listeners)
         self.name = self.addresses[0] if name is None else name
@@ -111,10 +137,11 @@ class TcpTransport:
         self._lock = Lock()
         # Invariant: under _lock.
         self._threads: set[Thread] = set()
-        self._unauthenticated = 0
-        self._refused = 0
+        # Of connections from outside that are in their handshakes, oldest first.
+        self._strangers: dict[socket.socket, None] = {}
         self._past = TrafficCounter(), TrafficCounter()
         self._closed = False
+        self._refusals = Refusals(self.name, settings.refusal_period, time.monotonic)
         self._wake, self._woken = socket.socketpair()
 
     def start(self, receiver: Receiver) -> None:
@@ -145,9 +172,8 @@ class TcpTransport:
             for connection in self._connections.all():
                 sent.add(connection.traffic[0])
                 received.add(connection.traffic[1])
-            refused = self._refused
         peers = tuple(connection.statistics() for connection in self._connections.in_use())
-        return NetworkStatistics(peers, sent.snapshot(), received.snapshot(), refused)
+        return NetworkStatistics(peers, sent.snapshot(), received.snapshot(), self._refusals.total)
 
     def close(self) -> None:
         """See :meth:`~sqlfront_engine.network.transport.Transport.close`. An attempt to connect that is
@@ -201,7 +227,10 @@ class TcpTransport:
         for number in by_number:
             poll.register(number, select.POLLIN)
         while not self._closed:
-            for number, _ in poll.poll():
+            due = self._refusals.tell()
+            for number, _ in poll.poll(None if due is None else max(1, due * 1000)):
+                if number == self._woken.fileno():
+                    self._woken.recv(16)  # nothing but the end of it, once this transport is closed
                 if number in by_number and not self._closed:
                     try:
                         self._take(by_number[number])
@@ -216,13 +245,15 @@ class TcpTransport:
             return
         remote = remote_address(accepted)
         with self._lock:
-            full = self._unauthenticated >= self._settings.unauthenticated_limit
-            if not full:
-                self._unauthenticated += 1
-        if full:
-            accepted.close()
-            self._refuse(remote, f"{self._settings.unauthenticated_limit} others are in their handshakes")
-        elif not self._run(lambda: self._answer(accepted, remote), f"from-{remote}"):
+            full = len(self._strangers) >= self._settings.unauthenticated_limit
+            oldest = next(iter(self._strangers)) if full else None
+            if oldest is not None:
+                del self._strangers[oldest]
+            self._strangers[accepted] = None
+        if oldest is not None:
+            with suppress(OSError):  # it has ended by itself
+                oldest.shutdown(socket.SHUT_RDWR)
+        if not self._run(lambda: self._answer(accepted, remote), f"from-{remote}"):
             accepted.close()
 
     # ---- the life of a connection
@@ -230,9 +261,14 @@ class TcpTransport:
     def _dial(self, target: Address, address: str) -> None:
         try:
             dialled = target.connect(self._settings.connect_timeout)
-            channel = self._contexts.connecting(dialled)
         except Error as error:
-            self._unreachable(address, error.message)
+            self._unreachable(address, _Failure(error.message))
+            return
+        try:
+            channel = self._channels.connecting(dialled)
+        except Error as error:  # this side has no certificate
+            dialled.close()
+            self._unreachable(address, _Failure(error.message, lasting=True))
             return
         current_thread().name = _thread_name(f"with-{address}")  # who closes waits for this one from now on
         connection = self._connection(channel, address)
@@ -243,24 +279,21 @@ class TcpTransport:
             self._unreachable(address, failure)
 
     def _answer(self, accepted: socket.socket, remote: str) -> None:
-        waiting = True
+        def authenticated() -> None:
+            with self._lock:
+                self._strangers.pop(accepted, None)
 
-        def done() -> None:
-            nonlocal waiting
-            if waiting:
-                waiting = False
-                with self._lock:
-                    self._unauthenticated -= 1
-
-        connection = self._connection(self._contexts.accepting(accepted), remote)
+        connection = self._connection(self._channels.accepting(accepted), remote)
         try:
-            failure = self._serve(connection, self._accept(connection), done)
+            failure = self._serve(connection, self._accept(connection), authenticated)
         finally:
-            done()
+            authenticated()
         if failure is not None and connection.identity is None:
-            self._refuse(remote, failure)
+            if self._refusals.add(remote, failure.reason):
+                with suppress(OSError):  # this transport is closed
+                    self._wake.send(b"!", socket.MSG_DONTWAIT)
         elif failure is not None:
-            logger.warning("connection with %s at %s given up: %s", connection.name, remote, failure)
+            logger.warning("connection with %s at %s given up: %s", connection.name, remote, failure.reason)
 
     def _connection(self, channel: Channel, remote: str) -> Connection:
         set_options(channel.socket)
@@ -276,6 +309,8 @@ class TcpTransport:
 
     def _accept(self, connection: Connection) -> Steps[Connection | None]:
         def proven(number: bytes, identity: Identity) -> None:
+            if identity.name == self._settings.never_calls:
+                raise Unrelated(f"it calls itself {identity.name}, who never connects to others")
             connection.id = number
             self._connections.know(connection)
             connection.introduce(identity)
@@ -285,44 +320,54 @@ class TcpTransport:
 
     def _serve(
         self, connection: Connection, steps: Steps[Connection | None], settled: Callable[[], None]
-    ) -> str | None:
+    ) -> _Failure | None:
         """From the handshake to the end; returns why the connection never came into use."""
         timeout = self._settings.handshake_timeout
         try:
             if self._closed:
-                return "this member closes"
+                return _Failure("this member closes")
             connection.channel.set_deadline(time.monotonic() + timeout)
             connection.channel.open()
             instead = perform(steps, connection)
             settled()
             if instead is not None:
                 instead.decided.wait(timeout)
-                return None if instead.in_use else f"another connection with {instead.name} failed, too"
+                return (
+                    None
+                    if instead.in_use
+                    else _Failure(f"another connection with {instead.name} failed, too")
+                )
             if connection.replaces is not None and not connection.replaces.finished.wait(timeout):
-                return f"the previous connection with {connection.name} doesn't end"
+                return _Failure(f"the previous connection with {connection.name} doesn't end")
             connection.use(self._decoder)
             connection.run(self._receiver)
         except TimeoutError:
-            return f"the handshake was not complete within {timeout:g} s"
+            return _Failure(f"the handshake was not complete within {timeout:g} s")
         except ssl.SSLError as error:
-            return f"TLS failed: {error.reason or error}"
-        except OtherProtocol as error:
-            return self._show_version(connection, error)
+            if speaks_no_tls(error):
+                self._refuse(connection)
+            return _Failure(failure_of(error), lasting=True)
+        except (OtherProtocol, OtherEncryption) as error:
+            self._refuse(connection)
+            return _Failure(error.message, lasting=True)
+        except Unrelated as error:
+            return _Failure(error.message, lasting=True)
         except Error as error:
-            return error.message
+            return _Failure(error.message)
+        except EndedInTls as error:
+            return _Failure(str(error))
         except OSError as error:
-            return f"the connection broke in the handshake: {error}"
+            return _Failure(f"the connection broke in the handshake: {error}")
         finally:
             self._end(connection)
         return None
 
-    def _show_version(self, connection: Connection, error: OtherProtocol) -> str:
-        """Answer in this member's version of the protocol, so that the other side sees it, too."""
-        try:
-            connection.tell(Refused())
-        except OSError:
-            pass
-        return error.message
+    def _refuse(self, connection: Connection) -> None:
+        """Answer without TLS, in this member's version of the protocol, so that the other side sees, too, in
+        which of the two they differ."""
+        frame = encode_frame(int(Kind.CONTROL), Refused())
+        with suppress(OSError):
+            Channel.write(connection.channel, deque(frame.parts), wait=False)
 
     def _end(self, connection: Connection) -> None:
         connection.release()
@@ -331,45 +376,22 @@ class TcpTransport:
                 past.add(counted)
             self._connections.forget(connection)
 
-    def _unreachable(self, address: str, reason: str) -> None:
+    def _unreachable(self, address: str, failure: _Failure) -> None:
         if not self._closed:
-            logger.warning("member %s cannot connect to %s: %s", self.name, address, reason)
-            self._receiver.disconnected(UnconnectedPeer(address), reason)
-
-    def _refuse(self, remote: str, reason: str) -> None:
-        with self._lock:
-            self._refused += 1
-        logger.warning("member %s refused a connection from %s: %s", self.name, remote, reason)
-
-
-class _Contexts:
-    """Makes channels: plain, or TLS with contexts and hash made once."""
-
-    def __init__(self, tls: TlsSettings | None, *, listening: bool) -> None:
-        self._client = tls.client_context() if tls else None
-        self._server = tls.server_context() if tls and listening else None
-        self._hash = tls.certificate_hash() if tls and listening else b""
-
-    def connecting(self, connection: socket.socket) -> Channel:
-        if self._client is None:
-            return Channel(connection)
-        return TlsChannel(connection, self._client, own_certificate_hash=None)
-
-    def accepting(self, connection: socket.socket) -> Channel:
-        if self._server is None:
-            return Channel(connection)
-        return TlsChannel(connection, self._server, own_certificate_hash=self._hash)
+            logger.warning("member %s cannot connect to %s: %s", self.name, address, failure.reason)
+            self._receiver.disconnected(UnconnectedPeer(address, refused=failure.lasting), failure.reason)
 
 
 def _thread_name(name: str) -> str:
     return f"sqlfront-network-{name}"
 
 
-def _listen(addresses: Sequence[Address]) -> list[socket.socket]:
+def _listen(addresses: Sequence[Address], channels: ChannelMaker) -> list[socket.socket]:
     listeners: list[socket.socket] = []
     try:
         for address in addresses:
             listener = address.listen()
+            channels.prepare(listener.family)
             listener.setblocking(False)
             listeners.append(listener)
     except BaseException:

@@ -67,8 +67,8 @@ class Receiver(Protocol):
         :class:`InvalidMessage`), otherwise with a traceback in the log."""
 
     def disconnected(self, peer: Peer, reason: str) -> None:
-        """The connection has ended, or could not be made: then ``peer`` was never connected and its name is
-        the address that was given to :meth:`Transport.connect`."""
+        """The connection has ended, or could not be made: then ``peer`` is an :class:`UnconnectedPeer`, whose
+        name is the address that was given to :meth:`Transport.connect`."""
 
 
 class Transport(Protocol):
@@ -106,12 +106,14 @@ class Transport(Protocol):
 
 
 class UnconnectedPeer:
-    """What stands for a member that could not be reached in :meth:`Receiver.disconnected`."""
+    """What stands for a member that could not be reached in :meth:`Receiver.disconnected`. ``refused``: it is
+    there, but the two don't belong together, so that there is no use in trying again."""
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "refused")
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, refused: bool = False) -> None:
         self.name = address
+        self.refused = refused
 
     def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
         """Dropped."""

@@ -1,5 +1,6 @@
 """GROUP BY and DISTINCT, in one stage or two."""
 
+from collections.abc import Iterator
 from enum import Enum
 
 import pyarrow as pa
@@ -7,11 +8,13 @@ import pyarrow as pa
 from sqlfront_engine.columns.batches import empty_batch, make_batch, slices
 from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.display import describe_call
+from sqlfront_engine.evaluate import Rows, in_pieces
 from sqlfront_engine.expressions import AggregateCall
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.aggregate_calls import AggregateCalls
 from sqlfront_engine.processors.inputs import Blocks, footprint
-from sqlfront_engine.processors.state_table import StateTable
+from sqlfront_engine.processors.state_table import ELEMENT_BYTES, StateTable, held_elements
+from sqlfront_engine.room import returned
 
 #: A partial aggregation hands on what it has beyond that many groups, so that its memory is bounded.
 PARTIAL_GROUPS = 4 * BATCH_ROWS
@@ -53,37 +56,45 @@ class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
         else:
             blocks = Blocks(0, context)
             while (block := (yield from blocks.take(table.wanted_rows))) is not None:
-                states = self._states(block, calls)
+                rows, parts = block.num_rows, list(self._states(block, calls))
                 partial = self.mode is AggregateMode.PARTIAL
-                if partial and self.keys and 2 * states.num_rows > block.num_rows:
-                    yield from slices(states, BATCH_ROWS)
+                if partial and self.keys and 2 * sum(states.num_rows for states in parts) > rows:
+                    for states in parts:
+                        yield from slices(states, BATCH_ROWS)
                     continue
                 # Before the groups are merged, which takes room.
                 del block
                 blocks.give_back()
-                table.add(states, distinct=True)
+                while parts:
+                    table.add(parts.pop(), distinct=True)
                 if partial and table.rows > PARTIAL_GROUPS:
                     yield from slices(table.merged(), BATCH_ROWS)
                     table.clear()
         yield from slices(self._output(table, calls, context), BATCH_ROWS)
 
-    def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> pa.RecordBatch:
-        """The block's groups: keys and states."""
-        keys = [block.column(ordinal) for ordinal in self.keys]
-        grouping = group_rows(keys, block.num_rows)
-        return calls.states(block, keys, grouping)
+    def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> Iterator[pa.RecordBatch]:
+        """The groups of the block, or of one piece of it after the other where there is no room for the
+        calls' arguments all at once: keys and states."""
+
+        def states(rows: Rows) -> pa.RecordBatch:
+            keys = [rows.batch.column(ordinal) for ordinal in self.keys]
+            with returned():
+                return calls.states(rows.batch, keys, group_rows(keys, rows.length))
+
+        return in_pieces(states, Rows(block))
 
     def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
         """What is emitted at the end of the input; it stays charged."""
         states = table.merged()
         if self.mode is AggregateMode.PARTIAL:
             return states
-        context.memory.charge(footprint(states))
+        context.memory.charge(footprint(states) + ELEMENT_BYTES * held_elements(states))
         if states.num_rows == 0:
             if self.keys or context.total_parallelism > 1:
                 return empty_batch(self.schema)
             states = calls.empty_state()
-        columns = calls.finish(states, len(self.keys))
+        with returned():
+            columns = calls.finish(states, len(self.keys))
         return make_batch(columns, self.schema.names, states.num_rows)
 
     def describe(self) -> str:

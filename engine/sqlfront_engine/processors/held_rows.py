@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.processor import END_OF_PIECE, Processor, ProcessorContext, Steps, last_round
 
 
 class HeldBatches(msgspec.Struct, frozen=True, weakref=True):
@@ -32,6 +32,8 @@ class HeldRows(Processor, frozen=True, tag_field="processor", tag=True):
         for batch in held.batches[context.global_index :: context.total_parallelism]:
             columns = [batch.column(place) for place in self.columns]
             yield make_batch(columns, [batch.schema.names[place] for place in self.columns], batch.num_rows)
+            yield END_OF_PIECE
+        yield from last_round(len(held.batches), context.global_index, context.total_parallelism)
 
     def describe(self) -> str:
         return f"HeldRows: {self.name}"

@@ -5,7 +5,7 @@ import pyarrow as pa
 from sqlfront_engine.columns.batches import make_batch, row_indices
 from sqlfront_engine.display import describe
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.evaluate import Rows, compile_projection
+from sqlfront_engine.evaluate import Rows, compile_projection, in_pieces
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.inputs import take_all
@@ -41,8 +41,8 @@ class KeyFilter(Processor, frozen=True, tag_field="processor", tag=True):
         project = compile_projection(self.expressions, context.settings, self.condition)
         names = self.schema.names
         while (batch := (yield Take(1))) is not None:
-            columns, length = project(_possible(batch, reductions))
-            yield make_batch(columns, names, length)
+            for columns, length in in_pieces(project, _possible(batch, reductions)):
+                yield make_batch(columns, names, length)
 
     def describe(self) -> str:
         keys = ", ".join(f"#{key} among #{held}" for key, held in zip(self.keys, self.held_keys, strict=True))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.evaluate import Rows, compile_projection
+from sqlfront_engine.evaluate import Rows, compile_projection, in_pieces
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
@@ -26,8 +26,8 @@ class Project(Processor, frozen=True, tag_field="processor", tag=True):
         project = compile_projection(self.expressions, context.settings)
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
-            columns, length = project(Rows(batch))
-            yield make_batch(columns, names, length)
+            for columns, length in in_pieces(project, Rows(batch)):
+                yield make_batch(columns, names, length)
 
     def describe(self) -> str:
         return f"Project: {', '.join(map(display.describe, self.expressions))}"
@@ -45,8 +45,8 @@ class FilterProject(Processor, frozen=True, tag_field="processor", tag=True):
         project = compile_projection(self.expressions, context.settings, self.condition)
         names = self.schema.names
         while (batch := (yield Take(0))) is not None:
-            columns, length = project(Rows(batch))
-            yield make_batch(columns, names, length)
+            for columns, length in in_pieces(project, Rows(batch)):
+                yield make_batch(columns, names, length)
 
     def describe(self) -> str:
         expressions = ", ".join(map(display.describe, self.expressions))

@@ -4,7 +4,14 @@ import numpy as np
 
 from sqlfront_engine.arrays import from_numpy
 from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.processor import (
+    BATCH_ROWS,
+    END_OF_PIECE,
+    Processor,
+    ProcessorContext,
+    Steps,
+    last_round,
+)
 from sqlfront_engine.types import BIGINT
 
 
@@ -23,9 +30,12 @@ class Range(Processor, frozen=True, tag_field="processor", tag=True):
             length = min(BATCH_ROWS, self.count - first)
             if not self.column:
                 yield make_batch([], [], length)
-                continue
-            numbers = np.arange(first, first + length, dtype=np.int64) * self.step + self.start
-            yield make_batch([from_numpy(numbers, BIGINT)], ["id"], length)
+            else:
+                numbers = np.arange(first, first + length, dtype=np.int64) * self.step + self.start
+                yield make_batch([from_numpy(numbers, BIGINT)], ["id"], length)
+            yield END_OF_PIECE
+        pieces = -(-self.count // BATCH_ROWS)
+        yield from last_round(pieces, context.global_index, context.total_parallelism)
 
     def describe(self) -> str:
         return f"Range: {self.count} numbers from {self.start} by {self.step}"

@@ -10,6 +10,7 @@ from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.functions.accumulators.base import Accumulator, Groups
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
 from sqlfront_engine.processors.inputs import GROUPING_BYTES, footprint
+from sqlfront_engine.room import returned
 
 #: Rows that are aggregated at a time, at least: a scan's batches pass as they are, small ones are put
 #: together.
@@ -21,6 +22,15 @@ MERGE_ROWS: Final = 2 * BATCH_ROWS
 ROWS_PER_GROUP: Final = 4
 #: Unless merging has left more than this part of the rows: then few rows have the same key.
 MERGED_SHARE: Final = 0.9
+
+
+#: What merging takes for each value that a state holds in an array: its group, and its place in the order.
+ELEMENT_BYTES: Final = 24
+
+
+def held_elements(states: pa.RecordBatch) -> int:
+    """How many values the states hold in arrays."""
+    return sum(len(column.flatten()) for column in states.columns if pa.types.is_list(column.type))
 
 
 class StateTable:
@@ -80,7 +90,8 @@ class StateTable:
         if self._merged:
             return
         # The rows put together, and the merged ones, beside those held.
-        working = 2 * self._bytes + GROUPING_BYTES * self.rows
+        elements = sum(map(held_elements, self._batches))
+        working = 2 * self._bytes + GROUPING_BYTES * self.rows + ELEMENT_BYTES * elements
         self._memory.charge(working)
         batch = concat_batches(self._batches)
         columns = batch.columns
@@ -90,10 +101,11 @@ class StateTable:
         if grouping.size < batch.num_rows:
             first = row_indices(grouping.rows)
             merged = [gather(key, first) for key in keys]
-            merged += merge_states(self._accumulators, Groups.of(grouping), states)
+            with returned():
+                merged += merge_states(self._accumulators, Groups.of(grouping), states)
             batch = make_batch(merged, batch.schema.names, grouping.size)
-        self._replace([batch])
         self._memory.release(working)
+        self._replace([batch])
 
     def _replace(self, batches: list[pa.RecordBatch]) -> None:
         size = sum(map(footprint, batches))

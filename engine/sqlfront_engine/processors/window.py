@@ -18,6 +18,7 @@ from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, 
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 from sqlfront_engine.processors.sort import describe_keys
+from sqlfront_engine.room import check
 from sqlfront_engine.settings import Settings
 
 #: From the input, its rows in window order and their indices to a result per position.
@@ -47,6 +48,7 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
         order, back = row_indices(rows.order), row_indices(places)
         columns: list[pa.Array] = batch.columns
         for compute in computes:
+            check()
             result = gather(compute(batch, rows, order), back)
             context.memory.charge(result.nbytes)
             columns.append(result)

@@ -8,7 +8,8 @@ from sqlfront_engine.arrays import from_values, to_python
 from sqlfront_engine.columns.batches import make_batch
 from sqlfront_engine.evaluate import Rows, compile_projection
 from sqlfront_engine.expressions import Column, Expr, Parameter, RunValue, columns_used, transform, walk
-from sqlfront_engine.row_programs.program import Row, RowOperator, Run
+from sqlfront_engine.room import TooLargeError, limited
+from sqlfront_engine.row_programs.program import NotByRows, Row, RowOperator, Run
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import physical
 
@@ -50,7 +51,11 @@ class Computed:
             for ordinal, kind in zip(self._read, self._types, strict=True)
         ]
         batch = make_batch(columns, [""] * len(columns), len(rows))
-        computed, length = self._project(run)(Rows(batch))
+        try:
+            with limited():
+                computed, length = self._project(run)(Rows(batch))
+        except TooLargeError:
+            raise NotByRows from None
         if not computed:
             return [()] * length
         return list(zip(*map(to_python, computed), strict=True))

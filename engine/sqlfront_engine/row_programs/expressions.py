@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, walk
+from sqlfront_engine.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, walk
 from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row
 from sqlfront_engine.types import (
     BIGINT,
@@ -48,6 +48,8 @@ _ARITHMETIC: Final[dict[str, Callable[..., object]]] = {
     "subtract": operator.sub,
     "multiply": operator.mul,
 }
+#: What is nested deeper is the kernels' business.
+_DEEPEST: Final = 40
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 #: Types whose values Python compares as Spark does. Not floats: NaN.
 _COMPARED: Final = frozenset(
@@ -60,14 +62,14 @@ class Constants:
 
     def __init__(self) -> None:
         self.expressions: list[Expr] = []
+        self._places: dict[int, int] = {}
 
     def place(self, expression: Expr) -> int:
         """Where the expression's value stands in the run's constants."""
-        for place, known in enumerate(self.expressions):
-            if known is expression:
-                return place
-        self.expressions.append(expression)
-        return len(self.expressions) - 1
+        place = self._places.setdefault(id(expression), len(self.expressions))
+        if place == len(self.expressions):
+            self.expressions.append(expression)
+        return place
 
 
 def is_comparable(data_type: pa.DataType) -> bool:
@@ -81,7 +83,7 @@ def is_row_constant(expression: Expr) -> bool:
 
 
 def compiled(
-    expression: Expr, constants: Constants, deterministic: Callable[[Expr], bool]
+    expression: Expr, constants: Constants, deterministic: Callable[[Expr], bool], depth: int = 0
 ) -> Evaluate | None:
     """The expression as a function of the row; None if it is the kernels' business. ``deterministic`` says so
     of constants, which are computed by the caller."""
@@ -96,7 +98,9 @@ def compiled(
             return None
         place = constants.place(expression)
         return lambda row, values: values[place]
-    operands = [compiled(child, constants, deterministic) for child in expression.children()]
+    if isinstance(expression, Chain) or depth == _DEEPEST:
+        return None
+    operands = [compiled(child, constants, deterministic, depth + 1) for child in expression.children()]
     known = [operand for operand in operands if operand is not None]
     if len(known) < len(operands):
         return None

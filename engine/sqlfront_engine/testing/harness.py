@@ -22,7 +22,7 @@ class CountingMemory:
         self.held = 0
         self.peak = 0
 
-    def charge(self, size: int) -> None:
+    def charge(self, size: int, maker: str = "") -> None:
         """Count ``size`` more bytes."""
         assert size >= 0, f"charged {size} bytes"
         self.held += size

@@ -17,19 +17,24 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_engine.errors import Error
+from sqlfront_engine.errors import Error, too_complex
 from sqlfront_engine.expressions import Parameter
 from sqlfront_planner.binder import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.query import QueryBinder
 from sqlfront_planner.binder.sorting import projection
 from sqlfront_planner.catalog import Catalog, Lookups
-from sqlfront_planner.logical import LogicalPlan
+from sqlfront_planner.logical import LogicalPlan, repeats
 from sqlfront_planner.statements import Query
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
 
+#: From so many uses of common table expressions on it is looked at what they come to.
+_MANY_USES: Final = 8
+#: A common table expression is computed for each of its uses, which multiplies where they use each other. A
+#: plan may hold so many nodes more than once.
+_MOST_REPEATS: Final = 3_000
 _DEFAULT_SETTINGS: Final = BindSettings()
 
 __all__ = ["NO_ARGUMENTS", "Arguments", "BindSettings", "Binding", "bind", "bind_query"]
@@ -84,12 +89,14 @@ def bind_query(
     try:
         bound = QueryBinder(context).bind(query.tree)
         plan = projection(bound.plan, bound.plan.row(), bound.names)
+        if context.uses >= _MANY_USES and repeats(plan) > _MOST_REPEATS:
+            raise too_complex()
     except Error as error:
         error.locate(query.sql)
         raise
     return Binding(
         plan,
-        context.arguments,
+        context.filled(),
         frozenset(context.pinned),
         context.lifted,
         context.titles,

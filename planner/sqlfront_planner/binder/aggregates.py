@@ -12,6 +12,7 @@ from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
 from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import is_orderable
@@ -127,7 +128,7 @@ def aggregate_call(
             "The `count` requires  >= 1 parameters but the actual number is 0.",
             node,
         )
-    if name == "count" and any(isinstance(part, exp.Column) and part.is_star for part in nodes):
+    if name == "count" and len(nodes) == 1 and isinstance(nodes[0], exp.Column) and nodes[0].is_star:
         raise failure(
             "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT",
             "count(table.*) is not allowed. Use count(*) or expand the columns manually, e.g. count(col1, "
@@ -180,12 +181,11 @@ def _arguments(node: exp.Anonymous) -> tuple[list[exp.Expr], bool]:
 
 
 def _expanded(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
-    """The bound arguments; a star stands for all columns."""
+    """The bound arguments; a star stands for all columns, or those of a relation."""
     operands: list[Expr] = []
     for part in nodes:
-        if isinstance(part, exp.Star):
-            refuse_unknown(part, frozenset())
-            operands += [column.expression for column in binder.scope.visible()]
+        if part.is_star:
+            operands += [column.expression for column in columns_of_star(part, binder.scope)]
         else:
             operands.append(binder.bind(part))
     return operands

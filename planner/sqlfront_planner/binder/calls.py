@@ -27,9 +27,9 @@ from sqlfront_planner.binder.constructors import CONSTRUCTORS
 from sqlfront_planner.binder.date_functions import DATE_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.operators import arithmetic, concatenation
-from sqlfront_planner.binder.scope import star_columns
+from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.suggestions import quoted
-from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
+from sqlfront_planner.binder.syntax import failure, handles, unsupported
 
 _ALIASES: Final = {"regexp": "rlike"}
 
@@ -113,10 +113,7 @@ def _with_all_columns(binder: ExpressionBinder, node: exp.Anonymous) -> exp.Anon
         if not part.is_star:
             arguments.append(part)
             continue
-        refuse_unknown(part, frozenset({"this", "table", "db", "catalog"}))
-        columns = star_columns(part, binder.scope)
-        if not columns and isinstance(part, exp.Column):
-            raise unsupported("A struct's star as an argument", part)
+        columns = columns_of_star(part, binder.scope)
         arguments += [exp.column(column.name, *reversed(column.qualifier), quoted=True) for column in columns]
     return exp.Anonymous(this=node.this, expressions=arguments)
 

@@ -15,7 +15,7 @@ from sqlfront_planner.binder.collections import subscript
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.scope import Match, Scope
 from sqlfront_planner.binder.suggestions import quoted, suggestion
-from sqlfront_planner.binder.syntax import failure, handles, parts_of, syntax_failure, unsupported
+from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
 from sqlfront_planner.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.tokens import FUNCTION_MARK
 
@@ -28,7 +28,7 @@ def bind_column(binder: ExpressionBinder, node: exp.Column) -> Expr:
     if isinstance(node.this, exp.Star):
         raise failure("INVALID_USAGE_OF_STAR_OR_REGEX", f"Invalid usage of '*' in {binder.clause}.", node)
     if not isinstance(node.this, exp.Identifier):
-        raise syntax_failure(f"Syntax error at or near '{node.sql('spark')}'.", node)
+        raise unsupported(f"'{node.sql('spark')}' in this place", node)
     return resolve(binder, parts_of(node), node)
 
 

@@ -5,7 +5,7 @@ import re
 import struct
 import sys
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
-from sqlfront_planner.binder.syntax import failure, syntax_failure
+from sqlfront_planner.binder.syntax import failure, unsupported
 
 if TYPE_CHECKING:
     from sqlfront_engine import zone_names
@@ -29,6 +29,8 @@ else:
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
 _TICK: Final = timedelta(microseconds=1)
+#: The digits of the largest bigint.
+_MOST_DIGITS: Final = 19
 _SUFFIXES: Final = {"L": BIGINT, "S": SMALLINT, "Y": TINYINT}
 _LARGEST: Final = {FLOAT: 3.4028234663852886e38, DOUBLE: sys.float_info.max}
 _BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
@@ -44,21 +46,27 @@ def number(text: str, node: exp.Expr) -> Literal:
     """The literal of a number as written, with its sign and suffix."""
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise syntax_failure(f"Syntax error at or near '{text}'.", node)
+        raise unsupported(f"The number {text}", node)
     sign, digits, exponent, suffix = match.groups()
     body, suffix = f"{sign}{digits}{exponent or ''}", (suffix or "").upper()
     if suffix in _SUFFIXES:
-        return _integer(int(body), _SUFFIXES[suffix], text, node)
+        if not body.lstrip("-").isdigit():
+            raise unsupported(f"The number {text}", node)
+        return _integer(sign, digits, _SUFFIXES[suffix], text, node)
     if suffix == "F":
         return Literal(FLOAT, single(_finite(body, text, FLOAT, node)))
     if suffix == "D" or (exponent and suffix != "BD"):
         return Literal(DOUBLE, _finite(body, text, DOUBLE, node))
-    if suffix != "BD" and digits.isdigit():
-        value = int(body)
+    if suffix != "BD" and digits.isdigit() and len(digits.lstrip("0")) <= _MOST_DIGITS:
+        value = int(digits.lstrip("0") or "0") * (-1 if sign else 1)
         for kind in (INT, BIGINT):
             if -(1 << _BITS[kind]) <= value < 1 << _BITS[kind]:
                 return Literal(kind, value)
-    return _decimal(Decimal(body), node)
+    try:
+        exact = Decimal(body)
+    except InvalidOperation:  # an exponent of more digits than Python takes
+        raise _too_precise(exponent or "", node) from None
+    return _decimal(exact, node)
 
 
 def _finite(body: str, text: str, kind: pa.DataType, node: exp.Expr) -> float:
@@ -68,8 +76,10 @@ def _finite(body: str, text: str, kind: pa.DataType, node: exp.Expr) -> float:
     return value
 
 
-def _integer(value: int, kind: pa.DataType, text: str, node: exp.Expr) -> Literal:
+def _integer(sign: str, digits: str, kind: pa.DataType, text: str, node: exp.Expr) -> Literal:
     bound = 1 << _BITS[kind]
+    significant = digits.lstrip("0") or "0"
+    value = int(significant[: _MOST_DIGITS + 1]) * (-1 if sign else 1)  # int() takes no long texts
     if not -bound <= value < bound:
         raise _out_of_range(text, kind, -bound, bound - 1, node)
     return Literal(kind, value)
@@ -87,14 +97,20 @@ def _out_of_range(text: str, kind: pa.DataType, least: float, largest: float, no
 def _decimal(value: Decimal, node: exp.Expr) -> Literal:
     kind = coercion.decimal_type_of(value)
     if kind is None:
-        raise failure(
-            "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
-            f"Decimal precision {len(value.as_tuple().digits)} exceeds max precision 38.",
-            node,
-        )
+        _, digits, exponent = value.as_tuple()
+        assert isinstance(exponent, int)
+        raise _too_precise(str(max(len(digits) + max(exponent, 0), -exponent)), node)
     if kind.scale == 0:
         return Literal(kind, Decimal(int(value)))
     return Literal(kind, value.copy_abs() if value == 0 else value)
+
+
+def _too_precise(precision: str, node: exp.Expr) -> Error:
+    return failure(
+        "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
+        f"Decimal precision {precision} exceeds max precision 38.",
+        node,
+    )
 
 
 def negative_literal(node: exp.Neg) -> Literal | None:

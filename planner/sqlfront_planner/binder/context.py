@@ -16,6 +16,7 @@ from sqlfront_engine.errors import ProgrammingError, spark_error
 from sqlfront_engine.expressions import Expr, Literal, Parameter
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.surrogates import well_formed
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, Scan
@@ -35,6 +36,10 @@ _INT_BOUND: Final = 2**31
 _BIGINT_BOUND: Final = 2**63
 #: Types of parameters whose values name columns in the same way in all sessions.
 _NAMING: Final = frozenset({types.BOOLEAN, types.INT, types.BIGINT, types.DOUBLE, types.STRING})
+
+
+#: After so many levels of expressions and queries binding goes on on another stack.
+LEVELS_OF_A_STACK: Final = 20
 
 
 class BindSettings(msgspec.Struct, frozen=True):
@@ -103,10 +108,13 @@ class Arguments(msgspec.Struct, frozen=True):
             (*self.values, *nothing), (*self.types, *(types.VOID for _ in literals)), self.names, lifted
         )
 
-    def with_literal(self, place: int, literal: Literal) -> "Arguments":
-        """The same with a literal in the place that was made for it."""
+    def with_literals(self, literals: Mapping[int, Literal]) -> "Arguments":
+        """The same with literals in the places that were made for them."""
+        if not literals:
+            return self
         values, kinds = list(self.values), list(self.types)
-        values[place], kinds[place] = literal.value, literal.type
+        for place, literal in literals.items():
+            values[place], kinds[place] = literal.value, literal.type
         return Arguments(tuple(values), tuple(kinds), self.names, self.lifted)
 
     def place(self, name: str) -> int | None:
@@ -146,7 +154,7 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
         case Decimal():
             return _typed_decimal(value)
         case str():
-            return str(value), types.STRING
+            return well_formed(str(value)), types.STRING
         case bytes() | bytearray() | memoryview():
             return bytes(value), types.BINARY
         case np.generic() if value.dtype.kind == "i" or value.dtype == np.float32:
@@ -217,7 +225,10 @@ class StatementContext(msgspec.Struct):
     that a plan may only be used again with the same ones. ``relations`` collects the names of the tables and
     views that were read, ``temporary`` those of temporary ones, ``snapshots`` the one version of each table
     that the query reads, ``moved`` the date arithmetic by the identity of its node, ``views`` the bound
-    queries of views whose uses share one plan.
+    queries of views whose uses share one plan, ``subqueries`` those of expressions, by the identities of node
+    and scope, which it holds. ``conditions``: see
+    :func:`~.literals.is_compared`. ``uses`` counts those of common table
+    expressions, ``depth`` the expressions and queries around the one that is bound.
     """
 
     catalog: Catalog
@@ -226,12 +237,21 @@ class StatementContext(msgspec.Struct):
     pinned: set[int] = msgspec.field(default_factory=set)
     literals: Mapping[tuple[int, int], int] = msgspec.field(default_factory=dict)
     lifted: dict[int, bool] = msgspec.field(default_factory=dict)
+    conditions: dict[int, bool] = msgspec.field(default_factory=dict)
+    depth: int = 0
     titles: dict[int, Parameter] = msgspec.field(default_factory=dict)
     relations: list[str] = msgspec.field(default_factory=list)
     temporary: list[str] = msgspec.field(default_factory=list)
     views_open: tuple[str, ...] = ()
     moved: dict[int, Moved] = msgspec.field(default_factory=dict)
     views: dict[str, BoundQuery] = msgspec.field(default_factory=dict)
+    subqueries: dict[tuple[int, int], tuple[exp.Expr, object, BoundQuery]] = msgspec.field(
+        default_factory=dict
+    )
+    uses: int = 0
+    _repeatable: set[int] = msgspec.field(default_factory=set)
+    _held: list[LogicalPlan] = msgspec.field(default_factory=list)
+    _filled: dict[int, Literal] = msgspec.field(default_factory=dict)
     _shared: dict[int, tuple[LogicalPlan, Scan]] = msgspec.field(default_factory=dict)
     _snapshots: "dict[int, tuple[Table, Snapshot]]" = msgspec.field(default_factory=dict)
     _path_tables: "dict[tuple[str, ...], Table | None]" = msgspec.field(default_factory=dict)
@@ -257,6 +277,15 @@ class StatementContext(msgspec.Struct):
         if parts not in self._path_tables:
             self._path_tables[parts] = self.catalog.path_table(parts)
         return self._path_tables[parts]
+
+    def is_repeatable(self, plan: LogicalPlan) -> bool:
+        """Whether a common table expression may be computed for each of its uses."""
+        self.uses += 1
+        is_known = id(plan) in self._repeatable
+        if is_known or shared_rows.is_repeatable(plan, self._repeatable):
+            self._held.append(plan)  # so that no other node gets the identity of one of its
+            return True
+        return False
 
     def shared(self, plan: LogicalPlan, name: str) -> Scan:
         """The rows of the plan, computed once for all that ask for them here."""
@@ -291,7 +320,7 @@ class StatementContext(msgspec.Struct):
     def titled(self, expression: Expr) -> Expr:
         """The literal that a parameter stands for, to name a column: which it may do anew in each run."""
         if isinstance(expression, Parameter) and expression in self.titles.values():
-            return Literal(expression.type, self.arguments.values[expression.index])
+            return Literal(expression.type, self._value(expression.index))
         return self.known_value(expression)
 
     def lift(
@@ -306,7 +335,7 @@ class StatementContext(msgspec.Struct):
             return literal
         if place not in self.lifted:
             self.lifted[place] = negative
-            self.arguments = self.arguments.with_literal(place, literal)
+            self._filled[place] = literal
         parameter = Parameter(literal.type, place, number_of(literal.value))
         if column is not None:
             self.titles[column] = parameter
@@ -321,7 +350,15 @@ class StatementContext(msgspec.Struct):
     def pin(self, place: int) -> object:
         """The value of an argument; from now on it is part of the plan's meaning."""
         self.pinned.add(place)
-        return self.arguments.values[place]
+        return self._value(place)
+
+    def filled(self) -> Arguments:
+        """The arguments with the literals that became parameters."""
+        return self.arguments.with_literals(self._filled)
+
+    def _value(self, place: int) -> object:
+        literal = self._filled.get(place)
+        return self.arguments.values[place] if literal is None else literal.value
 
     def known_value(self, expression: Expr) -> Expr:
         """The literal that a parameter stands for; other expressions as they are."""

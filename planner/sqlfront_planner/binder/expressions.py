@@ -18,8 +18,10 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Cast, Expr, Literal
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import check
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, VOID
-from sqlfront_planner.binder.context import StatementContext
+from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names import name_of
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.syntax import failure, handler_of, refuse_unknown, span, unsupported
@@ -81,16 +83,23 @@ class ExpressionBinder(msgspec.Struct):
         if entry is None:
             raise unsupported(f"{type(node).__name__} ({node.key.upper()})", node)
         handler, known = entry
+        context = self.queries.context
+        context.depth += 1
         try:
             refuse_unknown(node, known)
-            return handler(self, node)
+            if context.depth % LEVELS_OF_A_STACK:
+                return handler(self, node)
+            return on_fresh_stack(handler, self, node)
         except Error as error:
             if error.position is None:
                 error.position = span(node)
             raise
+        finally:
+            context.depth -= 1
 
     def bind_all(self, nodes: Sequence[exp.Expr]) -> list[Expr]:
         """The expressions of several nodes."""
+        check()
         return [self.bind(node) for node in nodes]
 
     def within(self, *, inside_aggregate: bool) -> "ExpressionBinder":

@@ -88,17 +88,28 @@ def _is_grouped(node: exp.Expr) -> bool:
 
 def _loosest(node: exp.Expr) -> int:
     """The loosest operator of a chain, -1 for an operand."""
-    level = _LEVELS.get(type(node), -1)
-    return level if level < 0 else max(level, _loosest(left_of(node)), _loosest(right_of(node)))
+    loosest, waiting = -1, [node]
+    while waiting:
+        item = waiting.pop()
+        level = _LEVELS.get(type(item))
+        if level is not None:
+            loosest = max(loosest, level)
+            waiting += (left_of(item), right_of(item))
+    return loosest
 
 
 def _flatten(node: exp.Expr, operands: list[exp.Expr], operators: list[exp.Expr]) -> None:
-    if type(node) in _LEVELS:
-        _flatten(left_of(node), operands, operators)
-        operators.append(node)
-        _flatten(right_of(node), operands, operators)
-    else:
+    """Read the operands and operators of a chain off from left to right."""
+    around: list[exp.Expr] = []
+    while True:
+        while type(node) in _LEVELS:
+            around.append(node)
+            node = left_of(node)
         operands.append(node)
+        if not around:
+            return
+        operators.append(around[-1])
+        node = right_of(around.pop())
 
 
 def _group(operands: list[exp.Expr], operators: list[exp.Expr]) -> exp.Expr:

@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 from sqlglot import exp
 
+from sqlfront_engine.errors import too_complex
 from sqlfront_engine.expressions import Call, Column, Expr, Literal, columns_used, transform, walk
 from sqlfront_engine.types import INT
 from sqlfront_planner.binder.arguments import unresolved_routine
@@ -17,7 +18,6 @@ from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import (
     failure,
     refuse_unknown,
-    syntax_failure,
     unparenthesized,
     unsupported,
 )
@@ -31,6 +31,11 @@ _COMMUTATIVE: Final = _ASSOCIATIVE | {"equal"}
 _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 #: Where sqlglot puts what follows the list of GROUP BY without a comma, or stands there alone.
 _SET_CLAUSES: Final = ("rollup", "cube", "grouping_sets")
+
+#: CUBE of so many has 4,096 sets.
+_MOST_CUBED: Final = 12
+#: Grouping sets times keys: each set gives a row of all keys for each row of the input.
+_MOST_PLACES: Final = 100_000
 
 
 class Grouping(msgspec.Struct, frozen=True):
@@ -50,7 +55,12 @@ def is_same(key: Expr, expression: Expr) -> bool:
     if key == expression:
         return True
     both_calls = isinstance(key, Call) and isinstance(expression, Call) and key.type == expression.type
-    return both_calls and transform(key, _in_order) == transform(expression, _in_order)
+    return both_calls and meaning_of(key) == meaning_of(expression)
+
+
+def meaning_of(expression: Expr) -> Expr:
+    """The expression as all have it that mean the same key."""
+    return transform(expression, _in_order) if isinstance(expression, Call) else expression
 
 
 def _in_order(expression: Expr) -> Expr:
@@ -80,13 +90,11 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
     refuse_unknown(group, frozenset({"expressions", "rollup", "cube", "grouping_sets", "all"}))
     parts = list(group.expressions)
     if group.args.get("all") is not None and (parts or any(group.args.get(name) for name in _SET_CLAUSES)):
-        raise syntax_failure("Syntax error at or near what follows ALL or DISTINCT.", group)
+        raise unsupported("GROUP BY ALL or DISTINCT before expressions", group)
     if group.args.get("all"):
         parts = [exp.column("all")]
     if _is_all(parts, binder):
         return _group_by_all(items, group)
-    if not any(group.args.values()):
-        raise syntax_failure("Syntax error at or near end of input.", group)
     clauses = [clause for name in _SET_CLAUSES for clause in group.args.get(name) or []]
     keys = _Keys(binder, items)
     factors = [_sets_of(part, keys) for part in parts]
@@ -97,6 +105,8 @@ def bind_grouping(binder: ExpressionBinder, group: exp.Expr, items: Sequence[Ite
         sets = _product([*factors, *(_sets_of(clause, keys) for clause in clauses)])
     else:
         return Grouping(tuple(keys.found))
+    if len(sets) * len(keys.found) > _MOST_PLACES:
+        raise too_complex()
     return Grouping(tuple(keys.found), tuple(sets))
 
 
@@ -104,9 +114,7 @@ def _refuse_mixture(parts: Sequence[exp.Expr], clauses: Sequence[exp.Expr], grou
     """``a, b GROUPING SETS (...)`` and ``a, b WITH CUBE`` end a list of plain expressions, and only one of
     them does."""
     if len(clauses) > 1 or any(isinstance(part, _SETS) for part in parts):
-        raise syntax_failure(
-            "Syntax error: GROUP BY takes one of WITH CUBE, WITH ROLLUP, GROUPING SETS.", group
-        )
+        raise unsupported("GROUP BY with several of WITH CUBE, WITH ROLLUP and GROUPING SETS", group)
 
 
 def _sets_over(
@@ -116,7 +124,7 @@ def _sets_over(
     ``WITH CUBE`` and ``WITH ROLLUP``."""
     if isinstance(clause, exp.GroupingSets):
         if any(isinstance(part, _SETS) for part in clause.expressions):
-            raise syntax_failure("Syntax error: grouping sets inside of GROUPING SETS after a list.", clause)
+            raise unsupported("A grouping set inside of GROUPING SETS after a list", clause)
         return _sets_of(clause, keys)
     return _with_word(clause.key, factors)
 
@@ -160,9 +168,10 @@ class _Keys:
     binder: ExpressionBinder
     items: Sequence[Item]
     found: list[Expr]
+    meanings: list[Expr]
 
     def __init__(self, binder: ExpressionBinder, items: Sequence[Item]) -> None:
-        self.binder, self.items, self.found = binder, items, []
+        self.binder, self.items, self.found, self.meanings = binder, items, [], []
 
     def place(self, node: exp.Expr) -> int:
         """The place of the key that an item of GROUP BY means."""
@@ -177,10 +186,12 @@ class _Keys:
                 )
         if not is_orderable(expression.type):
             raise unsupported("Grouping by a map", node)
-        for place, known in enumerate(self.found):
-            if is_same(known, expression):
+        meaning = meaning_of(expression)
+        for place, known in enumerate(self.meanings):
+            if known == meaning:
                 return place
         self.found.append(expression)
+        self.meanings.append(meaning)
         return len(self.found) - 1
 
     def _by_position(self, node: exp.Expr) -> Expr | None:
@@ -225,7 +236,7 @@ def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
         case exp.Rollup() | exp.Cube() if not node.expressions:
             raise unresolved_routine(node.key, node)
         case exp.Rollup() | exp.Cube() if any(_is_empty(part) for part in node.expressions):
-            raise syntax_failure(f"Empty set in {node.key.upper()} grouping sets is not supported.", node)
+            raise unsupported(f"An empty set in {node.key.upper()}", node)
         case exp.Rollup():
             groups = [_places(part, keys) for part in node.expressions]
             return [_joined(groups[:count]) for count in range(len(groups), -1, -1)]
@@ -235,7 +246,7 @@ def _sets_of(node: exp.Expr, keys: _Keys) -> list[tuple[int, ...]]:
         case exp.GroupingSets():
             return [places for part in node.expressions for places in _set_of(part, keys)]
         case exp.Tuple() if _is_empty(node):
-            raise syntax_failure("Syntax error at or near ')'.", node)
+            raise unsupported("GROUP BY ()", node)
         case exp.Tuple():
             raise unsupported("Grouping by a struct in parentheses", node)
         case _:
@@ -269,6 +280,8 @@ def _with_word(word: str, factors: list[list[tuple[int, ...]]]) -> list[tuple[in
 
 
 def _subsets(groups: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    if len(groups) > _MOST_CUBED:
+        raise too_complex()
     counts = range(len(groups), -1, -1)
     return [_joined(chosen) for count in counts for chosen in combinations(groups, count)]
 
@@ -277,6 +290,8 @@ def _product(factors: list[list[tuple[int, ...]]]) -> list[tuple[int, ...]]:
     """``GROUP BY a, ROLLUP(b, c)``: every choice of one set per item."""
     sets: list[tuple[int, ...]] = [()]
     for factor in factors:
+        if len(sets) * len(factor) > _MOST_PLACES:
+            raise too_complex()
         sets = [_joined((before, chosen)) for before in sets for chosen in factor]
     return sets
 

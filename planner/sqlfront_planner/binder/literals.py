@@ -33,7 +33,7 @@ def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
 def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:
     """The literal (``node`` is it, or the minus before it), or the parameter that it may be."""
     number_or_string, negative = (node.this, True) if isinstance(node, exp.Neg) else (node, False)
-    if is_compared(node) or is_stored(node):
+    if is_compared(node, binder.context.conditions) or is_stored(node):
         return binder.context.lift(number_or_string, literal, negative=negative)
     column = selected_column(node)
     if column is not None:
@@ -52,9 +52,10 @@ def selected_column(node: exp.Expr) -> int | None:
     return next(place for place, item in enumerate(select.expressions) if item is node)
 
 
-def is_compared(node: exp.Expr) -> bool:
+def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
     """Whether a literal (or the minus before it) is what WHERE or ON compares a column with: with another one
     of its type the query means the same but for that value. Elsewhere literals make names, types and plans.
+    ``conditions`` keeps which nodes WHERE or ON consist of, by their identity.
     """
     comparison = node.parent
     match comparison:
@@ -68,10 +69,14 @@ def is_compared(node: exp.Expr) -> bool:
             return False
     if other is None or other.find(exp.Column) is None:
         return False
-    place = comparison.parent
-    while isinstance(place, exp.And | exp.Or | exp.Not | exp.Paren):
+    place, passed = comparison.parent, list[int]()
+    while isinstance(place, exp.And | exp.Or | exp.Not | exp.Paren) and id(place) not in conditions:
+        passed.append(id(place))
         place = place.parent
-    return isinstance(place, exp.Where | exp.Join) or _changes(place)
+    known = conditions.get(id(place))
+    is_condition = (isinstance(place, exp.Where | exp.Join) or _changes(place)) if known is None else known
+    conditions.update(dict.fromkeys(passed, is_condition))
+    return is_condition
 
 
 def is_stored(node: exp.Expr) -> bool:

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlfront_engine import types
 from sqlfront_engine.expressions import Cast, Literal
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_planner.binder.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.syntax import field_name, parts_of, unparenthesized
@@ -24,11 +25,12 @@ from sqlfront_planner.tokens import NOT_NULL_MARK
 
 if TYPE_CHECKING:
     from sqlfront_engine import evaluate
-    from sqlfront_planner.binder import call_names, grouping, intervals, type_names, window_names
+    from sqlfront_planner.binder import call_names, chains, grouping, intervals, type_names, window_names
     from sqlfront_planner.binder.expressions import ExpressionBinder
 else:
     evaluate = lazy_module("sqlfront_engine.evaluate")
     call_names = lazy_module("sqlfront_planner.binder.call_names")
+    chains = lazy_module("sqlfront_planner.binder.chains")
     grouping = lazy_module("sqlfront_planner.binder.grouping")
     intervals = lazy_module("sqlfront_planner.binder.intervals")
     type_names = lazy_module("sqlfront_planner.binder.type_names")
@@ -81,11 +83,14 @@ def _is_dotted(node: exp.Expr) -> bool:
 
 def name_of(node: exp.Expr, binder: "ExpressionBinder") -> str:
     """The text of an expression inside of a name or a message."""
-    operator = _BINARY.get(type(node))
-    if operator is not None:
-        return _binary(node, operator, binder)
-    maker = _TEXTS.get(type(node))
-    return maker(node, binder) if maker is not None else node.sql("spark")
+    try:
+        operator = _BINARY.get(type(node))
+        if operator is not None:
+            return _binary(node, operator, binder)
+        maker = _TEXTS.get(type(node))
+        return maker(node, binder) if maker is not None else node.sql("spark")
+    except RecursionError:
+        return on_fresh_stack(name_of, node, binder)
 
 
 def _text(binder: "ExpressionBinder") -> Callable[[exp.Expr], str]:
@@ -108,12 +113,41 @@ def _binary(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> str:
             return name_of(node, binder)
     if type(node) in _ROUNDED:
         return _comparison(node, operator, binder)
+    if type(node) in _LOGIC:
+        return _chain(node, _LOGIC, binder)
+    if type(node) in _OPERATORS:
+        return _chain(node, _OPERATORS, binder)
     left, right = name_of(grouping.left_of(node), binder), name_of(grouping.right_of(node), binder)
-    if isinstance(node, exp.Add | exp.Sub | exp.Mul):
-        moved = _time_arithmetic(node, left, right, binder)
-        if moved is not None:
-            return moved
     return f"({left} {operator} {right})"
+
+
+_LOGIC: Final = frozenset({exp.And, exp.Or})
+#: Those whose chains :mod:`.grouping` has grouped to the left.
+_OPERATORS: Final = frozenset(
+    {
+        *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.DPipe),
+        *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor),
+        *(exp.BitwiseLeftShift, exp.BitwiseRightShift, exp.Coalesce),
+    }
+)
+
+
+def _chain(node: exp.Expr, kinds: frozenset[type[exp.Expr]], binder: "ExpressionBinder") -> str:
+    """A chain of operators that may be long: each has the text of all before it on its left."""
+    links = chains.spine(node, kinds)
+    opening, rest = list[str](), [name_of(grouping.left_of(links[0]), binder)]
+    for link in links:
+        right = name_of(grouping.right_of(link), binder)
+        if id(link) in binder.context.moved:
+            left = "".join((*reversed(opening), *rest))
+            opening, rest = [], [_time_arithmetic(link, left, right, binder)]
+        elif isinstance(link, exp.DPipe):
+            opening.append("concat(")
+            rest.append(f", {right})")
+        else:
+            opening.append("(")
+            rest.append(f" {_BINARY[type(link)]} {right})")
+    return "".join((*reversed(opening), *rest))
 
 
 #: How a decimal on the right is rounded beside a whole number; on the left the other way.
@@ -143,11 +177,9 @@ def _comparison(node: exp.Expr, operator: str, binder: "ExpressionBinder") -> st
     return f"({texts[0]} {operator} {texts[1]})"
 
 
-def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "ExpressionBinder") -> str | None:
+def _time_arithmetic(node: exp.Expr, left: str, right: str, binder: "ExpressionBinder") -> str:
     """Dates and timestamps that are moved by days or an interval show as functions."""
-    moved = binder.context.moved.get(id(node))
-    if moved is None:
-        return None
+    moved = binder.context.moved[id(node)]
     if moved.swapped:
         left, right = right, left
     minus = isinstance(node, exp.Sub)
@@ -238,9 +270,7 @@ def _concatenation(node: exp.Expr, binder: "ExpressionBinder") -> str:
     grouped = grouping.regrouped(node)
     if not isinstance(grouped, exp.DPipe):
         return name_of(grouped, binder)
-    return (
-        f"concat({name_of(grouping.left_of(grouped), binder)}, {name_of(grouping.right_of(grouped), binder)})"
-    )
+    return _chain(grouped, _OPERATORS, binder)
 
 
 def _not(node: exp.Expr, binder: "ExpressionBinder") -> str:

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sqlfront_engine import types
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
+from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter, connected
 from sqlfront_engine.functions import decimal_rules
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import (
@@ -30,6 +30,7 @@ from sqlfront_engine.types import (
     is_string,
 )
 from sqlfront_planner.binder.arguments import mixed_types
+from sqlfront_planner.binder.chains import fold_chain, spine
 from sqlfront_planner.binder.constants import negative_literal
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import left_of, regrouped, right_of
@@ -88,8 +89,7 @@ def bind_paren(binder: ExpressionBinder, node: exp.Paren) -> Expr:
 @handles(*ARITHMETIC, arguments="this expression typed safe")
 def bind_arithmetic(binder: ExpressionBinder, node: exp.Binary) -> Expr:
     """``+ - * / div %`` over numbers, dates, timestamps and intervals."""
-    left, right = binder.bind(node.this), binder.bind(node.expression)
-    return arithmetic(binder, ARITHMETIC[type(node)], left, right, node)
+    return _chained(binder, node)
 
 
 def arithmetic(binder: ExpressionBinder, operator: str, left: Expr, right: Expr, node: exp.Expr) -> Expr:
@@ -209,11 +209,24 @@ def bind_bitwise_not(binder: ExpressionBinder, node: exp.BitwiseNot) -> Expr:
 @handles(*BITWISE, *SHIFTS, exp.DPipe, arguments="this expression expressions safe")
 def bind_bitwise(binder: ExpressionBinder, node: exp.Expr) -> Expr:
     """``& ^ | << >> >>> ||``, which sqlglot takes for operators of one precedence and Spark doesn't."""
-    node = regrouped(node)
-    kind = type(node)
+    return _chained(binder, regrouped(node))
+
+
+def _chained(binder: ExpressionBinder, node: exp.Expr) -> Expr:
+    """An operator, and those on its left."""
+    chain = spine(node, _CHAINED)
+    first = binder.bind(left_of(chain[0]))
+    return fold_chain(chain, first, lambda left, link: _operator(binder, left, link))
+
+
+#: Operators that group to the left, whose chains are bound in a loop.
+_CHAINED: Final = frozenset({*ARITHMETIC, *BITWISE, *SHIFTS, exp.DPipe})
+
+
+def _operator(binder: ExpressionBinder, left: Expr, node: exp.Expr) -> Expr:
+    kind, right = type(node), binder.bind(right_of(node))
     if kind in ARITHMETIC:
-        return binder.bind(node)
-    left, right = binder.bind(left_of(node)), binder.bind(right_of(node))
+        return arithmetic(binder, ARITHMETIC[kind], left, right, node)
     if kind is exp.DPipe:
         return concatenation(binder, [left, right], node, "concat_op")
     if kind in SHIFTS:
@@ -260,17 +273,13 @@ def concatenation(binder: ExpressionBinder, operands: list[Expr], node: exp.Expr
 def bind_connective(binder: ExpressionBinder, node: exp.And | exp.Or) -> Expr:
     """AND and OR, three-valued; chains of one operator are walked without recursion."""
     kind = type(node)
-    nodes: list[exp.Expr] = []
-    chain: exp.Expr = node
-    while type(chain) is kind:
-        nodes.append(chain)
-        chain = chain.this
-    result = binder.bind(chain)
-    name = "and" if kind is exp.And else "or"
-    for link in reversed(nodes):
+    chain = spine(node, {kind})
+    operands = [binder.bind(chain[0].this)]
+    for link in chain:
         right = binder.bind(link.args["expression"])
-        result = Call(BOOLEAN, name, _booleans(binder, result, right, link))
-    return result
+        operands[-1], right = _booleans(binder, operands[-1], right, link)
+        operands.append(right)
+    return connected("and" if kind is exp.And else "or", operands)
 
 
 def _booleans(binder: ExpressionBinder, left: Expr, right: Expr, node: exp.Expr) -> tuple[Expr, Expr]:

@@ -14,7 +14,7 @@ from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import refuse_predicate, refuse_predicate_operands, regrouped
 from sqlfront_planner.binder.operators import decimal_operands, negation
 from sqlfront_planner.binder.subqueries import in_subquery
-from sqlfront_planner.binder.syntax import failure, handles, syntax_failure, unparenthesized, unsupported
+from sqlfront_planner.binder.syntax import failure, handles, unparenthesized, unsupported
 from sqlfront_planner.tokens import NOT_NULL_MARK
 from sqlfront_planner.types import (
     as_decimal,
@@ -248,7 +248,7 @@ def _quantified(
         part = negation(matched) if negated else matched
         result = part if result is None else Call(BOOLEAN, connective, (result, part))
     if result is None:
-        raise syntax_failure("Expected something between '(' and ')'.", node)
+        raise unsupported("A pattern's list without patterns", node)
     return result
 
 

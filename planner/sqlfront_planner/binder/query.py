@@ -14,13 +14,15 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import ProgrammingError
 from sqlfront_engine.expressions import walk
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import check
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import INT
-from sqlfront_planner.binder.context import StatementContext
+from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
 from sqlfront_planner.binder.select import bind_select
 from sqlfront_planner.binder.sorting import bind_order, check_rows_comparable, sorted_plan
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, syntax_failure, unsupported
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unsupported
 from sqlfront_planner.logical import (
     Aggregate,
     Limit,
@@ -29,7 +31,7 @@ from sqlfront_planner.logical import (
     Project,
     SetKind,
     SetOperation,
-    walk_plan,
+    distinct_nodes,
 )
 
 if TYPE_CHECKING:
@@ -67,10 +69,25 @@ class QueryBinder(msgspec.Struct, frozen=True):
     def bind(self, query: exp.Expr, parent: Scope | None = None) -> BoundQuery:
         """The plan of a query; ``parent`` is the scope of the enclosing query, whose columns a subquery may
         read."""
-        common = query.args.get("with_")
-        if common is not None:
-            return self._with(common)._body(query, parent)
-        return self._body(query, parent)
+        check()
+        context = self.context
+        context.depth += 1
+        try:
+            binder = self if (common := query.args.get("with_")) is None else self._with(common)
+            if context.depth % LEVELS_OF_A_STACK:
+                return binder._body(query, parent)
+            return on_fresh_stack(binder._body, query, parent)
+        finally:
+            context.depth -= 1
+
+    def within(self, query: exp.Expr, scope: Scope) -> BoundQuery:
+        """The plan of an expression's subquery; bound once, however often its name or type is asked for."""
+        key = id(query), id(scope)
+        known = self.context.subqueries.get(key)
+        if known is None:
+            bound = replace(self, enclosing=scope).bind(query, scope)
+            known = self.context.subqueries[key] = query, scope, bound
+        return known[2]
 
     def alone(self) -> "QueryBinder":
         """The binder of a view's query, which sees none of the CTEs around its use."""
@@ -80,7 +97,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         """The common table expression of that name; as shared rows if computing it for each use could give
         other rows."""
         found = self.common.get(name.lower())
-        if found is None or shared_rows.is_repeatable(found.plan):
+        if found is None or self.context.is_repeatable(found.plan):
             return found
         return replace(found, plan=self.context.shared(found.plan, name))
 
@@ -92,7 +109,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
         """The names of the enclosing query's columns that a subquery reads, each once."""
         inner = query.this if isinstance(query, exp.Subquery) else query
         names: list[str] = []
-        for plan in walk_plan(self.bind(inner, scope).plan):
+        for plan in distinct_nodes(self.within(inner, scope).plan):
             for operand in plan.operands():
                 for item in walk(operand):
                     if isinstance(item, OuterColumn) and item.name not in names:
@@ -207,7 +224,7 @@ class QueryBinder(msgspec.Struct, frozen=True):
             refuse_unknown(link, _MODIFIERS | _BODIES[type(link)])
             second = link.args["expression"]
             if isinstance(second, exp.Select) and second.args.get("with_"):
-                raise syntax_failure("Syntax error at or near 'WITH'.", second)
+                raise unsupported("WITH behind a set operation", second)
             result = self._combine(link, result, self.bind(second, parent))
         return result
 
@@ -286,7 +303,7 @@ def _refuse_disorder(query: exp.Expr) -> None:
     clauses = [query.args[name] for name in _CLAUSES if query.args.get(name)]
     starts = [place[0] for clause in clauses if (place := span(clause)) is not None]
     if starts != sorted(starts):
-        raise syntax_failure("Syntax error: the clauses of the query are not in order.", query)
+        raise unsupported("A query with its clauses in this order", query)
 
 
 def _limit_failure(kind: str, what: str, detail: str, node: exp.Expr) -> Exception:

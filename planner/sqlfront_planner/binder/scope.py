@@ -7,7 +7,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine.expressions import Column, Expr
-from sqlfront_planner.binder.syntax import parts_of
+from sqlfront_planner.binder.syntax import parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import LogicalPlan, Values
 
 
@@ -132,6 +132,16 @@ def star_columns(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
     if isinstance(star, exp.Column):
         return scope.qualified(parts_of(star)[:-1])
     return tuple(scope.visible())
+
+
+def columns_of_star(star: exp.Expr, scope: Scope) -> tuple[ScopeColumn, ...]:
+    """The same for a star among a call's arguments. Raises NotSupportedError for a star that leaves columns
+    out or is a struct's."""
+    refuse_unknown(star, frozenset({"this", "table", "db", "catalog"}))
+    columns = star_columns(star, scope)
+    if not columns and isinstance(star, exp.Column):
+        raise unsupported("A struct's star as an argument", star)
+    return columns
 
 
 def output_scope(

@@ -27,7 +27,7 @@ from sqlfront_planner.binder.sorting import (
     projection,
     sorted_plan,
 )
-from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, syntax_failure, unsupported
+from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
 
@@ -182,7 +182,7 @@ class _Select(msgspec.Struct):
     def _empty_list(self) -> Error:
         """``SELECT FROM t``: to Spark FROM is a column's name there."""
         if self.node.args.get("from_") is None:
-            return syntax_failure("Syntax error at or near end of input.", self.node)
+            return unsupported("A SELECT of nothing", self.node)
         return column_binder.unresolved([], ("FROM",), self.node)
 
     def _add(self, part: exp.Expr, binder: ExpressionBinder) -> None:

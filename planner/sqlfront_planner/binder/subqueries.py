@@ -1,7 +1,6 @@
 """Subqueries in expressions: scalar, EXISTS, IN."""
 
 import pyarrow as pa
-from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.expressions import Column, Expr
@@ -12,7 +11,6 @@ from sqlfront_planner.binder.syntax import (
     failure,
     handles,
     refuse_unknown,
-    syntax_failure,
     unparenthesized,
     unsupported,
 )
@@ -42,7 +40,7 @@ def bind_exists(binder: ExpressionBinder, node: exp.Exists) -> Expr:
 @handles(exp.Any, exp.All)
 def bind_quantifier(binder: ExpressionBinder, node: exp.Any | exp.All) -> Expr:
     """``= ANY (SELECT ...)``: Spark has no such thing."""
-    raise syntax_failure(f"Syntax error at or near '{node.key.upper()}'.", node)
+    raise unsupported(node.key.upper(), node)
 
 
 def in_subquery(binder: ExpressionBinder, node: exp.In, query: exp.Expr) -> Expr:
@@ -95,5 +93,4 @@ def _cast_columns(plan: LogicalPlan, row: tuple[Column, ...], kinds: list[pa.Dat
 
 
 def _bind(binder: ExpressionBinder, query: exp.Expr) -> BoundQuery:
-    queries = replace(binder.queries, enclosing=binder.scope)
-    return queries.bind(query, parent=binder.scope)
+    return binder.queries.within(query, binder.scope)

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 _SHOWN: Final = 5
+#: Characters of a name that are compared with others.
+_COMPARED: Final = 64
 
 
 def quoted(parts: Sequence[str]) -> str:
@@ -34,11 +36,13 @@ def nearest_words(wanted: str, known: Sequence[str], count: int = _SHOWN) -> tup
 
 
 def distance(left: str, right: str) -> int:
-    """The number of edits (insert, delete, replace a character) between two words.
+    """The number of edits (insert, delete, replace a character) between two words, as far as they are
+    compared at all: to 64 characters.
 
     >>> distance("kitten", "sitting")
     3
     """
+    left, right = left[:_COMPARED], right[:_COMPARED]
     previous = list(range(len(right) + 1))
     for row, letter in enumerate(left, 1):
         current = [row]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from sqlglot import exp
 
-from sqlfront_engine.errors import DatabaseError, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_engine.expressions import Expr
 
 if TYPE_CHECKING:
@@ -117,13 +117,6 @@ def _places(node: exp.Expr) -> Iterator[tuple[int, int]]:
 def failure(condition: str, message: str, node: exp.Expr | None = None) -> DatabaseError:
     """An error with one of Spark's conditions that points at ``node``."""
     return spark_error(condition, message, position=None if node is None else span(node))
-
-
-def syntax_failure(message: str, node: exp.Expr) -> ProgrammingError:
-    """Spark's PARSE_SYNTAX_ERROR for what sqlglot lets pass."""
-    error = spark_error("PARSE_SYNTAX_ERROR", message, position=span(node))
-    assert isinstance(error, ProgrammingError)
-    return error
 
 
 def unparenthesized(node: exp.Expr) -> exp.Expr:

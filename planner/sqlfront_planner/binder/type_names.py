@@ -23,7 +23,7 @@ from sqlfront_engine.types import (
     TINYINT,
     VOID,
 )
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, syntax_failure, unsupported
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 
 _DT = exp.DType
 _ATOMS: Final = {
@@ -77,7 +77,7 @@ def interval_type(node: exp.Interval) -> pa.DataType:
     first, last = (end.name.upper() for end in ends)
     kind = types.INTERVALS.get((first, last))
     if kind is None:
-        raise syntax_failure(f"There is no interval type {first} TO {last}.", node)
+        raise unsupported(f"INTERVAL {first} TO {last}", node)
     return kind
 
 

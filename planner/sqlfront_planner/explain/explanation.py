@@ -124,7 +124,8 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     rows (none: it reads all that it can't skip), ``keys`` their values as SQL text; None = all, or known only
     while it runs. ``partitions`` are the table's, ``members`` those that have rows of it. ``chunks`` of a
     memory table, ``files`` and their ``row_groups`` are those that conditions leave of them by what is known
-    of their values. None: it has none, or it isn't known.
+    of their values. ``spark_seconds``: how long the rows took that Spark computed for the query, until the
+    last of them was here. None: it has none, or it isn't known.
     """
 
     vertex: str
@@ -137,6 +138,7 @@ class ExplainedScan(msgspec.Struct, frozen=True):
     chunks: Part | None = None
     files: Part | None = None
     row_groups: Part | None = None
+    spark_seconds: float | None = None
 
 
 class Participants(msgspec.Struct, frozen=True):
@@ -276,6 +278,12 @@ def explained_scans(
             )
         )
     return tuple(found)
+
+
+def with_spark(job: ExplainedJob, spent: Mapping[str, float]) -> ExplainedJob:
+    """The job with the seconds that Spark took for what its scans read, by the scans' names."""
+    scans = tuple(replace(scan, spark_seconds=spent.get(scan.table)) for scan in job.scans)
+    return replace(job, scans=scans)
 
 
 def key_texts(types: Sequence[pa.DataType], keys: Iterable[Key]) -> tuple[tuple[str, ...], ...]:

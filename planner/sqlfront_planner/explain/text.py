@@ -74,6 +74,8 @@ def scan_text(scan: ExplainedScan) -> str:
         if part is not None and part != Part(1, 1):
             skipped = f" ({part.total - part.read:,} skipped)" if part.read < part.total else ""
             facts.append(f"{name} {part}{skipped}")
+    if scan.spark_seconds is not None:
+        facts.append(f"computed by Spark in {milliseconds(scan.spark_seconds)}")
     if not scan.by and not facts:
         return ""
     by = f" by {_keys(scan)}" if scan.by else ""

@@ -25,7 +25,8 @@ class Fragment(msgspec.Struct, frozen=True):
     the coordinator). ``partitioned``: ordinals of columns such that rows that agree in them come out of one
     instance (None: nothing is known); ``partitions`` is the number of partitions of which each instance has
     its share: two fragments that agree in both lie alike. ``ordered``: each instance's rows have this order.
-    ``output``: which of the vertex's outputs the next edge leaves from.
+    ``output``: which of the vertex's outputs the next edge leaves from. ``in_pieces``: its instances emit the
+    pieces of a source's rows, from which the source's order can be had again.
     """
 
     vertex: Vertex
@@ -34,6 +35,7 @@ class Fragment(msgspec.Struct, frozen=True):
     ordered: tuple[SortKey, ...] = ()
     output: int = 0
     partitions: int = DEFAULT_PARTITIONS
+    in_pieces: bool = False
 
 
 class ScanVertex(msgspec.Struct, frozen=True):
@@ -126,10 +128,12 @@ class Builder(msgspec.Struct):
         """Over several members an edge that isn't kept on its own goes to all of them."""
         self.dag.edge(edge.distributed() if self.distributed else edge)
 
-    def keep(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
-        """Rows stay with their instance."""
-        edge = self._edge(source, target, ordinal)
-        self.dag.edge(edge.isolated() if source.parallel else edge)
+    def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
+        """Rows stay with their instance. Inputs of lower ``priority`` are consumed first."""
+        edge = self._edge(source, target, ordinal).priority(priority)
+        if source.parallel:
+            edge = edge.isolated().in_turn() if source.in_pieces else edge.isolated()
+        self.dag.edge(edge)
 
     def to_one(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """All rows to the only instance, merged if they are ordered."""
@@ -137,15 +141,18 @@ class Builder(msgspec.Struct):
         if source.parallel:
             edge = edge.to_one()
             edge = edge.distribute_to() if self.distributed else edge
-            edge = edge.ordered(source.ordered) if source.ordered else edge
+            if source.ordered:
+                edge = edge.ordered(source.ordered)
+            elif source.in_pieces:
+                edge = edge.in_turn()
         self.dag.edge(edge)
 
-    def deal(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
+    def deal(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
         """Rows to any instances of a parallel vertex: from instance to instance if there are several."""
         if source.parallel or not self.distributed:
-            self.keep(source, target, ordinal)
+            self.keep(source, target, ordinal, priority=priority)
         else:
-            self._add(self._edge(source, target, ordinal))
+            self._add(self._edge(source, target, ordinal).priority(priority))
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
         """Rows that agree in ``keys`` to one instance."""

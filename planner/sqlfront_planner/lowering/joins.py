@@ -176,7 +176,9 @@ def _lower_broadcast(builder: Builder, sides: _Sides, hold_left: bool) -> Fragme
     offset = sides.join.left.width if hold_left else 0
     partitioned = streamed.partitioned
     known = None if partitioned is None else tuple(ordinal + offset for ordinal in partitioned)
-    result = Fragment(vertex, streamed.parallel, known, partitions=streamed.partitions)
+    result = Fragment(
+        vertex, streamed.parallel, known, partitions=streamed.partitions, in_pieces=streamed.in_pieces
+    )
     return narrowed(result, sides.output)
 
 

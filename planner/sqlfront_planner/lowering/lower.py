@@ -13,6 +13,8 @@ from sqlfront_engine.expressions import Column, Expr, Literal, SortKey, conjunct
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.values import Values as ValuesProcessor
+from sqlfront_engine.room import check
+from sqlfront_engine.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
@@ -114,9 +116,20 @@ class _Lowering:
 
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
+        self.depth = 0
 
     def lower(self, plan: LogicalPlan) -> Fragment:
         """The fragment whose output is the plan's rows."""
+        check()
+        self.depth += 1
+        if self.depth % LEVELS_OF_A_STACK:
+            fragment = self._lower(plan)
+        else:
+            fragment = on_fresh_stack(self._lower, plan)
+        self.depth -= 1
+        return fragment
+
+    def _lower(self, plan: LogicalPlan) -> Fragment:
         match plan:
             case Project():
                 return self.rows(plan.input, plan.expressions, plan.schema)
@@ -213,12 +226,15 @@ class _Lowering:
         parallel = any(branch.parallel for branch in branches)
         if plan.kind is SetKind.UNION_ALL:
             vertex = builder.vertex("union", union.Union(tuple(plan.schema.names)), parallel=parallel)
+            # One branch after the other, as the text has them: LIMIT without an order takes the first rows.
+            # Over several members there is no such order, and none of them is to wait for another.
             for ordinal, branch in enumerate(branches):
+                priority = 0 if builder.distributed else ordinal
                 if parallel:
-                    builder.deal(branch, vertex, ordinal)
+                    builder.deal(branch, vertex, ordinal, priority=priority)
                 else:
-                    builder.keep(branch, vertex, ordinal)
-            return Fragment(vertex, parallel)
+                    builder.keep(branch, vertex, ordinal, priority=priority)
+            return Fragment(vertex, parallel, in_pieces=all(branch.in_pieces for branch in branches))
         from sqlfront_engine.processors.set_difference import SetDifference  # noqa: PLC0415 - loaded when first needed
 
         rows = sum(map(builder.cardinality.rows, plan.branches))

@@ -53,12 +53,12 @@ def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:
     builder.scans.append(scan_vertex(vertex.name, scan, request, planned.placed, keys))
     where = {column: place for place, column in enumerate(columns)}
     condition = conjunction(tuple(remap(part, where) for part in residual))
-    placed = planned.placed
+    placed, in_pieces = planned.placed, parallel and not builder.distributed
     if placed is None or not parallel:
-        return Fragment(vertex, parallel), condition
+        return Fragment(vertex, parallel, in_pieces=in_pieces), condition
     kept = all(column in where for column in placed.columns)
     partitioned = tuple(where[column] for column in placed.columns) if kept else None
-    return Fragment(vertex, parallel, partitioned, partitions=placed.count), condition
+    return Fragment(vertex, parallel, partitioned, partitions=placed.count, in_pieces=in_pieces), condition
 
 
 def lower_found_by_keys(builder: Builder, wanted: KeysFromJoin, held: Fragment) -> tuple[Fragment, Fragment]:

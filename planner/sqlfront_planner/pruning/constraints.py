@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.expressions import Expr, Literal, transform
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import TooLargeError
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import is_fractional, is_integral
 from sqlfront_planner.preimages import NoSuchValue, UnknownValue, preimage
@@ -176,7 +177,7 @@ def constant(expression: Expr, literal: ToLiteral, settings: Settings) -> object
     bound = transform(expression, literal)
     try:
         return evaluate.evaluate_scalar(bound, settings)
-    except (DataError, OverflowError):
+    except (DataError, OverflowError, TooLargeError):
         raise Unknown from None
 
 

@@ -52,6 +52,9 @@ _MATCHING: Final = {
     JoinKind.ANTI: Matching.ANTI,
 }
 
+#: Operators that stand on each other are a job's from so many on: a program's are as deep as they are many.
+_DEEPEST: Final = 60
+
 
 def row_plan(
     plan: LogicalPlan,
@@ -89,6 +92,7 @@ class _Lowering:
     def __init__(self, settings: Settings, most_keys: int) -> None:
         self.settings = settings
         self.sources = Sources(settings, most_keys)
+        self.depth = 0
         #: Whether it is nothing but rows by key (or constants), filtered and projected.
         self.is_lookup = True
 
@@ -118,6 +122,14 @@ class _Lowering:
 
     def lower(self, plan: LogicalPlan) -> RowOperator | None:
         """The operator whose rows are the plan's."""
+        if self.depth == _DEEPEST:
+            return None
+        self.depth += 1
+        operator = self._lower(plan)
+        self.depth -= 1
+        return operator
+
+    def _lower(self, plan: LogicalPlan) -> RowOperator | None:
         match plan:
             case Scan():
                 return self.scan(plan)

@@ -27,6 +27,7 @@ from sqlfront_engine.expressions import (
     transform,
 )
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import BOOLEAN, INT
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
@@ -41,7 +42,7 @@ from sqlfront_planner.logical import (
     Sort,
     Window,
     call_operands,
-    walk_plan,
+    distinct_nodes,
     with_call_operands,
 )
 from sqlfront_planner.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
@@ -67,7 +68,7 @@ class Pulled(msgspec.Struct, frozen=True):
 
 def is_correlated(plan: LogicalPlan) -> bool:
     """True if the plan reads the enclosing row."""
-    return any(holds_outer_column(operand) for node in walk_plan(plan) for operand in node.operands())
+    return any(holds_outer_column(operand) for node in distinct_nodes(plan) for operand in node.operands())
 
 
 def unsupported(what: str) -> NotSupportedError:
@@ -75,6 +76,7 @@ def unsupported(what: str) -> NotSupportedError:
     return NotSupportedError(f"a correlated subquery with {what} is not supported")
 
 
+@deep
 def pull_up(plan: LogicalPlan, settings: Settings) -> Pulled:
     """Take the correlation out of a subquery's plan. NotSupportedError where it can't be lifted."""
     if not is_correlated(plan):

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Expr, conjuncts
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     Aggregate,
     Filter,
@@ -40,6 +41,7 @@ def eliminate_outer_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return _visit(plan, frozenset())
 
 
+@deep
 def _visit(plan: LogicalPlan, rejected: Rejected) -> LogicalPlan:
     """``rejected``: columns of the plan's row that are null in no row that is kept above."""
     match plan:

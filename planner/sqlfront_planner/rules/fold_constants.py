@@ -6,9 +6,21 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_engine.errors import DataError
-from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
+from sqlfront_engine.expressions import (
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    Previous,
+)
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import TooLargeError
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import is_integral
 from sqlfront_planner.logical import LogicalPlan, Subquery
 from sqlfront_planner.rewriting import rewrite_operands, within
@@ -28,8 +40,9 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Replace every expression over literals by its value; parameters and values of the run
     (``current_date``) are no literals. An integer parameter takes the wider type that it is cast to.
 
-    A date or timestamp beyond Python's years is left as it is. So is an expression that fails: what makes it
-    needless (a CASE, a column that nobody reads) may still come. What is left of it at the end is
+    A date or timestamp beyond Python's years is left as it is, and so is what would take much memory or time
+    (:mod:`sqlfront_engine.room`): a job computes it, under its limits. So is an expression that fails: what
+    makes it needless (a CASE, a column that nobody reads) may still come. What is left of it at the end is
     :func:`~.surface_constant_errors.surface_constant_errors`' matter.
 
     >>> from sqlfront_planner.testing import example
@@ -40,6 +53,7 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return rewrite_operands(plan, lambda operand: fold(operand, settings))
 
 
+@deep
 def fold(expression: Expr, settings: Settings) -> Expr:
     """One expression, see :func:`fold_constants`."""
     if isinstance(expression, Column | Literal):
@@ -47,7 +61,7 @@ def fold(expression: Expr, settings: Settings) -> Expr:
     if is_constant(expression):
         try:
             return _literal(expression, settings)
-        except (DataError, OverflowError):
+        except (DataError, OverflowError, TooLargeError):
             pass
     if isinstance(expression, Cast) and isinstance(expression.operand, Parameter):
         return _widened(expression, expression.operand)
@@ -60,20 +74,30 @@ def fold(expression: Expr, settings: Settings) -> Expr:
     return expression.with_children(folded)
 
 
-def is_constant(expression: Expr) -> bool:
-    """True for a deterministic expression over nothing but literals."""
-    match expression:
-        case Literal():
-            return True
-        case Call(function=function, arguments=arguments):
-            entry = registry.lookup(function)
-            return entry is not None and entry.deterministic and all(map(is_constant, arguments))
-        case Cast(operand=operand):
-            return is_constant(operand)
-        case Case():
-            return all(map(is_constant, expression.children()))
-        case _:
-            return False
+def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
+    """True for a deterministic expression over nothing but literals. ``in_link``: it belongs to a chain's
+    link, and the value before is constant, too."""
+    waiting = [expression]
+    while waiting:
+        match waiting.pop():
+            case Literal():
+                continue
+            case Call(function=function, arguments=arguments):
+                entry = registry.lookup(function)
+                if entry is None or not entry.deterministic:
+                    return False
+                waiting += arguments
+            case Cast() | Case() as node:
+                waiting += node.children()
+            case Chain(first=first, links=links):
+                if not all(is_constant(link, in_link=True) for link in links):
+                    return False
+                waiting.append(first)
+            case Previous() if in_link:
+                continue
+            case _:
+                return False
+    return True
 
 
 def _widened(cast: Cast, parameter: Parameter) -> Expr:

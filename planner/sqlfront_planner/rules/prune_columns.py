@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Column, SortKey, columns_used
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -45,6 +46,7 @@ def prune_columns(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return selected(pruned, [places[place] for place in range(plan.width)])
 
 
+@deep
 def _prune(plan: LogicalPlan, needed: Needed) -> Pruned:
     match plan:
         case Scan():

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.inference import implied, unknown_yet
 from sqlfront_planner.join_graph import (
@@ -60,6 +61,7 @@ def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return _push(plan, ())
 
 
+@deep
 def _push(plan: LogicalPlan, parts: Parts) -> LogicalPlan:
     """``plan`` with the rows for which all ``parts`` (deterministic, over its output row) are true."""
     match plan:

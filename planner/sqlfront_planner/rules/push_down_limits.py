@@ -3,6 +3,7 @@
 from msgspec.structs import replace
 
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     Join,
     JoinKind,
@@ -34,6 +35,7 @@ def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return _top_down(plan)
 
 
+@deep
 def _top_down(plan: LogicalPlan) -> LogicalPlan:
     if isinstance(plan, Limit):
         moved = _push(plan)
@@ -76,6 +78,7 @@ def _cut_below(limit: Limit) -> LogicalPlan:
     return limit if cut is limit.input else replace(limit, input=cut)
 
 
+@deep
 def _cut(plan: LogicalPlan, wanted: int) -> LogicalPlan:
     """A plan that may stop after ``wanted`` rows: any of its rows will do."""
     match plan:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Call, Column, columns_used
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.join_graph import (
     EqualityClasses,
@@ -50,6 +51,7 @@ def reduce_aggregates(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return _visit(plan, Cardinality())
 
 
+@deep
 def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
     if isinstance(plan, Join) and is_join_tree(plan):
         graph = flatten(plan)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort, over
 
 #: Aggregates whose value depends on the order of their rows.
@@ -36,6 +37,7 @@ def remove_redundant_sorts(plan: LogicalPlan, settings: Settings) -> LogicalPlan
     return _visit(plan, ordered=True)
 
 
+@deep
 def _visit(plan: LogicalPlan, *, ordered: bool) -> LogicalPlan:
     """``ordered``: whether the order of the plan's rows matters to somebody above."""
     match plan:

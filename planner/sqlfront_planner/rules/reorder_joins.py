@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_engine.expressions import Expr, columns_used
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,
@@ -22,8 +23,10 @@ from sqlfront_planner.logical import JoinKind, LogicalPlan, map_inputs
 from sqlfront_planner.statistics.cardinality import Cardinality, KeySide, joined_values
 from sqlfront_planner.statistics.selectivity import selectivity
 
-#: Up to that many relations all orders are compared, above it the cheapest next join is taken each time.
+#: Up to that many relations all orders are compared, above it the cheapest next join is taken each time ...
 MOST_ENUMERATED: Final = 10
+#: ... up to that many: from there on, one relation after the other.
+MOST_COMPARED: Final = 40
 #: Work per row, relative to a row that is looked up: one that is put into the hash table, one that comes out.
 BUILD_COST: Final = 2.0
 OUTPUT_COST: Final = 1.0
@@ -48,6 +51,7 @@ def reorder_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return _visit(plan, Cardinality())
 
 
+@deep
 def _visit(plan: LogicalPlan, cardinality: Cardinality) -> LogicalPlan:
     if is_join_tree(plan):
         graph = flatten(plan)
@@ -64,7 +68,7 @@ def best_shape(graph: JoinGraph, cardinality: Cardinality) -> Shape:
     search = _Search(graph, cardinality)
     if len(graph.relations) <= MOST_ENUMERATED:
         return search.exhaustive().shape
-    return search.greedy().shape
+    return search.greedy().shape if len(graph.relations) <= MOST_COMPARED else search.in_a_row().shape
 
 
 class _Tree(msgspec.Struct, frozen=True):
@@ -187,18 +191,42 @@ class _Search:
     def greedy(self) -> _Tree:
         """The tree that takes the join with the fewest resulting rows each time."""
         trees = list(self.leaves)
+        known: dict[tuple[int, int], _Tree | None] = {}
+
+        def join(first: _Tree, second: _Tree) -> _Tree | None:
+            pair = first.members, second.members
+            if pair not in known:
+                known[pair] = self._join(first, second)
+            return known[pair]
+
         while True:
             candidates = [
                 (joined.rows, first, second, joined)
                 for first in range(len(trees))
                 for second in range(len(trees))
-                if first != second and (joined := self._join(trees[first], trees[second])) is not None
+                if first != second and (joined := join(trees[first], trees[second])) is not None
             ]
             if not candidates:
                 return self._cross(trees)
             _, first, second, joined = min(candidates, key=lambda item: item[0])
             trees = [tree for index, tree in enumerate(trees) if index not in (first, second)]
             trees.append(joined)
+
+    def in_a_row(self) -> _Tree:
+        """The smallest relation, and each time the smallest of those that the tree so far has a condition
+        with."""
+        waiting = sorted(self.leaves, key=lambda leaf: (leaf.shape in self.filters, leaf.rows))
+        tree, apart = waiting.pop(0), list[_Tree]()
+        while waiting:
+            joins = (self._join(tree, leaf) for leaf in waiting)
+            found = next(((place, joined) for place, joined in enumerate(joins) if joined is not None), None)
+            if found is None:
+                apart.append(tree)
+                tree = waiting.pop(0)
+            else:
+                del waiting[found[0]]
+                tree = found[1]
+        return self._cross([*apart, tree])
 
     def _largest(self, best: dict[int, _Tree]) -> list[int]:
         """Disjoint sets that are covered, the largest first, until all relations are there."""

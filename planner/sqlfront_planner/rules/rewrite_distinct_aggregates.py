@@ -1,15 +1,21 @@
 """DISTINCT aggregates become two groupings."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 from msgspec.structs import replace
 
 from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, Literal
+from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import BIGINT, is_decimal
 from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, transform_plan
 from sqlfront_planner.rewriting import nameless
+
+if TYPE_CHECKING:
+    from sqlfront_engine.functions import aggregates
+else:
+    aggregates = lazy_module("sqlfront_engine.functions.aggregates")
 
 #: DISTINCT changes nothing for these.
 _INDIFFERENT: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any", "collect_set"})
@@ -48,17 +54,27 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     if not distinct or any(call.filter is not None for call in distinct):
         return plan
     arguments = {tuple(map(nameless, call.arguments)) for call in distinct}
-    if len(arguments) > 1 or not all(map(_is_mergeable, others)):
+    constants = {_constants(call) for call in distinct}
+    if len(arguments) > 1 or len(constants) > 1 or not all(map(_is_mergeable, others)):
         return plan
-    return _two_levels(plan, distinct[0].arguments, others)
+    return _two_levels(plan, distinct[0].arguments, constants.pop(), others)
+
+
+def _constants(call: AggregateCall) -> tuple[int, ...]:
+    """The positions of arguments that are the same for all rows: a fraction, a delimiter."""
+    function = aggregates.lookup_aggregate(call.function)
+    return () if function is None else function.constants
 
 
 def _is_mergeable(call: AggregateCall) -> bool:
     return call.function in _MERGED_BY and not (call.function == "sum" and is_decimal(call.type))
 
 
-def _two_levels(plan: Aggregate, arguments: tuple[Expr, ...], others: list[AggregateCall]) -> LogicalPlan:
+def _two_levels(
+    plan: Aggregate, given: tuple[Expr, ...], constants: tuple[int, ...], others: list[AggregateCall]
+) -> LogicalPlan:
     names = plan.names
+    arguments = tuple(argument for place, argument in enumerate(given) if place not in constants)
     count = len(plan.keys)
     inner = Aggregate(
         plan.input,
@@ -67,7 +83,8 @@ def _two_levels(plan: Aggregate, arguments: tuple[Expr, ...], others: list[Aggre
         (*names[:count], *("" for _ in arguments), *(call.function for call in others)),
     )
     row = inner.row()
-    values = row[count : count + len(arguments)]
+    grouped = iter(row[count : count + len(arguments)])
+    values = tuple(argument if place in constants else next(grouped) for place, argument in enumerate(given))
     parts = iter(row[count + len(arguments) :])
     calls = tuple(
         AggregateCall(call.function, values, call.type)

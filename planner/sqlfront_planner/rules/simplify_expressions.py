@@ -1,10 +1,22 @@
 """Boolean algebra, null propagation and comparisons that see through casts."""
 
 from collections.abc import Sequence
+from operator import is_not
 from typing import Final
 
-from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, conjunction, conjuncts, transform
+from sqlfront_engine.expressions import (
+    Call,
+    Case,
+    Cast,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    connected,
+    operands_of,
+)
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import Filter, LogicalPlan, Subquery, transform_plan
 from sqlfront_planner.rewriting import (
@@ -54,7 +66,24 @@ def simplify_expressions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
 
 
 def _simplify_operands(plan: LogicalPlan) -> LogicalPlan:
-    return rewrite_operands(plan, lambda operand: transform(operand, simplify))
+    return rewrite_operands(plan, simplified)
+
+
+@deep
+def simplified(expression: Expr) -> Expr:
+    """The expression with all its nodes simplified, operands first; nested ANDs are one node, as are ORs."""
+    match expression:
+        case Call(function="and" | "or" as function):
+            operands = operands_of(function, expression)
+            changed = tuple([simplified(operand) for operand in operands])
+            if any(map(is_not, changed, operands)):
+                expression = connected(function, changed)
+        case _:
+            operands = expression.children()
+            changed = tuple([simplified(operand) for operand in operands])
+            if any(map(is_not, changed, operands)):
+                expression = expression.with_children(changed)
+    return simplify(expression)
 
 
 def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
@@ -120,8 +149,9 @@ def _simplify_logic(call: Call) -> Expr:
         return call
     is_and = call.function == "and"
     split, join = (conjuncts, _and) if is_and else (disjuncts, disjunction)
+    given = split(call)
     operands = tuple(
-        operand for operand in split(call) if not (isinstance(operand, Literal) and operand.value is is_and)
+        operand for operand in given if not (isinstance(operand, Literal) and operand.value is is_and)
     )
     if any(isinstance(operand, Literal) and operand.value is (not is_and) for operand in operands):
         return FALSE if is_and else TRUE
@@ -129,9 +159,10 @@ def _simplify_logic(call: Call) -> Expr:
         return TRUE if is_and else FALSE
     if all(map(is_deterministic, operands)):
         operands = without_repeats(operands)
-    if not is_and:
-        return _factor(operands)
-    return call if operands == call.arguments else join(operands)
+    factored = None if is_and else _factor(operands)
+    if factored is not None:
+        return factored
+    return call if len(operands) == len(given) else join(operands)
 
 
 def _and(parts: tuple[Expr, ...]) -> Expr:
@@ -139,9 +170,9 @@ def _and(parts: tuple[Expr, ...]) -> Expr:
     return TRUE if condition is None else condition
 
 
-def _factor(branches: Sequence[Expr]) -> Expr:
+def _factor(branches: Sequence[Expr]) -> Expr | None:
     """``(a AND b) OR (a AND c)`` is ``a AND (b OR c)``: what all branches share becomes a condition of its
-    own, which can be a join key or go to one table."""
+    own, which can be a join key or go to one table. None if they share nothing."""
     split = [conjuncts(branch) for branch in branches]
     meanings = [[nameless(part) for part in parts] for parts in split]
     shared = [
@@ -150,7 +181,7 @@ def _factor(branches: Sequence[Expr]) -> Expr:
         if len(branches) > 1 and all(meaning in other for other in meanings[1:])
     ]
     if not shared:
-        return disjunction(tuple(branches))
+        return None
     common = [meaning for _, meaning in shared]
     rests = [
         tuple(part for part, meaning in zip(parts, means, strict=True) if meaning not in common)
@@ -170,11 +201,7 @@ def _negate(call: Call, operand: Expr) -> Expr:
             return inner
         case Call(function="and" | "or" as function, arguments=parts):
             other = "or" if function == "and" else "and"
-            negated = [simplify(Call(BOOLEAN, "not", (part,))) for part in parts]
-            result = negated[0]
-            for part in negated[1:]:
-                result = Call(BOOLEAN, other, (result, part))
-            return result
+            return connected(other, [simplify(Call(BOOLEAN, "not", (part,))) for part in parts])
         case Call(function=function, arguments=arguments) if function in OPPOSITES:
             return Call(BOOLEAN, OPPOSITES[function], arguments)
         case _:

@@ -1,12 +1,17 @@
 """A constant that can't be computed is an error, even if no row would need it."""
 
+from contextlib import suppress
+
 from sqlfront_engine.evaluate import check_constant
 from sqlfront_engine.expressions import Call, Case, Expr, Literal
+from sqlfront_engine.room import TooLargeError
 from sqlfront_engine.settings import Settings
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import Limit, LogicalPlan
 from sqlfront_planner.rules.fold_constants import is_constant
 
 
+@deep
 def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     """Raise the DataError of every constant expression that :func:`fold_constants` could not compute, as
     Spark does; the plan itself stays as it is.
@@ -27,11 +32,13 @@ def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPla
     return plan
 
 
+@deep
 def _surface(expression: Expr, settings: Settings) -> None:
     if isinstance(expression, Literal):
         return
     if is_constant(expression):
-        check_constant(expression, settings)
+        with suppress(TooLargeError):
+            check_constant(expression, settings)
         return
     for child in _always_evaluated(expression):
         _surface(child, settings)

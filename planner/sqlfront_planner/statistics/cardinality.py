@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from sqlfront_engine.expressions import Cast, Column, Expr, conjunction
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -63,28 +64,31 @@ class Cardinality:
 
     def column(self, plan: LogicalPlan, ordinal: int) -> "base.ColumnStatistics | None":
         """What is known of an output column; ``distinct`` never exceeds the number of rows before filters."""
-        match plan:
-            case Scan():
-                return scan_column(plan, plan.columns[ordinal])
-            case Project():
-                return self._expression(plan.input, plan.expressions[ordinal])
-            case Aggregate():
-                if ordinal < len(plan.keys):
+        while True:
+            match plan:
+                case Scan():
+                    return scan_column(plan, plan.columns[ordinal])
+                case Project():
+                    item, plan = plan.expressions[ordinal], plan.input
+                    if not isinstance(item, Column):
+                        return self._expression(plan, item)
+                    ordinal = item.ordinal
+                case Aggregate():
+                    if ordinal >= len(plan.keys):
+                        return None
                     return self._expression(plan.input, plan.keys[ordinal])
-                return None
-            case Join():
-                width = plan.left.width
-                if ordinal < width:
-                    return self.column(plan.left, ordinal)
-                return self.column(plan.right, ordinal - width)
-            case Window() if ordinal >= plan.input.width:
-                return None
-            case Filter() | Sort() | Limit() | Window() | ScalarRow():
-                return self.column(plan.input, ordinal)
-            case SetOperation():
-                return None if plan.kind is SetKind.UNION_ALL else self.column(plan.branches[0], ordinal)
-            case _:
-                return None
+                case Join():
+                    width = plan.left.width
+                    on_left = ordinal < width
+                    plan, ordinal = (plan.left, ordinal) if on_left else (plan.right, ordinal - width)
+                case Window() if ordinal >= plan.input.width:
+                    return None
+                case Filter() | Sort() | Limit() | Window() | ScalarRow():
+                    plan = plan.input
+                case SetOperation() if plan.kind is not SetKind.UNION_ALL:
+                    plan = plan.branches[0]
+                case _:
+                    return None
 
     def distinct(self, plan: LogicalPlan, expression: Expr) -> float:
         """The estimated number of different values of an expression over the plan's rows."""
@@ -104,6 +108,7 @@ class Cardinality:
                 return max(1.0, rows)
         return product
 
+    @deep
     def _expression(self, plan: LogicalPlan, expression: Expr) -> "base.ColumnStatistics | None":
         match expression:
             case Column(ordinal=ordinal):
@@ -114,6 +119,7 @@ class Cardinality:
             case _:
                 return None
 
+    @deep
     def _estimate(self, plan: LogicalPlan) -> float:
         match plan:
             case Scan():

@@ -13,6 +13,7 @@ from sqlfront_connectors.spark.executors.member import Orders
 from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.running import MemberOptions
+from sqlfront_engine.network.security import Security
 from tests.connectors.spark.executors import PACKAGES, python_with, until
 from tests.connectors.spark.test_executors import ROWS, active_jobs, count, exchanged
 from tests.oracle.spark import SparkOracle
@@ -27,7 +28,7 @@ print([name for name in sys.modules if name.partition(".")[0] in ("sqlglot", "la
 
 
 def test_our_code_runs_where_there_are_four_packages_only(tmp_path: Path) -> None:
-    orders = Orders(MemberOptions("", "127.0.0.1:1"), ("a", "b"), b"secret", ())
+    orders = Orders(MemberOptions("", "127.0.0.1:1"), ("a", "b"), Security(b"secret"), ())
     task = on_executors("sqlfront_connectors.spark.executors.member:serve", orders, 0)
     cloudpickle.register_pickle_by_value(bootstrap)  # as Spark's own cloudpickle, which isn't there
     (tmp_path / "task").write_bytes(cloudpickle.dumps(task))

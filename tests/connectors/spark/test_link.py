@@ -83,12 +83,12 @@ NESTED_ANSWER = Answer(
 def answer(run: SparkRun) -> Answer:
     """The run's answer as text, its batches checked."""
     schema = run.schema
-    batches = []
+    batches: list[pa.RecordBatch] = []
     for batch in run.batches():
         assert batch.schema.names == schema.names
         assert batch.schema.types == [physical(kind) for kind in schema.types]
         batch.validate(full=True)
-        batches.append(to_logical(batch, schema))
+        batches += to_logical(batch, schema)
     rows = rows_of(pa.Table.from_batches(batches, exported_schema(schema)))
     return Answer(tuple(Column(field.name, ddl(field.type)) for field in schema), tuple(rows))
 

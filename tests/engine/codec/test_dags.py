@@ -120,7 +120,7 @@ def message(vertices: object, edges: object, processors: Sequence[Processor]) ->
     return encode((encode((vertices, edges)), processors))
 
 
-EDGE = (0, 0, 1, 0, "unicast", (), 1, (), "local", None, 0, None)
+EDGE = (0, 0, 1, 0, "unicast", (), 1, (), "local", None, 0, None, False)
 VERTICES = (("a", "Union", None, None), ("b", "ResultSink", None, None))
 PROCESSORS = [Union(), ResultSink()]
 

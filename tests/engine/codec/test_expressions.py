@@ -17,6 +17,7 @@ from sqlfront_engine.expressions import (
     Call,
     Case,
     Cast,
+    Chain,
     Column,
     EngineExpr,
     Expr,
@@ -24,6 +25,7 @@ from sqlfront_engine.expressions import (
     FrameUnit,
     Literal,
     Parameter,
+    Previous,
     RunValue,
     SortKey,
     WindowCall,
@@ -41,6 +43,8 @@ EXAMPLES = [
     CALL,
     Cast(STRING, COLUMN),
     Case(INT, ((CALL, Literal(INT, 1)), (CALL, Literal(INT, 2))), Literal(INT, None)),
+    Previous(INT),
+    Chain(INT, Literal(INT, 1), (Call(INT, "+", (Previous(INT), Literal(INT, 2))),)),
 ]
 ARGUMENTS = (COLUMN, Literal(INT, 1))
 CALLS = [

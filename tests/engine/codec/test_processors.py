@@ -107,7 +107,7 @@ def test_a_processor_comes_back(kind: type[Processor]) -> None:
     assert isinstance(processor, kind)
 
     assert processor_class(tag_of(processor)) is kind
-    back = decode(encode(processor), kind, authenticated=True)
+    back = decode(encode(processor), kind, user_code=True)
     assert encode(back) == encode(processor)
     assert back == processor or "UserFunction" in repr(processor)  # which is equal to itself only
 

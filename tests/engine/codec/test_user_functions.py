@@ -3,7 +3,7 @@
 import pytest
 
 from sqlfront_engine.codec import decode, encode
-from sqlfront_engine.errors import InterfaceError, OperationalError
+from sqlfront_engine.errors import InterfaceError, NotSupportedError, OperationalError
 from sqlfront_engine.user_functions import UserFunction
 
 
@@ -11,16 +11,16 @@ def test_a_function_comes_back_by_value() -> None:
     factor = 3
     sent = encode(UserFunction(lambda number: number * factor))
 
-    assert decode(sent, UserFunction, authenticated=True).function(14) == 42
+    assert decode(sent, UserFunction, user_code=True).function(14) == 42
 
 
-def test_a_function_from_a_peer_that_is_not_authenticated_is_refused() -> None:
-    with pytest.raises(OperationalError, match="isn't authenticated"):
+def test_a_function_is_refused_where_none_may_run() -> None:
+    with pytest.raises(NotSupportedError, match="--allow-user-code"):
         decode(encode(UserFunction(len)), UserFunction)
 
 
 def test_a_function_is_unpickled_when_it_is_called_first() -> None:
-    function = decode(encode(b"no pickle"), UserFunction, authenticated=True)
+    function = decode(encode(b"no pickle"), UserFunction, user_code=True)
 
     with pytest.raises(OperationalError, match="can't be loaded"):
         _ = function.function

@@ -16,6 +16,9 @@ TEXTS: Table = {
     "get_json_object": [
         ('{"a":{"b":1}}', "$.a.b", "1"),
         ('{"a":{"b": "x", "c" : [1, 2 ]}}', "$.a", '{"b":"x","c":[1,2]}'),
+        ('{"a":{"b":"😀é"}}', "$.a", '{"b":"\\uD83D\\uDE00é"}'),
+        ('{"a":"\\ud83d"}', "$", '{"a":"\\uD83D"}'),
+        ('{"a":"\\ud83d"}', "$.a", None),
         ('{"a":[1,2,3]}', "$.a[1]", "2"),
         ('{"a":[1,2,3]}', "$.a[01]", "2"),
         ('{"a":[1,2,3]}', "$.a[*]", "[1,2,3]"),
@@ -148,5 +151,16 @@ def test_what_is_no_json_is_refused(text: str) -> None:
 
 
 def test_escaped_surrogates_become_characters() -> None:
-    assert parse_json('"\\ud83d\\ude00 \\ud83d"') == "😀 ?"
-    assert write_json("😀") == '"😀"'
+    assert parse_json('"\\ud83d\\ude00 \\ud83d"') == "😀 \ud83d"
+    assert write_json("😀") == r'"\uD83D\uDE00"'
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [(r"{'a':'x\'y'}", '{"a":"x\'y"}'), ("true]", "true"), ("null,", "null"), ("1,", None)]
+)
+def test_json_with_jacksons_liberties(text: str, value: str | None) -> None:
+    try:
+        parsed: str | None = write_json(parse_json(text))
+    except JsonError:
+        parsed = None
+    assert parsed == value

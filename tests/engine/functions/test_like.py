@@ -1,5 +1,8 @@
 """LIKE and ILIKE."""
 
+import random
+import re
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -107,3 +110,20 @@ def test_find_all_in_less_than_a_word() -> None:
 
 def pa_bytes(data: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pattern_of_each_row_matches_as_a_regular_expression_does(seed: int) -> None:
+    chosen = random.Random(seed)
+    meanings = {"a": "a", "b": "b", "%": ".*", "_": ".", "!%": "%", "!_": "_", "!!": "!", ".": r"\."}
+    for _ in range(2000):
+        parts = chosen.choices(list(meanings), k=chosen.randint(0, 8))
+        text = "".join(chosen.choices("ab\n_%!.", k=chosen.randint(0, 9)))
+        taken_apart = parse_like("".join(parts), "!")
+        regex = re.compile("".join(map(meanings.__getitem__, parts)), re.DOTALL)
+        assert taken_apart.matches(text) == (regex.fullmatch(text) is not None), (parts, text)
+
+
+def test_many_wildcards_take_no_longer_than_the_text_is_long() -> None:
+    pattern = parse_like("%a" * 40 + "%b", "!")
+    assert not pattern.matches("a" * 100_000)

@@ -6,13 +6,14 @@ python -m tests.engine.launchers.coordinating KEEPER SECRET NAME [ADDRESS]
 import sys
 
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
+from sqlfront_engine.network.security import Security
 from tests.engine.launchers.test_local import exchanged
 from tests.engine.members.cluster import Endless
 
 
 def main(keeper: str, secret: str, name: str, address: str = "") -> None:
     options = MemberOptions(name, keeper, address, workers=1, silence_limit=2.0)
-    running = RunningMember(options, bytes.fromhex(secret))
+    running = RunningMember(options, Security(bytes.fromhex(secret)))
     reader = running.member.submit(exchanged(Endless())).batches()
     next(reader)
     print("running", flush=True)

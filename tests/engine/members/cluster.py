@@ -79,7 +79,12 @@ class Cluster:
 
     def _start(self, name: str, resources: Mapping[str, object]) -> Member:
         machine = self.simulation.machine(name)
-        engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
+        engine = Engine(
+            clock=machine.clock,
+            threads=(machine.workers, machine.workers),
+            memory_limit=1 << 30,
+            user_code=True,
+        )
         return Member(engine, machine.transport, self.list, resources)
 
     def _drop(self, sender: str, receiver: str, message: msgspec.Struct) -> bool:
@@ -123,6 +128,10 @@ class Cluster:
         for name in among or self.members:
             member = self.members[name]
             statistics = member.statistics()
-            if not statistics.idle or statistics.remembered or member.engine.memory.used:
+            if (
+                not statistics.idle
+                or statistics.remembered
+                or member.engine.memory.used != member.engine.tables.used
+            ):
                 left[name] = statistics, member.engine.memory.statistics()
         return left

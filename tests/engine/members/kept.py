@@ -102,6 +102,10 @@ class Kept:
         for name in self.alive if among is None else among:
             member = self.memberships[name].member
             statistics = member.statistics()
-            if not statistics.idle or statistics.remembered or member.engine.memory.used:
+            if (
+                not statistics.idle
+                or statistics.remembered
+                or member.engine.memory.used != member.engine.tables.used
+            ):
                 left[name] = statistics
         return left

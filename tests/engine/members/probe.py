@@ -96,7 +96,7 @@ def report(member: Member, *, objects: bool = False) -> Report:
             senders=tuple(each for each in statistics.senders if each.sent),
         ),
         jobs,
-        member.engine.memory.used,
+        member.engine.memory.used - member.engine.tables.used,
         resident(),
         pa.total_allocated_bytes(),
         len(os.listdir("/proc/self/fd")) - 1,

@@ -1,7 +1,6 @@
 """Members that write down what they hear, and how tests wait for it."""
 
 import os
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from sqlfront_engine.network.authority import issue
 from sqlfront_engine.network.tcp import NetworkSettings, TcpTransport
+from sqlfront_engine.network.tls import TlsSettings
 from sqlfront_engine.network.transport import Body, Peer
 
 #: Seconds within which everything that a test waits for must have happened.
@@ -33,6 +34,7 @@ class Order(msgspec.Struct, frozen=True, tag=True):
 
 
 TYPES = (Note, Order)
+SECRET = b"the secret of the tests"
 
 #: What a member does with a message.
 Answer = Callable[[Peer, msgspec.Struct, Body], None]
@@ -120,8 +122,10 @@ def until(fact: Callable[[], object], patience: float = PATIENCE) -> None:
 
 
 def settings(**changes: object) -> NetworkSettings:
-    """A cluster's settings."""
-    given = {"cluster": "test", "secret": b"the secret of the tests", "product": "0.1.0", **changes}
+    """A cluster's settings: without TLS unless certificates are given, and each refusal is logged."""
+    given: dict[str, object] = {"cluster": "test", "secret": SECRET, "product": "0.1.0", **changes}
+    given.setdefault("insecure", "tls" not in given)
+    given.setdefault("refusal_period", 0.0)
     return NetworkSettings(**given)  # type: ignore[arg-type]
 
 
@@ -179,10 +183,6 @@ def network_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("sqlfront-network")]
 
 
-def certify(folder: Path, name: str) -> tuple[Path, Path]:
-    """A self-signed certificate and its key."""
-    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    command = f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={name}"
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*command.split(), *files], check=True, capture_output=True)
-    return certificate, key
+def certificates(secret: bytes = SECRET) -> TlsSettings:
+    """A member's certificate, by the authority of the secret."""
+    return issue(secret)

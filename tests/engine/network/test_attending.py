@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from sqlfront_engine.network.attending import Gate
-from sqlfront_engine.network.channels import TlsSettings
 from sqlfront_engine.network.frames import HEADER, Kind
 from sqlfront_engine.network.transport import Body, InvalidMessage, Peer
-from tests.engine.network.meeting import Note, Town, certify, network_threads, open_files, until
+from tests.engine.network.meeting import Note, Town, certificates, network_threads, open_files, until
 
 pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="attending needs Linux's epoll")
 
@@ -59,8 +58,7 @@ def asking(request: pytest.FixtureRequest, town: Town) -> Asking:
     listen = f"unix:{town.folder}/other" if request.param == "unix" else "127.0.0.1:0"
     options: dict[str, Any] = {}
     if request.param == "tls":
-        certificate, key = certify(town.folder, "member")
-        options["tls"] = TlsSettings(certificate=certificate, key=key)
+        options["tls"] = certificates()
     asking = Asking(town, listen, **options)
     asking.warm_up()
     return asking

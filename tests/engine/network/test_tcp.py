@@ -18,7 +18,7 @@ from tests.engine.network.meeting import (
     Note,
     Order,
     Town,
-    certify,
+    certificates,
     network_threads,
     open_files,
     until,
@@ -29,10 +29,7 @@ from tests.engine.network.meeting import (
 def way(request: pytest.FixtureRequest, town: Town) -> dict[str, Any]:
     """How the members of a test listen."""
     if request.param == "tls":
-        from sqlfront_engine.network.channels import TlsSettings
-
-        certificate, key = certify(town.folder, "member")
-        return {"tls": TlsSettings(certificate=certificate, key=key)}
+        return {"tls": certificates()}
     if request.param == "unix":
         numbers = iter(range(100))
         return {"unix": lambda: f"unix:{town.folder}/{next(numbers)}"}

@@ -32,7 +32,7 @@ def test_words_are_counted_and_errors_come_back() -> None:
     expected = Counter(word for word in re.split(r"\W+", LICENSE.read_text("utf-8").lower()) if word)
 
     with (
-        LocalCluster(3, workers=1, preload=("sqlfront_connectors.registry",)) as cluster,
+        LocalCluster(3, workers=1, preload=("sqlfront_connectors.registry",), user_code=True) as cluster,
         cluster.client() as client,
     ):
         circumstances = Circumstances(1, distributed=True)

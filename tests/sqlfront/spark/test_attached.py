@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import SparkSession, functions
+from pyspark.sql import DataFrame, SparkSession, functions
 from pyspark.sql.types import LongType, StructField, StructType
 
 import sqlfront
@@ -254,7 +254,7 @@ def test_own_tables_take_what_only_spark_computes(session: AttachedSession, besi
 
 
 def test_what_can_t_be_done_to_an_own_table_is_said_here(session: AttachedSession) -> None:
-    with pytest.raises(NotSupportedError, match="MERGE is not supported"):
+    with pytest.raises(NotSupportedError, match="MERGE INTO is not supported"):
         session.execute("MERGE INTO kinds USING events ON kinds.kind = id WHEN MATCHED THEN DELETE")
     with pytest.raises(NotSupportedError, match="schema_of_json"):
         session.execute("DELETE FROM kinds WHERE schema_of_json('[1]') = name")
@@ -512,3 +512,13 @@ def test_closing_leaves_no_view_behind(beside: SparkSession) -> None:
         frame = session.sql("SELECT a FROM own")
         assert frame.collect() == [(1,)]
     assert [view.name for view in beside.catalog.listTables()] == ["events"]
+
+
+def test_a_dataframe_outlives_the_name_of_its_session(beside: SparkSession) -> None:
+    def rows() -> DataFrame:
+        return sqlfront.attach(beside, sqlfront.Config(members=2)).sql("SELECT id FROM range(9)").to_spark()
+
+    derived = rows().filter("id > 4")
+    gc.collect()
+
+    assert derived.count() == 4

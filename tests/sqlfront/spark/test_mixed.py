@@ -1,5 +1,6 @@
 """Queries over tables of both sides: what Spark is asked for, and that the answers are Spark's."""
 
+import json
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -222,3 +223,17 @@ def test_tpch_with_one_table_in_spark(spark: Sessions, theirs: str) -> None:
             words = query(name).lower()
             lane = connection.session.execute(query(name)).stats.lane
             assert (lane == "light") == (theirs not in words), (name, lane)
+
+
+def test_the_time_of_explain_analyze_includes_sparks(session: AttachedSession) -> None:
+    text = "SELECT label, count(*) FROM events JOIN kinds USING (kind) GROUP BY label"
+    began = time.perf_counter()
+    found = session.execute(f"EXPLAIN (ANALYZE, FORMAT json) {text}").collect()
+    seconds = time.perf_counter() - began
+    job = json.loads(str(found[0][0]))["job"]
+    by_spark = [scan["spark_seconds"] for scan in job["scans"] if scan["spark_seconds"] is not None]
+
+    assert len(by_spark) == 1
+    assert 0.005 < by_spark[0] < job["seconds"] < seconds
+    (shown,) = session.execute(f"EXPLAIN ANALYZE {text}").collect()
+    assert "GROUP BY `kind`: computed by Spark in " in str(shown[0])

@@ -23,7 +23,7 @@ import sys, threading, sqlfront
 session = sqlfront.connect(spark=sys.argv[1]).session
 assert session.execute("SELECT 1 AS a").collect() == [(1,)]
 query = session.begin("SELECT * FROM unknown")
-threading.Timer(0.5, query.cancel, ("KILL",)).start()
+threading.Timer(1.5, query.cancel, ("KILL",)).start()
 for options in ({"timeout": 0.5}, {"query": query}):
     try:
         session.execute("SELECT * FROM unknown", **options)

@@ -19,6 +19,7 @@ from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.link import is_remote, while_it_lasts
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import DatabaseError, OperationalError
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.launchers.running import (
     MemberOptions,
     MemberService,
@@ -30,7 +31,9 @@ from sqlfront_engine.members.cluster_messages import MESSAGES
 from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
 from sqlfront_engine.members.member_list import MemberList
 from sqlfront_engine.network.addresses import Address, own_address
+from sqlfront_engine.network.security import Security
 from sqlfront_engine.network.tcp import TcpTransport
+from sqlfront_engine.network.tls import TlsSettings
 from sqlfront_engine.scheduler import SystemClock
 
 if TYPE_CHECKING:
@@ -57,13 +60,15 @@ class ExecutorCluster(Closing):
 
     They are the tasks of one barrier job, which lasts as long as the cluster. The keeper lives in this
     process, at ``host`` (None: the driver's address); members prove to it and to each other that they know
-    the secret, which they got with their task. When a member is lost, Spark ends the whole job: what runs on
-    the members fails, and others are started, with empty hands.
+    the secret, which they got with their task, and they encrypt what they say by certificates that came with
+    it: ``tls``, or such as are made here for this cluster; ``insecure``: they don't. When a member is lost,
+    Spark ends the whole job: what runs on the members fails, and others are started, with empty hands.
 
     ``workers``: cooperative threads of each member, None = one per slot of its executor. ``memory_limit``:
     bytes of each, None = six tenths of a host's memory for all members on it. ``preload``: modules that
     register processors, of the packages that executors have or get. ``profile``: what Spark is to reserve for
-    each member; it must leave a slot.
+    each member; it must leave a slot. ``files``: those that members may open, ``user_code``: they run
+    functions that clients send.
 
     NotSupportedError if the session allocates executors dynamically; OperationalError if there are too few
     executors or slots, or members can't be started on them.
@@ -81,8 +86,14 @@ class ExecutorCluster(Closing):
         secret: bytes | None = None,
         host: str | None = None,
         profile: "ResourceProfile | None" = None,
+        files: FileAccess = EVERYWHERE,
+        user_code: bool = False,
+        tls: TlsSettings | None = None,
+        insecure: bool = False,
     ) -> None:
         self.secret = secrets.token_bytes(32) if secret is None else secret
+        #: What opens the cluster.
+        self.security = Security(self.secret, tls, insecure).with_certificates()
         self._spark, self._profile = spark, profile
         self.size, cores = await_capacity(spark, size, profile)
         self._preload = tuple(preload)
@@ -94,11 +105,13 @@ class ExecutorCluster(Closing):
         self._supervisor: threading.Thread | None = None
         bind, advertised = _driver_hosts(spark) if host is None else (host, host)
         transport = TcpTransport(
-            network_settings(self.secret), MESSAGES, listen=[str(Address(bind))], name=KEEPER
+            network_settings(self.security), MESSAGES, listen=[str(Address(bind))], name=KEEPER
         )
         #: Where the keeper can be reached.
         self.address = str(Address(advertised, Address.parse(transport.addresses[0]).port))
-        self._options = MemberOptions("", self.address, "", workers or cores, memory_limit, silence_limit)
+        self._options = MemberOptions(
+            "", self.address, "", workers or cores, memory_limit, silence_limit, files, user_code
+        )
         self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit), on_list=self._notify)
         try:
             self._start()
@@ -124,7 +137,7 @@ class ExecutorCluster(Closing):
         """See :func:`~sqlfront_engine.launchers.running.client_of`."""
         name = name or f"client-{os.getpid()}-{next(self._clients)}"
         return client_of(
-            self._options, self.secret, service, name=name, workers=workers, memory_limit=memory_limit
+            self._options, self.security, service, name=name, workers=workers, memory_limit=memory_limit
         )
 
     # ---- the members' job
@@ -150,7 +163,7 @@ class ExecutorCluster(Closing):
     def _try(self, deadline: float) -> str | None:
         """Start a job; returns why its members have not joined, None if they have."""
         self._names = tuple(f"executor-{next(self._numbers)}" for _ in range(self.size))
-        orders = Orders(self._options, self._names, self.secret, self._preload)
+        orders = Orders(self._options, self._names, self.security, self._preload)
         self._job = job = BarrierJob(self._spark, self.size, orders, self._profile, self._notify)
         with self._changed:
             self._changed.wait_for(

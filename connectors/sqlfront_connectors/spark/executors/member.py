@@ -15,6 +15,7 @@ from sqlfront_engine.coordinator import MEMORY_SHARE, default_memory_limit
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.launchers.running import MemberOptions, RunningMember
 from sqlfront_engine.network.addresses import Address, own_address
+from sqlfront_engine.network.security import Security
 
 #: How the outcome begins if two members were to share an executor.
 CROWDED: Final = "Spark put"
@@ -30,7 +31,7 @@ class Orders(msgspec.Struct, frozen=True):
 
     options: MemberOptions
     names: tuple[str, ...]
-    secret: bytes
+    security: Security
     preload: tuple[str, ...]
 
 
@@ -54,7 +55,7 @@ def serve(orders: Orders, number: int, greetings: Iterable[Mapping[str, str]]) -
     for module in orders.preload:
         import_module(module)
     try:
-        running = RunningMember(options, orders.secret, ShareHolder())
+        running = RunningMember(options, orders.security, ShareHolder())
     except OperationalError as error:
         return f"{error.message} (on {os.uname().nodename})"
     logger.info("member %s has joined", options.name)

@@ -1,0 +1,222 @@
+"""Tables made of files: which there are, and the columns that they have."""
+
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront_connectors.base import TableDefinition
+from sqlfront_connectors.files import csv_format, json_format, orc, parquet, text_format
+from sqlfront_connectors.files.csv.settings import csv_settings
+from sqlfront_connectors.files.json.settings import json_settings
+from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, list_files
+from sqlfront_connectors.files.listing_options import ListingOptions, listing_options
+from sqlfront_connectors.files.options import check_options
+from sqlfront_connectors.files.partition_values import column_exists, partition_fields, partition_value
+from sqlfront_connectors.files.paths import is_glob, local_path
+from sqlfront_connectors.files.table import FileTable
+from sqlfront_connectors.files.text_format import text_settings
+from sqlfront_connectors.files.version import FileVersion
+from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.file_access import FileAccess
+
+#: So much of a table's name is in that of its folder.
+_LONGEST_NAME: Final = 100
+
+
+class FileConnector:
+    """``USING parquet|csv|json [OPTIONS (...)] [LOCATION '...'] [PARTITIONED BY (...)]``."""
+
+    def __init__(self, format_name: str) -> None:
+        self._format = format_name
+
+    @property
+    def format(self) -> str:
+        """``parquet``, ``csv``, ..."""
+        return self._format
+
+    def create(self, definition: TableDefinition) -> FileTable:
+        """A table over the files at the location, or an empty one. Without LOCATION the table owns a new
+        directory."""
+        if definition.clustered_by:
+            raise NotSupportedError(
+                f"table {definition.name}: CLUSTERED BY with USING {self._format}; "
+                "use USING memory, or CACHE TABLE ... CLUSTERED BY"
+            )
+        given = {key: value for key, value in definition.options.items() if key.lower() != "path"}
+        paths = [value for key, value in definition.options.items() if key.lower() == "path"]
+        listing, options = listing_options(given, definition.time_zone)
+        _check(self._format, options)
+        location = definition.location or (paths[-1] if paths else None)
+        managed = location is None
+        if location is None:
+            home = definition.home or tempfile.gettempdir()
+            name = re.sub(r"\W", "_", definition.name[:_LONGEST_NAME], flags=re.ASCII)  # never a path
+            location = os.path.join(home, f"{name}-{uuid.uuid4()}")
+        location = local_path(location)
+        if not is_glob(location):
+            definition.files.check(location)
+        unseen = managed or (_learns_of_partitions(definition) and definition.schema is not None)
+        files = Listing() if unseen else _listed(definition, location, listing)
+        version = replace(self._version(definition, options, files), listing=listing)
+        if managed:
+            os.makedirs(location)
+        return FileTable(definition.name, location, version, managed=managed, access=definition.files)
+
+    def _version(self, definition: TableDefinition, options: dict[str, str], files: Listing) -> FileVersion:
+        if definition.schema is not None:
+            _check_partition_values(files, definition.schema, definition.time_zone)
+        found = partition_fields(files.partitions)
+        if definition.schema is None:
+            data, partition, schema = self._inferred(definition, options, files, found)
+        else:
+            data, partition = _split(definition, found)
+            schema = pa.schema([*data, *partition])
+            if self._format == "text":
+                text_format.check_schema(data)
+        learns = _learns_of_partitions(definition) and len(partition) > 0
+        return FileVersion(
+            0,
+            self._format,
+            () if learns else files.filled,
+            data,
+            partition,
+            schema,
+            options,
+            known=() if learns else None,
+        )
+
+    def _inferred(
+        self,
+        definition: TableDefinition,
+        options: dict[str, str],
+        files: Listing,
+        found: tuple[pa.Field, ...],
+    ) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
+        """Data columns, partition columns, and all in their order. A partition column takes the place of one
+        of the files that has its name."""
+        if definition.partitioned_by:
+            raise ProgrammingError(
+                f"table {definition.name}: a CREATE TABLE without columns cannot say PARTITIONED BY; the "
+                "partition columns are those of the directories",
+                condition="SPECIFY_PARTITION_IS_NOT_ALLOWED",
+                sqlstate="42601",
+            )
+        if not files.described and self._format != "text":
+            raise _no_schema(self._format)
+        inferred = self._infer(files, options, definition.files)
+        check_names(inferred)
+        partitions = {field.name.lower(): field for field in found}
+        data = [field for field in inferred if field.name.lower() not in partitions]
+        schema = [partitions.pop(field.name.lower(), field) for field in inferred]
+        return pa.schema(data), pa.schema(found), pa.schema([*schema, *partitions.values()])
+
+    def _infer(self, files: Listing, options: dict[str, str], access: FileAccess) -> pa.Schema:
+        match self._format:
+            case "parquet":
+                described = [file.path for file in files.described if file.size]
+                if not described:
+                    raise _no_schema(self._format)
+                return parquet.infer_schema(described, options, access)
+            case "orc":
+                described = [file.path for file in files.described if file.size]
+                if not described:
+                    raise _no_schema(self._format)
+                return orc.infer_schema(described, access)
+            case "text":
+                return text_format.SCHEMA
+            case "csv":
+                return csv_format.infer_schema([file.path for file in files.files], options, access)
+            case _:
+                return json_format.infer_schema([file.path for file in files.files], options, access)
+
+
+def _check(format_name: str, options: dict[str, str]) -> None:
+    """An option that isn't honoured is refused by name."""
+    if format_name == "json":
+        json_settings(options)
+    elif format_name == "csv":
+        csv_settings(options)
+    elif format_name == "text":
+        text_settings(options)
+    else:
+        check_options(format_name, options)
+
+
+def _listed(definition: TableDefinition, location: str, options: ListingOptions) -> Listing:
+    """The files at a location, which may still be made if the columns are known."""
+    try:
+        return list_files(location, definition.files, options)
+    except OperationalError as error:
+        may_be_missing = not definition.must_exist and definition.schema is not None
+        if definition.catalogued and not is_glob(location):
+            may_be_missing = True  # without columns there is none then to infer them from
+        if error.condition != PATH_NOT_FOUND or not may_be_missing:
+            raise
+        return Listing()
+
+
+def _learns_of_partitions(definition: TableDefinition) -> bool:
+    """Whether INSERT and MSCK REPAIR TABLE tell the table which partitions it has, as in Spark's catalog."""
+    return definition.catalogued and (definition.schema is None or len(definition.partitioned_by) > 0)
+
+
+def _no_schema(format_name: str) -> ProgrammingError:
+    return ProgrammingError(
+        f"Unable to infer schema for {format_name}: there are no files. It must be specified manually.",
+        condition="UNABLE_TO_INFER_SCHEMA",
+        sqlstate="42KD9",
+    )
+
+
+def check_names(schema: pa.Schema) -> None:
+    """COLUMN_ALREADY_EXISTS if a name stands twice, or twice but for case, in the schema or in a struct."""
+    _check_fields(list(schema))
+
+
+def _check_fields(fields: Sequence[pa.Field]) -> None:
+    seen: set[str] = set()
+    for field in fields:
+        if field.name.lower() in seen:
+            raise column_exists(field.name)
+        seen.add(field.name.lower())
+        _check_type(field.type)
+
+
+def _check_type(kind: pa.DataType) -> None:
+    if pa.types.is_struct(kind):
+        _check_fields([kind.field(index) for index in range(kind.num_fields)])
+    elif pa.types.is_nested(kind):
+        for index in range(kind.num_fields):
+            _check_type(kind.field(index).type)
+
+
+def _check_partition_values(files: Listing, declared: pa.Schema, time_zone: str) -> None:
+    """INVALID_PARTITION_VALUE if a directory's text isn't of its column's type."""
+    fields = {field.name.lower(): field for field in declared}
+    for name, text in dict.fromkeys(pair for values in files.partitions for pair in values):
+        field = fields.get(name.lower())
+        if field is not None:
+            partition_value(text, field.type, field.name, time_zone)
+
+
+def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:
+    """Data and partition columns of a declared schema; partition columns go last, as in Spark."""
+    assert definition.schema is not None
+    wanted = [name.lower() for name in definition.partitioned_by] or [field.name.lower() for field in found]
+    declared = {field.name.lower(): field for field in definition.schema}
+    missing = [name for name in definition.partitioned_by if name.lower() not in declared]
+    if missing:
+        raise ProgrammingError(
+            f"table {definition.name}: PARTITIONED BY names no column `{missing[0]}`; "
+            f"its columns are {', '.join(definition.schema.names)}"
+        )
+    extra = [field for field in found if field.name.lower() not in declared]
+    partition = [declared[name] for name in wanted if name in declared] + extra
+    data = [field for name, field in declared.items() if name not in wanted]
+    return pa.schema(data), pa.schema(partition)

@@ -1,0 +1,223 @@
+"""The types of columns with inferSchema: a type so far, widened text by text in the order of the file.
+
+Spark infers each part of the input that a task reads on its own and then merges the types, which may give
+other types than one pass. Which parts there are depends on the cluster: where that could matter, inference is
+refused.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.conversion import try_cast
+from sqlfront_connectors.files.csv.settings import CsvSettings
+from sqlfront_connectors.files.csv.values import (
+    java_boolean,
+    java_decimal,
+    java_float,
+    java_integer,
+    matches_all,
+    readable,
+)
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    decimal,
+    is_decimal,
+)
+
+#: A type so far; None where there was no text yet.
+Kind: TypeAlias = "pa.DataType | None"
+_MAX_DIGITS: Final = 38
+_DATE_PATTERN: Final = "yyyy-MM-dd"
+#: Patterns of dates that casts to timestamps read, too.
+_LENIENT_DATE_PATTERNS: Final = frozenset(
+    {"yyyy-MM-dd", "yyyy-M-d", "yyyy-M-dd", "yyyy-MM-d", "yyyy-MM", "yyyy-M", "yyyy"}
+)
+_DIGITS: Final = {INT: 10, BIGINT: 20}
+#: So many different texts of a column are looked at before the column as a whole.
+_FIRST: Final = 64
+#: Texts that are surely of a type, and of no narrower one where that is a date.
+_PLAIN: Final = {
+    INT: r"^[+-]?[0-9]{1,9}$",
+    BIGINT: r"^[+-]?[0-9]{1,18}$",
+    DOUBLE: r"^[+-]?([0-9]{1,18}(\.[0-9]{0,18})?|\.[0-9]{1,18})([eE][+-]?[0-9]{1,2})?$",
+    BOOLEAN: r"^(true|false)$",
+    DATE: r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}$",
+    TIMESTAMP: r"^[1-9][0-9]{3}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?$",
+}
+
+
+class Inference:
+    """Types of texts under the settings of one table."""
+
+    def __init__(self, settings: CsvSettings) -> None:
+        self._settings = settings
+        words = (settings.not_a_number, settings.infinity, settings.negative_infinity)
+        self._words = frozenset(words)
+        self._date_pattern = settings.date_format or _DATE_PATTERN
+        self._dates_are_timestamps = (
+            settings.timestamp_format is None and self._date_pattern in _LENIENT_DATE_PATTERNS
+        )
+        self._alone: dict[str, pa.DataType] = {}
+
+    # ---- texts
+
+    def widened(self, kind: Kind, text: str | None) -> Kind:
+        """The type of a column that was of type ``kind`` before this text."""
+        if text is None or not text or text == self._settings.dialect.null_value:
+            return kind
+        if kind == STRING:
+            return STRING
+        return self._common(kind, self._type_from(kind, text)) or STRING
+
+    def alone(self, text: str) -> pa.DataType:
+        """The type of a text on its own."""
+        if text not in self._alone:
+            self._alone[text] = self._type_from(None, text)
+        return self._alone[text]
+
+    def _type_from(self, kind: Kind, text: str) -> pa.DataType:
+        """The narrowest type of the text among those from ``kind`` on."""
+        if kind in (None, INT) and java_integer(text, 32) is not None:
+            return INT
+        if kind in (None, INT, BIGINT) and java_integer(text, 64) is not None:
+            return BIGINT
+        if kind in (None, INT, BIGINT) or is_decimal(kind):
+            fitting = _decimal_of(text)
+            if fitting is not None:
+                return fitting
+        numeric = kind in (None, INT, BIGINT, DOUBLE) or is_decimal(kind)
+        if numeric and (java_float(text) is not None or text in self._words):
+            return DOUBLE
+        return self._moment_or_truth(kind, text)
+
+    def _moment_or_truth(self, kind: Kind, text: str) -> pa.DataType:
+        settings = self._settings
+        if kind not in (TIMESTAMP, BOOLEAN):
+            wants_date = kind == DATE or settings.prefers_date
+            if wants_date and readable(text, DATE, settings, self._date_pattern):
+                return DATE
+            if readable(text, TIMESTAMP_NTZ, settings, settings.ntz_format):
+                return TIMESTAMP
+        if kind != BOOLEAN and readable(text, TIMESTAMP, settings, settings.timestamp_format):
+            return TIMESTAMP
+        return STRING if java_boolean(text) is None else BOOLEAN
+
+    def _common(self, left: Kind, right: Kind) -> Kind:
+        """The type of a column with values of both; None if Spark has none."""
+        if left is None or right is None or left == right:
+            return left if right is None else right
+        if STRING in (left, right):
+            return STRING
+        if {left, right} == {DATE, TIMESTAMP}:
+            return TIMESTAMP if self._dates_are_timestamps else STRING
+        if {left, right} == {INT, BIGINT}:
+            return BIGINT
+        numbers = (INT, BIGINT, DOUBLE)
+        if not all(kind in numbers or is_decimal(kind) for kind in (left, right)):
+            return None
+        if DOUBLE in (left, right):
+            return DOUBLE
+        digits = [kind.precision if is_decimal(kind) else _DIGITS[kind] for kind in (left, right)]
+        return decimal(max(digits), 0)
+
+    # ---- columns
+
+    def kinds(self, parts: Sequence[Sequence[pa.Array]], *, is_cut: bool) -> list[Kind]:
+        """The types of columns; ``parts``: the texts of each file, an array per column. ``is_cut``: Spark may
+        read a file in several parts."""
+        return [
+            self._kind([part[column] for part in parts], is_cut=is_cut) for column in range(len(parts[0]))
+        ]
+
+    def _kind(self, parts: Sequence[pa.Array], *, is_cut: bool) -> Kind:
+        texts = [self._texts(part) for part in parts]
+        whole = self._in_order(None, texts)
+        if not is_cut and len([part for part in texts if len(part)]) < 2:
+            return whole
+        if whole == STRING and any(self._has_string(part) for part in texts):
+            return STRING
+        merged: Kind = None if len(texts) > 1 else whole
+        for part in texts if len(texts) > 1 else ():
+            merged = self._merged(merged, self._in_order(None, [part]))
+        orderly = (TIMESTAMP,) if self._dates_are_timestamps else ()
+        mixes = whole in (STRING, TIMESTAMP) and whole not in orderly and any(map(self._mixes, texts))
+        if merged != whole or mixes:
+            raise NotSupportedError(
+                "CSV: inferSchema over values of several types, whose outcome depends on how Spark cuts files"
+            )
+        return whole
+
+    def _merged(self, left: Kind, right: Kind) -> Kind:
+        common = self._common(left, right)
+        if common is None and left is not None and right is not None:
+            raise NotSupportedError("CSV: inferSchema over files with values of different types")
+        return common
+
+    def _texts(self, column: pa.Array) -> pa.Array:
+        """The texts that count."""
+        column = column.drop_null() if column.null_count else column
+        null_value = self._settings.dialect.null_value
+        if null_value:
+            column = column.filter(pc.not_equal(column, pa.scalar(null_value)))
+        shortest = pc.min(pc.binary_length(column)).as_py()
+        return column.filter(pc.greater(pc.binary_length(column), 0)) if shortest == 0 else column
+
+    def _in_order(self, kind: Kind, parts: Iterable[pa.Array]) -> Kind:
+        for part in parts:
+            for text in part[:_FIRST].to_pylist():
+                kind = self.widened(kind, text)
+            if kind == STRING:
+                return STRING
+            if len(part) > _FIRST and not self._fits(kind, part):
+                for text in pc.unique(part).to_pylist():
+                    kind = self.widened(kind, text)
+        return kind
+
+    def _fits(self, kind: Kind, texts: pa.Array) -> bool:
+        """Whether a look at all the texts proves that they change the type no more."""
+        if kind in (DATE, TIMESTAMP):
+            return self._are_plain_moments(texts, kind)
+        return kind in _PLAIN and matches_all(texts, _PLAIN[kind])
+
+    def _are_plain_moments(self, texts: pa.Array, kind: pa.DataType) -> bool:
+        settings = self._settings
+        formats = (settings.date_format, settings.timestamp_format, settings.ntz_format)
+        if any(pattern is not None for pattern in formats) or not settings.prefers_date:
+            return False
+        return matches_all(texts, _PLAIN[kind]) and not try_cast(texts, kind).null_count
+
+    def _has_string(self, texts: pa.Array) -> bool:
+        """Whether one of the texts is a string whatever stands before it."""
+        return any(
+            self.alone(text) == STRING
+            for part in (texts[:_FIRST], texts)
+            for text in pc.unique(part).to_pylist()
+        )
+
+    def _mixes(self, texts: pa.Array) -> bool:
+        """Whether the texts are of more than one type each."""
+        if len(texts) > _FIRST and self._are_plain_moments(texts, TIMESTAMP):
+            return False
+        return len({self.alone(text) for text in pc.unique(texts).to_pylist()}) > 1
+
+
+def _decimal_of(text: str) -> pa.DataType | None:
+    """The decimal without a fraction that just holds the text, None if none does."""
+    number = java_decimal(text)
+    if number is None:
+        return None
+    _, digits, exponent = number.as_tuple()
+    if exponent != 0 or len(digits) > _MAX_DIGITS:
+        return None
+    return decimal(max(len(digits), 1), 0)

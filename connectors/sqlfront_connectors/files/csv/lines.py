@@ -1,0 +1,75 @@
+"""The bytes of a CSV file as texts: decoded as Java decodes, cut into lines as Hadoop cuts."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from sqlfront_connectors.files.csv.settings import CsvSettings
+from sqlfront_engine.errors import NotSupportedError
+
+UTF8_MARK: Final = b"\xef\xbb\xbf"
+_UTF16_MARKS: Final = (b"\xfe\xff", b"\xff\xfe")
+#: What Java replaces by one character, and Python by three.
+_ENCODED_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf]")
+_WHITE: Final = "".join(map(chr, range(33)))
+
+
+def decode(content: bytes, encoding: str) -> str:
+    """The bytes as Java's decoders read them. NotSupportedError where these replace what is malformed in ways
+    of their own."""
+    if encoding == "utf-16":
+        encoding = "utf-16" if content.startswith(_UTF16_MARKS) else "utf-16-be"
+    elif encoding == "utf-32":
+        encoding = "utf-32-be"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        replaces = encoding == "us-ascii" or (encoding == "utf-8" and not _ENCODED_SURROGATE.search(content))
+        if not replaces:
+            raise NotSupportedError(f"CSV: bytes that are not {encoding}") from None
+        return content.decode(encoding, "replace")
+
+
+def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
+    """The lines of a file, blank ones and comments included."""
+    content = content.removeprefix(UTF8_MARK)
+    if settings.line_separator is None:
+        for plain in content.splitlines():
+            yield decode(plain, settings.encoding)
+        return
+    separator = _encoded(settings.line_separator, settings.encoding)
+    pieces = content.split(separator)
+    if not pieces[-1]:
+        pieces.pop()
+    for piece in pieces:
+        line = decode(piece, settings.encoding)
+        if settings.line_separator != "\n" and "\n" in line:
+            raise NotSupportedError("CSV: line feeds inside lines that end with another lineSep")
+        yield line
+
+
+def _encoded(text: str, encoding: str) -> bytes:
+    """The text as Java's encoders write it."""
+    if encoding == "utf-16":
+        return b"\xfe\xff" + text.encode("utf-16-be")
+    return text.encode("utf-32-be" if encoding == "utf-32" else encoding)
+
+
+def is_blank(line: str) -> bool:
+    """Whether the line holds control characters and spaces alone."""
+    return not line.strip(_WHITE)
+
+
+def data_lines(lines: Iterator[str], settings: CsvSettings) -> Iterator[str]:
+    """The lines that hold records."""
+    comment = settings.dialect.comment
+    return (line for line in lines if not (comment and line.startswith(comment)) and not is_blank(line))
+
+
+def header_line(lines: Iterator[str], settings: CsvSettings) -> str | None:
+    """Take the header from the lines: the first one that is neither blank nor a comment."""
+    comment = settings.dialect.comment
+    for line in lines:
+        if not is_blank(line) and not (comment and line.startswith(comment)):
+            return line
+    return None

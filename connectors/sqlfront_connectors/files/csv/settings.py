@@ -1,0 +1,230 @@
+"""The reading and writing options of ``USING csv``, as Spark means them."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
+from sqlfront_connectors.files.options import FOREIGN
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+
+_OPTIONS: Final = frozenset(
+    {
+        *("header", "sep", "quote", "escape", "nullvalue", "inferschema", "mode", "multiline", "encoding"),
+        *("comment", "emptyvalue", "nanvalue", "positiveinf", "negativeinf", "columnnameofcorruptrecord"),
+        *("dateformat", "timestampformat", "timestampntzformat", "ignoreleadingwhitespace", "linesep"),
+        *("ignoretrailingwhitespace", "maxcolumns", "maxcharspercolumn", "enforceschema", "samplingratio"),
+        *("chartoescapequoteescaping", "unescapedquotehandling", "preferdate"),
+    }
+)
+#: Other names of options; the names that they stand for win.
+_SYNONYMS: Final = {"delimiter": "sep", "charset": "encoding"}
+_ENCODINGS: Final = ("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8")
+_ESCAPED_SEPARATORS: Final = {"t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+#: A sample of more than this share is all rows.
+_ALL_ROWS: Final = 0.99
+
+
+class Mode(Enum):
+    """What becomes of a malformed record."""
+
+    #: Its fields, as far as they can be read; null for the others.
+    PERMISSIVE = "PERMISSIVE"
+    #: No row.
+    DROP = "DROPMALFORMED"
+    #: An error.
+    FAIL = "FAILFAST"
+
+
+class CsvSettings(msgspec.Struct, frozen=True):
+    """All options, checked. ``line_separator`` None: any of the usual ones. ``encoding``: a codec's name in
+    lower case. ``corrupt``: the name of the column that gets the text of malformed records."""
+
+    dialect: Dialect
+    header: bool
+    infers: bool
+    several_lines: bool
+    mode: Mode
+    encoding: str
+    corrupt: str
+    not_a_number: str
+    infinity: str
+    negative_infinity: str
+    date_format: str | None
+    timestamp_format: str | None
+    ntz_format: str | None
+    prefers_date: bool
+    line_separator: str | None
+    checks_header: bool
+
+
+def csv_settings(options: Mapping[str, str]) -> CsvSettings:
+    """The options as settings. NotSupportedError names what isn't built, ProgrammingError what Spark refuses.
+
+    >>> csv_settings({"SEP": ";", "mode": "failfast"}).mode
+    <Mode.FAIL: 'FAILFAST'>
+    """
+    given = _Given(options)
+    several_lines = given.truth("multiline")
+    infers = given.truth("inferschema")
+    given.check_sample(infers=infers)
+    line_separator = given.line_separator()
+    if several_lines and line_separator not in (None, "\n"):
+        raise NotSupportedError("CSV: multiLine with a lineSep other than a line feed")
+    return CsvSettings(
+        dialect=given.dialect(several_lines=several_lines, line_separator=line_separator),
+        header=given.truth("header"),
+        infers=infers,
+        several_lines=several_lines,
+        mode=given.mode(),
+        encoding=given.encoding(),
+        corrupt=given.text("columnnameofcorruptrecord", "_corrupt_record"),
+        not_a_number=given.text("nanvalue", "NaN"),
+        infinity=given.text("positiveinf", "Inf"),
+        negative_infinity=given.text("negativeinf", "-Inf"),
+        date_format=given.get("dateformat"),
+        timestamp_format=given.get("timestampformat"),
+        ntz_format=given.get("timestampntzformat"),
+        prefers_date=given.truth("preferdate", default=True),
+        line_separator=line_separator,
+        checks_header=not given.truth("enforceschema", default=True),
+    )
+
+
+class _Given:
+    """The options that were given, by their names in lower case."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        lower = {key.lower(): value for key, value in options.items()}
+        synonyms = {known: lower[name] for name, known in _SYNONYMS.items() if name in lower}
+        self._options = synonyms | {key: value for key, value in lower.items() if key not in _SYNONYMS}
+        unknown = sorted(set(self._options) - _OPTIONS - {FOREIGN})
+        if unknown:
+            raise NotSupportedError(
+                f"option {unknown[0]} of USING csv; known are {', '.join(sorted(_OPTIONS))}"
+            )
+
+    def get(self, name: str) -> str | None:
+        return self._options.get(name)
+
+    def text(self, name: str, default: str) -> str:
+        return self._options.get(name, default)
+
+    def truth(self, name: str, *, default: bool = False) -> bool:
+        text = self._options.get(name)
+        if text is None:
+            return default
+        if text.lower() not in ("true", "false"):
+            raise ProgrammingError(f"option {name} of USING csv is true or false, not {text!r}")
+        return text.lower() == "true"
+
+    def number(self, name: str, default: int) -> int:
+        text = self._options.get(name)
+        if text is None:
+            return default
+        try:
+            return int(text)
+        except ValueError:
+            raise ProgrammingError(f"{name} should be an integer. Found {text}.") from None
+
+    def character(self, name: str, default: str) -> str:
+        """One character; NUL for an empty text."""
+        text = self._options.get(name)
+        if text is None:
+            return default
+        if len(text.encode("utf-16-le")) > 2:
+            raise ProgrammingError(
+                f"The value of {name} cannot be more than one character, but got {text}.",
+                condition="OPTION_VALUE_EXCEEDS_ONE_CHARACTER",
+                sqlstate="22023",
+            )
+        return text or "\0"
+
+    def dialect(self, *, several_lines: bool, line_separator: str | None) -> Dialect:
+        quote, escape = self.character("quote", '"'), self.character("escape", "\\")
+        beyond = self.character("chartoescapequoteescaping", "\0")
+        handling = self.text("unescapedquotehandling", "STOP_AT_DELIMITER").upper()
+        if handling not in QuoteHandling.__members__:
+            raise ProgrammingError(
+                f"unescapedQuoteHandling {handling}; known are {', '.join(QuoteHandling.__members__)}"
+            )
+        if beyond == "\0" and quote != escape:
+            beyond = escape
+        comment = self.character("comment", "\0")
+        max_columns = self.number("maxcolumns", 20480)
+        if max_columns < 1:
+            raise NotSupportedError(f"CSV: maxColumns {max_columns}")
+        return Dialect(
+            sep=self.separator(),
+            quote=quote,
+            escape=escape,
+            escape_escape=beyond,
+            comment="" if comment == "\0" else comment,
+            ignore_leading=self.truth("ignoreleadingwhitespace"),
+            ignore_trailing=self.truth("ignoretrailingwhitespace"),
+            null_value=self.text("nullvalue", ""),
+            empty_value=self.text("emptyvalue", ""),
+            max_columns=max_columns,
+            max_chars=self.number("maxcharspercolumn", -1),
+            handling=QuoteHandling[handling],
+            line_end="" if several_lines and line_separator is None else "\n",
+        )
+
+    def separator(self) -> str:
+        """The separator of fields, in which a backslash begins the name of a character."""
+        text, found, at = self.text("sep", ","), "", 0
+        if not text:
+            raise ProgrammingError("Delimiter cannot be empty string")
+        while at < len(text):
+            if text[at] != "\\":
+                found += text[at]
+                at += 1
+            elif text.startswith("\\u0000", at):
+                found += "\0"
+                at += 6
+            elif text[at + 1 : at + 2] in _ESCAPED_SEPARATORS:
+                found += _ESCAPED_SEPARATORS[text[at + 1]]
+                at += 2
+            else:
+                raise ProgrammingError(f"Unsupported special character for delimiter: {text[at:]}")
+        return found
+
+    def mode(self) -> Mode:
+        text = self.text("mode", "PERMISSIVE").upper()
+        return next((mode for mode in Mode if mode.value == text), Mode.PERMISSIVE)
+
+    def encoding(self) -> str:
+        text = self.text("encoding", "utf-8").lower()
+        if text not in _ENCODINGS:
+            raise ProgrammingError(
+                "The value of parameter(s) `charset` in `CSVOptions` is invalid: expects one of the"
+                f" {', '.join(_ENCODINGS)}, but got {text}.",
+                condition="INVALID_PARAMETER_VALUE.CHARSET",
+                sqlstate="22023",
+            )
+        return text
+
+    def line_separator(self) -> str | None:
+        text = self.get("linesep")
+        if text is not None and not 0 < len(text) <= 2:
+            raise ProgrammingError(
+                f"'lineSep' has one or two characters, but got {text!r}.",
+                condition=f"INVALID_LINE_SEPARATOR.{'TOO_LONG' if text else 'EMPTY'}",
+                sqlstate="22023",
+            )
+        return text
+
+    def check_sample(self, *, infers: bool) -> None:
+        text = self.get("samplingratio")
+        if text is None or not infers:
+            return
+        try:
+            share = float(text)
+        except ValueError:
+            raise ProgrammingError(f"samplingRatio should be a number. Found {text}.") from None
+        if share <= 0:
+            raise ProgrammingError(f"samplingRatio ({share}) should be greater than 0")
+        if share <= _ALL_ROWS:
+            raise NotSupportedError(f"CSV: inferSchema over a sample (samplingRatio {text})")

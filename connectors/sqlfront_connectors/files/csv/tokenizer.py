@@ -1,0 +1,486 @@
+"""The grammar of CSV records as Spark's parser (univocity-parsers) has it, one character at a time.
+
+Slow, and right in every corner: unescaped and unbalanced quotes, escapes of escapes, separators of several
+characters, fields over several lines. What the fast way (``agreement``) can't vouch for comes here.
+
+An *unescaped quote* is one inside a field that neither follows an escape nor stands before a separator.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
+from sqlfront_engine.errors import NotSupportedError
+
+#: "No character": before the first one, and for a quote, escape or comment that is switched off.
+NUL: Final = "\0"
+_MARK: Final = "\ufeff"
+_TINY: Final = 4
+_BLANKS: Final = "".join(map(chr, range(33)))
+
+
+#: Fields; None for one that was skipped since its quotes made no sense.
+Record = list[str | None]
+
+
+class RecordError(Exception):
+    """A record that the parser gives up on: too many columns, too many characters, a quote that must be
+    escaped."""
+
+
+class EndOfText(Exception):
+    """There is no further character."""
+
+
+@lru_cache(maxsize=256)
+def any_of(characters: str) -> re.Pattern[str]:
+    """One of the characters."""
+    return re.compile(f"[{re.escape(characters)}]")
+
+
+class Tokenizer:
+    """Splits texts into records, by a separator of one character. ``limited``: the columns that ``max_chars``
+    limits; None = all.
+
+    >>> Tokenizer(Dialect()).line('1,"a, b",x"y')
+    ['1', 'a, b', 'x"y']
+    """
+
+    def __init__(self, dialect: Dialect, limited: frozenset[int] | None = None) -> None:
+        self._dialect = dialect
+        self._limited = limited
+        self._handling = dialect.handling
+        self._sep, self._quote, self._escape = dialect.sep, dialect.quote, dialect.escape
+        self._newline = dialect.newline
+        self._stops_at_delimiter = dialect.handling in (
+            QuoteHandling.STOP_AT_DELIMITER,
+            QuoteHandling.BACK_TO_DELIMITER,
+            QuoteHandling.SKIP_VALUE,
+        )
+        self._set_line_end(dialect.line_end or "\n")
+        self._text, self._at, self._start = "", 0, 0
+        self._started = self._marked = self._ended = False
+        self._is_first, self._is_tiny = True, False
+        self._row: Record = []
+        self._value = ""
+        self._skips = self._trims = False
+        self._character = self._previous = NUL
+        self._unescaped = False
+
+    # ---- records
+
+    def line(self, text: str) -> Record | None:
+        """The record of one line; None if the line is empty or a comment."""
+        if not text:
+            return None
+        self._text, self._at, self._marked = text, 0, False
+        if not self._started:
+            self._drop_mark()
+            self._started = True
+        return self._next_record(comment_ends=True)
+
+    def records(self, text: str) -> Iterator[Record]:
+        """All records of a text of several lines."""
+        self._text, self._at = text, 0
+        self._drop_mark()
+        if not self._dialect.line_end:
+            self._set_line_end(_detected(self._text))
+            # Spark's parser looks for line ends again, and in vain, at the end of such a text.
+            self._is_tiny = len(text) <= _TINY
+        while not self._ended and (record := self._next_record(comment_ends=False)) is not None:
+            yield record
+
+    def consumed(self) -> str:
+        """The text of the record that was parsed last, without the end of its line."""
+        text = self._text[self._start : self._at]
+        return text[:-2] if text.endswith("\r\n") else text[:-1] if text.endswith(("\n", "\r")) else text
+
+    def _drop_mark(self) -> None:
+        """Drop the byte-order mark; instead of a mark alone the parser sees a NUL."""
+        self._marked = self._text.startswith(_MARK)
+        if self._marked:
+            self._text = self._text[1:] or NUL
+
+    def _next_record(self, *, comment_ends: bool) -> Record | None:
+        try:
+            while True:
+                self._start = self._at
+                self._character = self._next()
+                if self._dialect.comment and self._character == self._dialect.comment:
+                    self._skip_line()
+                    if comment_ends:
+                        return None
+                    continue
+                self._parse_record()
+                record = self._take_record()
+                if record is not None:
+                    return record
+        except EndOfText:
+            self._ended = True
+            return self._last_record()
+
+    def _take_record(self) -> Record | None:
+        """The fields so far as a record; None if there are none, as on an empty line."""
+        record, self._row = self._row, []
+        if record and self._is_first:
+            self._is_first = False
+            self._check_first(record)
+        return record or None
+
+    def _check_first(self, record: Record) -> None:
+        """Spark's parser takes the first record for names and trims these; a blank one is too much for it."""
+        trims = self._dialect.ignore_trailing and not self._dialect.ignore_leading
+        if trims:
+            blank = [field for field in record if field is not None and not field.strip(_BLANKS)]
+            kinds = set(blank) | {""}
+            # Two names that differ by white space alone are not trimmed.
+            if len(kinds) == 2 and "" not in blank:
+                raise RecordError("white space alone in the first record")
+            if len(kinds) > 1 and len(blank) > 2:
+                raise NotSupportedError("CSV: several fields of white space alone in a first record")
+
+    def _last_record(self) -> Record | None:
+        """The record that the end of the text cut off."""
+        inside = self._ends_inside()
+        if self._row or inside:
+            if self._value or inside:
+                self._end_field()
+            elif self._at > self._start:
+                self._push(self._dialect.null_value)
+        elif self._value or self._skips:
+            self._end_field()
+        elif self._at > self._start:
+            self._push(self._dialect.null_value)
+        return self._take_record()
+
+    def _ends_inside(self) -> bool:
+        """Whether the text ended inside a field."""
+        if self._character == self._quote:
+            if self._previous == self._quote:
+                return True
+            if not self._unescaped:
+                self._append(self._quote)
+        outside = (self._delimiter, self._newline, self._dialect.comment or "#")
+        inside = self._previous != NUL and self._character not in outside
+        self._character = self._previous = NUL
+        return inside
+
+    def _skip_line(self) -> None:
+        end = self._text.find(self._line_end, self._at)
+        self._at = len(self._text) if end < 0 else end + len(self._line_end)
+
+    # ---- characters
+
+    @property
+    def _delimiter(self) -> str:
+        return self._sep
+
+    def _set_line_end(self, line_end: str) -> None:
+        self._line_end, self._end, self._second_end = line_end, line_end[0], line_end[1:]
+
+    def _next(self) -> str:
+        """The next character, line ends as the newline."""
+        at = self._at
+        if at >= len(self._text):
+            raise EndOfText
+        character = self._text[at]
+        self._at = at + 1
+        if self._is_tiny and self._at == len(self._text):
+            self._set_line_end("\n")
+        if character == self._end and self._text.startswith(self._second_end, at + 1):
+            self._at += len(self._second_end)
+            return self._newline
+        return character
+
+    def _skip_blanks(self) -> None:
+        while self._character <= " " and self._character not in (self._sep, self._newline, self._quote):
+            self._character = self._next()
+
+    # ---- fields
+
+    def _push(self, field: str | None) -> None:
+        if len(self._row) >= self._dialect.max_columns:
+            raise RecordError(f"more than {self._dialect.max_columns} columns")
+        self._row.append(field)
+        self._skips = False
+
+    def _end_field(self, *, trims: bool = False) -> None:
+        """What was collected is a field."""
+        value = self._value.rstrip(_BLANKS) if self._trims or trims else self._value
+        skipped, self._value = self._skips, ""
+        self._push(None if skipped else value or self._dialect.empty_value)
+
+    def _append(self, text: str) -> None:
+        if self._skips:
+            return
+        self._value += text
+        limit = self._dialect.max_chars
+        if 0 <= limit < len(self._value) and (self._limited is None or len(self._row) in self._limited):
+            raise RecordError(f"more than {limit} characters in a field")
+
+    def _append_until(self, *stops: str) -> str:
+        """Collect from the current character up to one of the stops, which is returned."""
+        character = self._character
+        pattern = any_of("".join(stops) + self._end)
+        while character not in stops:
+            self._append(character)
+            found = pattern.search(self._text, self._at)
+            stop = found.start() if found else len(self._text)
+            if stop > self._at:
+                self._append(self._text[self._at : stop])
+                self._at = stop
+            character = self._next()
+        return character
+
+    def _parse_record(self) -> None:
+        dialect = self._dialect
+        if dialect.ignore_leading and self._character <= " ":
+            self._skip_blanks()
+        while self._character != self._newline:
+            if dialect.ignore_leading and self._character <= " ":
+                self._skip_blanks()
+            if self._character in (self._sep, self._newline):
+                self._push(dialect.null_value)
+            else:
+                self._unescaped, self._previous = False, NUL
+                if self._character == self._quote:
+                    if not self._value and (field := self._plain_quoted()) is not None:
+                        self._push(field or dialect.empty_value)
+                        if not self._after_quoted():
+                            return
+                        continue
+                    self._trims = False
+                    self._parse_quoted()
+                    if self._keeps_field():
+                        self._end_field()
+                else:
+                    self._parse_unquoted()
+            if self._character != self._newline:
+                self._character = self._next()
+                if self._character == self._newline:
+                    self._push(dialect.null_value)
+
+    def _keeps_field(self) -> bool:
+        """Whether a quoted field is one after its unescaped quotes were dealt with."""
+        return (
+            not self._unescaped or self._handling is not QuoteHandling.BACK_TO_DELIMITER or bool(self._value)
+        )
+
+    def _after_quoted(self) -> bool:
+        """Go past the separator after a quoted field; False if the text ends there."""
+        try:
+            self._character = self._next()
+            if self._character != self._sep:
+                return True
+        except EndOfText:
+            return False
+        try:
+            self._character = self._next()
+        except EndOfText:
+            self._push(self._dialect.null_value)
+            return False
+        if self._character == self._newline:
+            self._push(self._dialect.null_value)
+        return True
+
+    def _plain_quoted(self) -> str | None:
+        """The field up to the next quote, if that ends it and nothing before needs care; else None, and
+        nothing is consumed."""
+        text, at = self._text, self._at
+        pattern = any_of(self._quote + self._escape + self._end)
+        while (found := pattern.search(text, at)) is not None:
+            place, after = found.start(), found.end()
+            if text[place] == self._quote:
+                closed = text[place - 1] != self._escape and text[after : after + 1] in (
+                    self._sep,
+                    self._newline,
+                )
+                if not closed or 0 <= self._limit < place - self._at:
+                    return None
+                field, self._at = text[self._at : place], after
+                return field
+            if text[place] == self._escape:
+                if text[after : after + 1] in (self._quote, self._dialect.escape_escape):
+                    return None
+            elif text.startswith(self._second_end, after):
+                return None
+            at = after
+        return None
+
+    @property
+    def _limit(self) -> int:
+        return self._dialect.max_chars
+
+    def _parse_unquoted(self) -> None:
+        """A field that begins with no quote."""
+        if not self._value and (field := self._plain_unquoted()) is not None:
+            self._push(field)
+            self._character = self._next()
+            return
+        self._trims = self._dialect.ignore_trailing
+        self._character = self._append_until(self._sep, self._newline)
+        self._end_field()
+
+    def _plain_unquoted(self) -> str | None:
+        """The field up to the separator or line end before the text's end; else None, nothing consumed."""
+        text, start = self._text, self._at - 1
+        at = start
+        pattern = any_of(self._sep + self._end)
+        while (found := pattern.search(text, at)) is not None:
+            place = found.start()
+            at = place + 1
+            if text[place] == self._sep or (at < len(text) and text.startswith(self._second_end, at)):
+                break
+        if found is None or self._at == len(text) or 0 <= self._limit < place - start:
+            return None
+        end = place
+        if self._dialect.ignore_trailing:
+            while end and text[end - 1] <= " ":
+                end -= 1
+                if end == 0 and not self._marked:
+                    raise RecordError("white space before the first separator")
+        self._at = place
+        return text[start:end] if end > start else self._dialect.null_value
+
+    # ---- quoted fields
+
+    def _parse_quoted(self) -> None:
+        """A field that begins with a quote, up to the separator or newline after it."""
+        if self._previous != NUL and self._stops_at_delimiter:
+            if self._handling is QuoteHandling.SKIP_VALUE:
+                self._skip_field()
+                return
+            self._prepend_quote()
+            self._character = self._next()
+            self._trims = self._dialect.ignore_trailing
+            self._character = self._append_until(self._delimiter, self._newline)
+            return
+        self._character = self._next()
+        while True:
+            character = self._character
+            if self._previous == self._quote and (
+                character <= " " or character in (self._delimiter, self._newline)
+            ):
+                break
+            if character not in (self._quote, self._escape):
+                if self._previous == self._quote:
+                    self._handle_unescaped_in_quotes()
+                    return
+                self._collect_in_quotes()
+            else:
+                self._process_escape()
+                self._previous = self._character
+                self._character = self._next()
+                if self._unescaped and self._character in (self._delimiter, self._newline):
+                    return
+        self._parse_after_quote()
+
+    def _collect_in_quotes(self) -> None:
+        if self._previous == self._escape != NUL:
+            self._append(self._escape)
+        self._character = self._append_until(self._quote, self._escape, self._dialect.escape_escape)
+        self._previous = self._character
+        self._character = self._next()
+
+    def _prepend_quote(self) -> None:
+        value, self._value = self._value, self._quote
+        self._append(value)
+
+    def _parse_after_quote(self) -> None:
+        """White space after a closing quote; the field goes on if something else follows."""
+        if self._character in (self._delimiter, self._newline) or self._character > " ":
+            return
+        blanks = ""
+        while self._character <= " " and self._character != self._delimiter:
+            blanks += self._character
+            self._character = self._next()
+            if self._character == self._newline:
+                return
+        if self._character != self._delimiter and self._handling is not QuoteHandling.RAISE_ERROR:
+            self._append(self._quote + blanks)
+            if self._stops_at_delimiter or self._character not in (self._quote, self._escape):
+                self._append(self._character)
+            self._previous = self._character
+            self._parse_quoted()
+        if self._character not in (self._delimiter, self._newline):
+            raise RecordError("text after a quoted field")
+
+    def _process_escape(self) -> None:
+        """The current character is the quote or the escape."""
+        character, previous, beyond = self._character, self._previous, self._dialect.escape_escape
+        if character == self._escape and previous == beyond != NUL:
+            self._append(self._escape)
+            self._character = NUL
+        elif previous == self._escape:
+            if character == self._quote:
+                self._append(self._quote)
+                self._character = NUL
+            else:
+                self._append(previous)
+        elif character == self._quote and previous == self._quote:
+            self._append(self._quote)
+        elif previous == self._quote:
+            self._handle_unescaped_in_value()
+
+    def _handle_unescaped_in_value(self) -> None:
+        """An escape after a closing quote: from here on quotes are a part of the field."""
+        if self._handling is QuoteHandling.SKIP_VALUE:
+            self._skip_field()
+        elif self._handling is QuoteHandling.RAISE_ERROR:
+            raise RecordError("an unescaped quote")
+        else:
+            self._append(self._quote)
+            self._previous = self._character
+            self._parse_value_with_escapes()
+
+    def _parse_value_with_escapes(self) -> None:
+        while self._character not in (self._delimiter, self._newline):
+            if self._character in (self._quote, self._escape):
+                self._process_escape()
+            elif self._previous == self._quote:
+                self._handle_unescaped_in_value()
+                return
+            else:
+                self._append(self._character)
+            self._previous = self._character
+            self._character = self._next()
+
+    def _skip_field(self) -> None:
+        self._value, self._skips = "", True
+        self._character = self._append_until(self._delimiter, self._newline)
+
+    def _handle_unescaped_in_quotes(self) -> None:
+        """A quote inside a quoted field that is followed by something else than a separator."""
+        self._unescaped = True
+        match self._handling:
+            case QuoteHandling.BACK_TO_DELIMITER:
+                self._split_collected()
+                self._append(self._character)
+                self._previous = NUL
+                self._parse_quoted()
+            case QuoteHandling.STOP_AT_CLOSING_QUOTE | QuoteHandling.STOP_AT_DELIMITER:
+                self._append(self._quote + self._character)
+                self._previous = self._character
+                self._parse_quoted()
+            case QuoteHandling.SKIP_VALUE:
+                self._skip_field()
+            case QuoteHandling.RAISE_ERROR:
+                raise RecordError("an unescaped quote")
+
+    def _split_collected(self) -> None:
+        """Take the separators in what was collected for separators."""
+        pattern = any_of(self._delimiter + self._newline)
+        while (found := pattern.search(self._value)) is not None:
+            place = found.start()
+            self._push(self._value[:place])
+            if self._value[place] == self._newline:
+                raise NotSupportedError("unescapedQuoteHandling BACK_TO_DELIMITER beyond a line's end")
+            self._value = self._value[place + 1 :]
+
+
+def _detected(text: str) -> str:
+    """The first line end of a text; a carriage return counts alone, too."""
+    found = re.search(r"\r\n|\n|\r", text)
+    return found[0] if found else "\n"

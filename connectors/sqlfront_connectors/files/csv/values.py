@@ -1,0 +1,252 @@
+"""Texts of CSV fields as values. Spark reads numbers and truth values as Java's parsers do, dates and
+timestamps as its casts do or by a pattern; a text that doesn't parse is no value."""
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_connectors.files.conversion import try_cast
+from sqlfront_connectors.files.csv.settings import CsvSettings
+from sqlfront_connectors.forms import to_physical
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import from_values, scalar
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.evaluate import evaluate
+from sqlfront_engine.expressions import Cast, Column
+from sqlfront_engine.functions.datetime_texts import parse_instants
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ddl,
+    is_decimal,
+)
+
+_WHITE: Final = "".join(map(chr, range(33)))
+_INTEGER: Final = b"+-0123456789"
+_DECIMAL: Final = b"+-.0123456789"
+_NUMBER: Final = b"+-.0123456789eE"
+#: What Java's Double.parseDouble reads, without the white space around.
+_JAVA_FLOAT: Final = re.compile(
+    r"[+-]?(NaN|Infinity|(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+    r"|0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+)[fFdD]?)"
+)
+_JAVA_DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NTZ: Final = (
+    r"^[\x00-\x20]*[+-]?[0-9]{4,7}(-[0-9]{1,2}(-[0-9]{1,2}"
+    r"([ T]([0-9]{1,2}:[0-9]{1,2}(:[0-9]{1,2}(\.[0-9]*)?)?)?)?)?)?[\x00-\x20]*$"
+)
+_ZONE_LETTERS: Final = frozenset("VvzOXxZ")
+_INTEGER_BITS: Final = {pa.int8(): 8, pa.int16(): 16, pa.int32(): 32, pa.int64(): 64}
+#: Exponents beyond which a decimal is zero or too large, whatever its digits.
+_EXTREME: Final = 5000
+
+
+def values(texts: pa.Array, kind: pa.DataType, settings: CsvSettings, zone: str) -> pa.Array:
+    """The texts as values of a type, in physical form; null for null and for what doesn't parse."""
+    if kind in (STRING, BINARY):
+        return texts if kind == STRING else texts.cast(BINARY)
+    if kind == DATE:
+        return _dates(texts, settings, zone)
+    if kind == TIMESTAMP:
+        return _timestamps(texts, settings, zone)
+    if kind == TIMESTAMP_NTZ:
+        return _ntz(texts, settings, zone)
+    if kind in _INTEGER_BITS:
+        bits = _INTEGER_BITS[kind]
+        return _mixed(texts, kind, _INTEGER, lambda text: java_integer(text, bits))
+    if kind in (DOUBLE, FLOAT):
+        words = (settings.not_a_number, settings.infinity, settings.negative_infinity)
+        plain = b"" if any(not set(word.encode()) - set(_NUMBER) for word in words) else _NUMBER
+        return _mixed(texts, kind, plain, lambda text: _float(text, kind, settings))
+    if kind == BOOLEAN:
+        return _one_by_one(texts, kind, java_boolean)
+    if is_decimal(kind):
+        return _mixed(texts, kind, _DECIMAL, lambda text: _fitted(text, kind.precision, kind.scale))
+    raise NotSupportedError(f"CSV: columns of type {ddl(kind)}")
+
+
+def _mixed(texts: pa.Array, kind: pa.DataType, plain: bytes, parse: Callable[[str], object]) -> pa.Array:
+    """Texts of plain characters alone by the engine's cast, which agrees on these, others one by one."""
+    if consists_of(texts, plain):
+        return try_cast(texts, kind)
+    if not plain:
+        return _one_by_one(texts, kind, parse)
+    odd = pc.fill_null(pc.match_substring_regex(texts, f"[^{re.escape(plain.decode())}]"), False)
+    cast = try_cast(pc.if_else(odd, scalar(None, STRING), texts), kind)
+    others = _one_by_one(pc.if_else(odd, texts, scalar(None, STRING)), kind, parse)
+    return pc.if_else(odd, others, cast)
+
+
+def _one_by_one(texts: pa.Array, kind: pa.DataType, parse: Callable[[str], object]) -> pa.Array:
+    """The texts by a function, each different one once."""
+    coded = texts.dictionary_encode()
+    found = to_physical(pa.array([parse(text) for text in coded.dictionary.to_pylist()], kind), kind)
+    return found.take(coded.indices)
+
+
+def consists_of(texts: pa.Array, characters: bytes) -> bool:
+    """Whether the texts have none but these characters."""
+    _, offsets, data = texts.buffers()
+    if data is None or not len(texts):
+        return True
+    bounds = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    known = np.zeros(256, np.bool_)
+    known[list(characters)] = True
+    return bool(known[np.frombuffer(data, np.uint8)[bounds[0] : bounds[-1]]].all())
+
+
+def java_integer(text: str, bits: int) -> int | None:
+    """The integer as Integer.parseInt and its like read it.
+
+    >>> java_integer("+7", 8), java_integer("128", 8), java_integer(" 7", 8)
+    (7, None, None)
+    """
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    if not digits.isdecimal():
+        return None
+    number = int(text) if len(digits) < 400 else 1 << 400
+    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None
+
+
+def java_boolean(text: str) -> bool | None:
+    """True and false in any case."""
+    return {"TRUE": True, "FALSE": False}.get(text.upper())
+
+
+def java_float(text: str) -> float | None:
+    """The number as Double.parseDouble reads it: with a suffix, in hexadecimal, between white space.
+
+    >>> java_float(" 1.5d "), java_float("0x1p3"), java_float("inf")
+    (1.5, 8.0, None)
+    """
+    bare = text.strip(_WHITE)
+    if not _JAVA_FLOAT.fullmatch(bare):
+        return None
+    unsigned = bare.lstrip("+-")
+    if unsigned[:2] in ("0x", "0X"):
+        try:
+            return float.fromhex(bare.rstrip("fFdD") if bare[-1] in "fFdD" and "p" in bare.lower() else bare)
+        except OverflowError:
+            return float("-inf" if bare.startswith("-") else "inf")
+    return float(bare if unsigned in ("NaN", "Infinity") else bare.rstrip("fFdD"))
+
+
+def _float(text: str, kind: pa.DataType, settings: CsvSettings) -> float | None:
+    if text == settings.not_a_number:
+        return float("nan")
+    if text == settings.negative_infinity:
+        return float("-inf")
+    if text == settings.infinity:
+        return float("inf")
+    number = java_float(text)
+    if number is None or kind == DOUBLE:
+        return number
+    bare = text.strip(_WHITE).rstrip("fFdD")
+    if "x" in bare.lower():
+        raise NotSupportedError("CSV: hexadecimal texts in columns of type FLOAT")
+    if bare.lstrip("+-") in ("NaN", "Infinity"):
+        return number
+    single = try_cast(from_values([bare], STRING), FLOAT)[0].as_py()
+    return float(single)
+
+
+def java_decimal(text: str) -> Decimal | None:
+    """The decimal as BigDecimal reads it; None if it is none."""
+    found = _JAVA_DECIMAL.fullmatch(text)
+    if not found:
+        return None
+    try:
+        return Context(prec=max(len(text), 1), Emax=10**9, Emin=-(10**9)).create_decimal(text)
+    except InvalidOperation:
+        return None
+
+
+def _fitted(text: str, precision: int, scale: int) -> Decimal | None:
+    """The decimal rounded to the scale; None if it isn't one of at most that many digits."""
+    number = java_decimal(text)
+    if number is None:
+        return None
+    if number == 0 or number.adjusted() < -_EXTREME:
+        return Decimal(0).scaleb(-scale)
+    if number.adjusted() > _EXTREME:
+        return None
+    rounded = number.quantize(
+        Decimal(1).scaleb(-scale), ROUND_HALF_UP, Context(prec=len(text) + 2 * _EXTREME)
+    )
+    return rounded if rounded.adjusted() + 1 + scale <= precision or rounded == 0 else None
+
+
+def _patterned(texts: pa.Array, pattern: str, kind: pa.DataType, zone: str) -> pa.Array:
+    """The texts by a pattern of Spark's; null for what doesn't parse."""
+    if kind == TIMESTAMP:
+        return parse_instants(texts, pattern, kind, zone, safe=True)
+    if kind == TIMESTAMP_NTZ and _ZONE_LETTERS & set(pattern):
+        raise NotSupportedError(f"CSV: timestampNTZFormat {pattern} with a time zone")
+    local = parse_instants(texts, pattern, TIMESTAMP_NTZ, zone, safe=True)
+    return local if kind == TIMESTAMP_NTZ else _days(local)
+
+
+def _days(local: pa.Array) -> pa.Array:
+    """The dates of local times."""
+    batch = pa.RecordBatch.from_arrays([local], names=["value"])
+    return evaluate(Cast(DATE, Column(TIMESTAMP_NTZ, 0)), batch, Settings())
+
+
+def _cast_in_zone(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
+    batch = pa.RecordBatch.from_arrays([texts], names=["value"])
+    return evaluate(Cast(kind, Column(STRING, 0), safe=True), batch, Settings(time_zone=zone))
+
+
+def _with_gmt(texts: pa.Array, kind: pa.DataType, zone: str) -> pa.Array:
+    """As casts read them; what they don't once more without a GMT inside, as in 2000-01-01T00:00GMT+01:00."""
+    found = _cast_in_zone(texts, kind, zone)
+    odd = pc.and_(pc.is_null(found), pc.fill_null(pc.match_substring(texts, "GMT"), False))
+    if not pc.any(odd).as_py():
+        return found
+    without = pc.replace_substring(texts, "GMT", "", max_replacements=1)
+    return pc.if_else(odd, _cast_in_zone(without, kind, zone), found)
+
+
+def _dates(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
+    if settings.date_format is None:
+        return _with_gmt(texts, DATE, zone)
+    return _patterned(texts, settings.date_format, DATE, zone)
+
+
+def _timestamps(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
+    if settings.timestamp_format is None:
+        return _with_gmt(texts, TIMESTAMP, zone)
+    return _patterned(texts, settings.timestamp_format, TIMESTAMP, zone)
+
+
+def _ntz(texts: pa.Array, settings: CsvSettings, zone: str) -> pa.Array:
+    if settings.ntz_format is None:
+        bare = pc.if_else(pc.match_substring_regex(texts, _NTZ), texts, scalar(None, STRING))
+        return _cast_in_zone(bare, TIMESTAMP_NTZ, zone)
+    return _patterned(texts, settings.ntz_format, TIMESTAMP_NTZ, zone)
+
+
+def readable(text: str, kind: pa.DataType, settings: CsvSettings, pattern: str | None) -> bool:
+    """Whether a text is a date or timestamp by the pattern, or by a cast without one."""
+    texts = from_values([text], STRING)
+    if pattern is not None:
+        return not _patterned(texts, pattern, kind, "UTC").null_count
+    if kind == TIMESTAMP_NTZ:
+        return not _ntz(texts, settings, "UTC").null_count
+    return not _cast_in_zone(texts, kind, "UTC").null_count
+
+
+def matches_all(texts: pa.Array, pattern: str) -> bool:
+    """Whether all the texts, of which none is null, match a regular expression."""
+    return bool(pc.all(pc.match_substring_regex(texts, pattern)).as_py())

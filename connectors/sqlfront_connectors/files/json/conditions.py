@@ -1,0 +1,59 @@
+"""What Spark checks around its JSON parser: the column of corrupt records, and conditions within a record."""
+
+from collections.abc import Sequence
+from functools import reduce
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.files.json.settings import JsonSettings
+from sqlfront_engine.errors import DatabaseError, ProgrammingError
+from sqlfront_engine.evaluate import evaluate
+from sqlfront_engine.expressions import Call, EngineExpr, columns_used
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import BOOLEAN, STRING, ddl, physical
+
+
+class Pushdown(msgspec.Struct, frozen=True):
+    """The conditions that Spark's parser checks while it reads a record, which it leaves as soon as one of
+    them is false: what is broken behind that place goes unseen."""
+
+    exists: bool = False
+    null_passes: bool = False
+    """Whether a row of nulls may fulfil them."""
+
+
+def pushdown(filters: Sequence[EngineExpr], schema: pa.Schema, settings: JsonSettings) -> Pushdown:
+    """The conditions over fields of the JSON text; not those over partitions or corrupt records."""
+    fields = {index for index, name in enumerate(schema.names) if name != settings.corrupt_column}
+    pushed = [condition for condition in filters if columns_used(condition) <= fields]
+    if not pushed:
+        return Pushdown()
+    nulls = [pa.nulls(1, physical(field.type)) for field in schema]
+    batch = pa.RecordBatch.from_arrays(nulls, names=[str(index) for index in range(len(nulls))])
+    both = reduce(lambda left, right: Call(BOOLEAN, "and", (left, right)), pushed)
+    try:
+        passes = evaluate(both, batch, Settings())[0].as_py()
+    except DatabaseError:
+        passes = True
+    return Pushdown(exists=True, null_passes=bool(passes))
+
+
+def check_corrupt_column(names: Sequence[str], schema: pa.Schema, settings: JsonSettings) -> None:
+    """Spark's errors for a column of corrupt records that is no string, and for a query of it alone."""
+    name = settings.corrupt_column
+    index = schema.get_field_index(name)
+    if index >= 0 and schema.field(index).type != STRING:
+        raise ProgrammingError(
+            f"The column `{name}` for corrupt records must have the nullable STRING type, but got "
+            f'"{ddl(schema.field(index).type).upper()}".',
+            condition="INVALID_CORRUPT_RECORD_TYPE",
+            sqlstate="42804",
+        )
+    if list(names) == [name]:
+        raise ProgrammingError(
+            "The feature is not supported: Queries from raw JSON/CSV/XML files are disallowed when the "
+            f"referenced columns only include the internal corrupt record column (named `{name}` here).",
+            condition="UNSUPPORTED_FEATURE.QUERY_ONLY_CORRUPT_RECORD_COLUMN",
+            sqlstate="0A000",
+        )

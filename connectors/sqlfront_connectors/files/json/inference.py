@@ -1,0 +1,383 @@
+"""The types of JSON records, and the type that covers several, by the rules of Spark's inference.
+
+Fields stay lists of pairs, since a name may stand twice, or in two cases, until all records are seen.
+"""
+
+from collections.abc import Iterable, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import reduce
+from typing import Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.files.json.moments import is_timestamp
+from sqlfront_connectors.files.json.settings import JsonSettings, Mode
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_engine.functions.json_scanner import JsonSyntaxError
+from sqlfront_engine.functions.json_tokens import JsonTokens, Token
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    MAX_PRECISION,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    decimal,
+    is_decimal,
+)
+
+
+class Fields(msgspec.Struct, frozen=True):
+    """The type of an object: names, in Java's order, and types."""
+
+    members: tuple[tuple[str, "Kind"], ...] = ()
+
+
+class Items(msgspec.Struct, frozen=True):
+    """The type of an array."""
+
+    item: "Kind"
+
+
+Kind: TypeAlias = pa.DataType | Fields | Items
+
+_LONG_DIGITS: Final = decimal(20, 0)
+
+
+class Inference:
+    """Infers the types of records one by one; ``kind`` covers those that were added."""
+
+    def __init__(self, settings: JsonSettings) -> None:
+        self._settings = settings
+        self._is_timestamp = is_timestamp(settings)
+        self.kind: Kind = Fields()
+
+    def add(self, kind: Kind) -> None:
+        """Another record is of that type."""
+        self.kind = self.wider_root(self.kind, kind)
+
+    def malformed(self) -> Kind | None:
+        """What stands for a record that can't be read. With FAILFAST that is an error."""
+        match self._settings.mode:
+            case Mode.PERMISSIVE:
+                return Fields(((self._settings.corrupt_column, STRING),))
+            case Mode.DROPMALFORMED:
+                return None
+            case Mode.FAILFAST:
+                raise malformed_schema()
+
+    def of_tokens(self, tokens: JsonTokens) -> Kind:
+        """The type of the value that begins with the current token. Errors: JsonSyntaxError."""
+        match tokens.token:
+            case None | Token.NULL:
+                return VOID
+            case Token.NAME:
+                tokens.advance()
+                return self.of_tokens(tokens)
+            case Token.STRING:
+                return self._of_text(tokens.text())
+            case Token.START_OBJECT:
+                members: list[tuple[str, Kind]] = []
+                while tokens.advance() not in (Token.END_OBJECT, None):
+                    name = tokens.name or ""
+                    members.append((name, self.of_tokens(tokens)))
+                return in_java_order(members)
+            case Token.START_ARRAY:
+                item: Kind = VOID
+                while tokens.advance() not in (Token.END_ARRAY, None):
+                    item = wider(item, self.of_tokens(tokens))
+                return Items(item)
+            case Token.INTEGER | Token.FRACTION | Token.TRUE | Token.FALSE:
+                return STRING if self._settings.primitives_as_string else self._of_primitive(tokens)
+            case _:
+                raise JsonSyntaxError("no value")
+
+    def _of_text(self, text: str) -> Kind:
+        if not text:
+            return VOID
+        if self._settings.prefers_decimal and (kind := _decimal_of_text(text)) is not None:
+            return kind
+        if self._settings.infer_timestamp and self._is_timestamp(text):
+            return TIMESTAMP
+        return STRING
+
+    def _of_primitive(self, tokens: JsonTokens) -> Kind:
+        if tokens.token in (Token.TRUE, Token.FALSE):
+            return BOOLEAN
+        text = tokens.text()
+        if tokens.token is Token.INTEGER:
+            return BIGINT if -(2**63) <= int(text) < 2**63 else exact_decimal(text)
+        if not self._settings.prefers_decimal:
+            return DOUBLE
+        if tokens.is_special():
+            raise JsonSyntaxError(f"{text} is no decimal")
+        return exact_decimal(text)
+
+    def wider_root(self, left: Kind, right: Kind) -> Kind:
+        """The type of a file's records; arrays at the top are their elements."""
+        if isinstance(left, Items):
+            return self.wider_root(left.item, right)
+        if isinstance(right, Items):
+            return self.wider_root(left, right.item)
+        match left, right:
+            case Fields(), Fields():
+                return wider(left, right)
+            case (Fields() as record, other) | (other, Fields() as record):
+                return record if other == VOID else self._with_corrupt_column(record)
+            case _:
+                return wider(left, right)
+
+    def _with_corrupt_column(self, record: Fields) -> Fields:
+        match self._settings.mode:
+            case Mode.PERMISSIVE:
+                name = self._settings.corrupt_column
+                if any(known == name for known, _ in record.members):
+                    return record
+                return in_java_order([(name, STRING), *record.members])
+            case Mode.DROPMALFORMED:
+                return record
+            case Mode.FAILFAST:
+                raise malformed_schema()
+
+    def schema(self) -> pa.Schema:
+        """The columns of all records. Errors: ProgrammingError for names that collide."""
+        kind = self._settled(self.kind)
+        if not isinstance(kind, pa.StructType):
+            return pa.schema([])
+        check_names(kind)
+        return pa.schema(list(kind))
+
+    def _settled(self, kind: Kind) -> pa.DataType | None:
+        """The type without objects that have no fields; nothing but nulls is string, or left out."""
+        match kind:
+            case Items(item):
+                inner = self._settled(item)
+                return None if inner is None else pa.list_(inner)
+            case Fields(members):
+                settled = [(name, self._settled(of)) for name, of in members if name]
+                fields = [pa.field(_stored(name), of) for name, of in settled if of is not None]
+                return pa.struct(fields) if fields else None
+            case _:
+                if kind == VOID:
+                    return None if self._settings.drop_nulls else STRING
+                return kind
+
+
+def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Schema:
+    """The columns of files with records of these types.
+
+    Where names differ by case alone, the type may depend on the order of files, which Spark leaves to chance:
+    NotSupportedError.
+    """
+    schemas = []
+    for ordered in (files, files[::-1]) if len(files) > 1 else (files,):
+        inference = Inference(settings)
+        for kinds in ordered:
+            if kinds:
+                inference.add(reduce(inference.wider_root, kinds))
+        schemas.append(inference.schema())
+    if any(not schema.equals(schemas[0]) for schema in schemas):
+        raise NotSupportedError("JSON files whose columns depend on the order in which they are read")
+    return schemas[0]
+
+
+def distinct(kinds: Iterable[Kind]) -> list[Kind]:
+    """Each type once, in the order in which they come first. More of them add nothing, unless names differ
+    by case."""
+    return list({id(kind): kind for kind in kinds}.values())
+
+
+def has_names_by_case(kinds: Iterable[Kind]) -> bool:
+    """Whether two names, at any depth, differ by case alone."""
+    names: set[str] = set()
+    for kind in kinds:
+        _add_names(kind, names)
+    return len({name.lower() for name in names}) < len(names)
+
+
+def _add_names(kind: Kind, names: set[str]) -> None:
+    match kind:
+        case Fields(members):
+            for name, inner in members:
+                names.add(name)
+                _add_names(inner, names)
+        case Items(item):
+            _add_names(item, names)
+        case _:
+            pass
+
+
+def malformed_schema() -> ProgrammingError:
+    """Spark's error for a record that doesn't parse during inference, in mode FAILFAST."""
+    return ProgrammingError(
+        "Malformed records are detected in schema inference. Parse Mode: FAILFAST.",
+        condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
+        sqlstate="22023",
+    )
+
+
+def wider(left: Kind, right: Kind) -> Kind:
+    """The narrowest type that holds both; string holds everything.
+
+    >>> wider(BIGINT, DOUBLE), wider(BIGINT, BOOLEAN)
+    (DataType(double), DataType(string))
+    """
+    tight = _tightest(left, right)
+    if tight is not None:
+        return tight
+    match left, right:
+        case Fields(), Fields():
+            return Fields(_merged(left.members, right.members))
+        case Items(), Items():
+            return Items(wider(left.item, right.item))
+        case (Fields() | Items(), _) | (_, Fields() | Items()):
+            return STRING
+    if is_decimal(left) or is_decimal(right):
+        if DOUBLE in (left, right):
+            return DOUBLE
+        left = _LONG_DIGITS if left == BIGINT else left
+        right = _LONG_DIGITS if right == BIGINT else right
+        if is_decimal(left) and is_decimal(right):
+            return _wider_decimal(left, right)
+    return STRING
+
+
+def _wider_decimal(left: pa.Decimal128Type, right: pa.Decimal128Type) -> pa.DataType:
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    return decimal(whole + scale, scale) if whole + scale <= MAX_PRECISION else DOUBLE
+
+
+def _tightest(left: Kind, right: Kind) -> Kind | None:
+    """A type that holds both without loss by Spark's general rule, in which names that differ by case alone
+    are one; None if there is none."""
+    match left, right:
+        case Fields(), Fields():
+            return left if left == right else _tightest_fields(left, right)
+        case Items(), Items():
+            item = _tightest(left.item, right.item)
+            return None if item is None else Items(item)
+        case (Fields() | Items(), other) | (other, Fields() | Items()):
+            if isinstance(other, pa.DataType) and other == VOID:
+                return right if other is left else left
+            return None
+    if left == right or right == VOID:
+        return left
+    if left == VOID:
+        return right
+    if {left, right} == {BIGINT, DOUBLE}:
+        return DOUBLE
+    for exact, other in ((left, right), (right, left)):
+        if isinstance(exact, pa.Decimal128Type) and other == BIGINT and exact.precision - exact.scale >= 20:
+            return exact
+    return None
+
+
+def _tightest_fields(left: Fields, right: Fields) -> Fields | None:
+    if len(left.members) != len(right.members):
+        return None
+    members: list[tuple[str, Kind]] = []
+    for (name, kind), (other_name, other) in zip(left.members, right.members, strict=True):
+        if name.lower() != other_name.lower():
+            return None
+        tight = _tightest(kind, other)
+        if tight is None:
+            return None
+        members.append((name, tight))
+    return Fields(tuple(members))
+
+
+def _merged(
+    left: tuple[tuple[str, Kind], ...], right: tuple[tuple[str, Kind], ...]
+) -> tuple[tuple[str, Kind], ...]:
+    """Two sorted lists of fields as one; a name that both have, pair by pair."""
+    merged: list[tuple[str, Kind]] = []
+    one, two = 0, 0
+    while one < len(left) and two < len(right):
+        if left[one][0] == right[two][0]:
+            merged.append((left[one][0], wider(left[one][1], right[two][1])))
+            one, two = one + 1, two + 1
+        elif _java_order(left[one]) < _java_order(right[two]):
+            merged.append(left[one])
+            one += 1
+        else:
+            merged.append(right[two])
+            two += 1
+    return (*merged, *left[one:], *right[two:])
+
+
+def in_java_order(members: Iterable[tuple[str, Kind]]) -> Fields:
+    """The type of an object with these members."""
+    return Fields(tuple(sorted(members, key=_java_order)))
+
+
+def _java_order(member: tuple[str, Kind]) -> bytes:
+    """Java compares texts by their UTF-16 units."""
+    return member[0].encode("utf-16-be", "surrogatepass")
+
+
+def exact_decimal(text: str) -> pa.DataType:
+    """The decimal type of a number, double if it has none."""
+    _, digits, exponent = Decimal(text).as_tuple()
+    assert isinstance(exponent, int)
+    precision, scale = len(digits), -exponent
+    if max(precision, scale) > MAX_PRECISION:
+        return DOUBLE
+    if scale < 0:
+        raise ProgrammingError(
+            f"Negative scale is not allowed: '{scale}'.",
+            condition="NEGATIVE_SCALE_DISALLOWED",
+            sqlstate="0A000",
+        )
+    return decimal(max(precision, scale), scale)
+
+
+def _decimal_of_text(text: str) -> pa.DataType | None:
+    """The decimal type of a text that is a number; None if it is none, or none that fits a type."""
+    try:
+        _, digits, exponent = java_decimal(text).as_tuple()
+    except InvalidOperation:
+        return None
+    assert isinstance(exponent, int)
+    precision, scale = len(digits), -exponent
+    return decimal(precision, scale) if 0 <= scale <= precision <= MAX_PRECISION else None
+
+
+def java_decimal(text: str) -> Decimal:
+    """The number that Java's BigDecimal reads, commas left out. Errors: InvalidOperation."""
+    text = text.replace(",", "")
+    if not text.isascii() or text.strip() != text or "_" in text or not text or text[-1] not in "0123456789.":
+        raise InvalidOperation
+    value = Decimal(text)
+    if not value.is_finite():
+        raise InvalidOperation
+    return value
+
+
+def _stored(name: str) -> str:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise NotSupportedError("JSON with a key that has half a surrogate pair") from None
+    return name
+
+
+def check_names(kind: pa.StructType | pa.Schema) -> None:
+    """Names that are one but for case, at any depth, are Spark's COLUMN_ALREADY_EXISTS."""
+    seen: set[str] = set()
+    for field in kind:
+        if field.name.lower() in seen:
+            raise ProgrammingError(
+                f"The column `{field.name.lower()}` already exists. Choose another name or rename the "
+                "existing column.",
+                condition="COLUMN_ALREADY_EXISTS",
+                sqlstate="42711",
+            )
+        seen.add(field.name.lower())
+        inner = field.type
+        while pa.types.is_list(inner) or pa.types.is_map(inner):
+            inner = inner.item_type if pa.types.is_map(inner) else inner.value_type
+        if pa.types.is_struct(inner):
+            check_names(inner)

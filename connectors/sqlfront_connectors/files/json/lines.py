@@ -1,0 +1,167 @@
+"""Lines that each hold a plain JSON object, by the standard library's scanner: what Arrow can't put into
+columns of one type, such as numbers read as strings, but what needs none of Jackson's liberties.
+
+A line that isn't plain, and a value that does not fit, is nobody's business here: the careful reader takes
+the whole line.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final, NoReturn, TypeVar
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.json.moments import date_reader, timestamp_ntz_reader, timestamp_reader
+from sqlfront_connectors.files.json.settings import JsonSettings
+from sqlfront_connectors.files.json.values import Row, UnfitError, decimal_fitter
+from sqlfront_engine.casts.parsing import parse_single
+from sqlfront_engine.surrogates import well_formed
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    is_decimal,
+)
+
+#: Makes a field's value of what the scanner found, and of its text. Errors: ValueError if it does not fit.
+Fit = Callable[[object, str], object]
+
+_NAME: Final = re.compile(r'[ \t]*"([^"\\\x00-\x1f]*)"[ \t]*:[ \t]*')
+_NEXT: Final = re.compile(r"[ \t]*([,}])")
+_BITS: Final = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
+
+
+def _members(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise UnfitError
+    return members
+
+
+def _no_word(text: str) -> NoReturn:
+    raise UnfitError(text)
+
+
+_SCAN: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_no_word).raw_decode
+
+
+class LineReader:
+    """Reads lines into rows of ``schema``, without the column of corrupt records."""
+
+    def __init__(self, schema: pa.Schema, settings: JsonSettings, zone: str) -> None:
+        self._settings = settings
+        self._zone = zone
+        self._width = len(schema)
+        self._fields = {field.name: (index, self._fit(field.type)) for index, field in enumerate(schema)}
+
+    def row(self, line: str) -> Row | None:
+        """The fields of the object that the line is; None if that takes a careful look."""
+        row: Row = [None] * self._width
+        try:
+            self._fill(row, line)
+        except (ValueError, OverflowError, RecursionError):
+            return None
+        return row
+
+    def _fill(self, row: Row, line: str) -> None:
+        found = 0
+        place = 1
+        delimiter = "," if line != "{}" else "}"
+        while delimiter == ",":
+            name = _NAME.match(line, place)
+            if name is None:
+                raise UnfitError
+            value, end = _SCAN(line, name.end())
+            field = self._fields.get(name[1])
+            if field is not None:
+                index, fit = field
+                if found & 1 << index:
+                    raise UnfitError
+                found |= 1 << index
+                if value is not None:
+                    row[index] = fit(value, line[name.end() : end])
+            following = _NEXT.match(line, end)
+            if following is None:
+                raise UnfitError
+            delimiter, place = following[1], following.end()
+        if len(line) != max(place, 2):
+            raise UnfitError
+
+    def _fit(self, kind: pa.DataType) -> Fit:
+        if kind == STRING:
+            return lambda value, text: well_formed(value) if isinstance(value, str) else text
+        if kind == FLOAT:
+            return _single
+        if is_decimal(kind):
+            fitted = decimal_fitter(kind)
+            return lambda value, text: fitted(Decimal(text)) if type(value) in (int, float) else _unfit()
+        inner = self._inner(kind)
+        return lambda value, text: inner(value)
+
+    def _inner(self, kind: pa.DataType) -> Callable[[object], object]:
+        """The same for values whose texts aren't known."""
+        if kind == STRING:
+            return lambda value: well_formed(_of(str, value))
+        if kind == BOOLEAN:
+            return lambda value: _of(bool, value)
+        if kind in _BITS:
+            bound = 1 << _BITS[kind]
+            return lambda value: value if -bound <= _of(int, value) < bound else _unfit()
+        if kind == DOUBLE:
+            return lambda value: value if type(value) is float else float(_of(int, value))
+        if kind == DATE:
+            read = date_reader(self._settings)
+        elif kind == TIMESTAMP:
+            read = timestamp_reader(self._settings, self._zone)
+        elif kind == TIMESTAMP_NTZ:
+            read = timestamp_ntz_reader(self._settings)
+        else:
+            return self._nested(kind)
+        return lambda value: read(_of(str, value) or _unfit())
+
+    def _nested(self, kind: pa.DataType) -> Callable[[object], object]:
+        if pa.types.is_list(kind):
+            item = _nullable(self._inner(kind.value_type))
+            return lambda value: [item(one) for one in _of(list, value)]
+        if pa.types.is_struct(kind):
+            parts = [(field.name, _nullable(self._inner(field.type))) for field in kind]
+
+            def struct(value: object) -> object:
+                members = _of(dict, value)
+                return tuple(part(members.get(name)) for name, part in parts)
+
+            return struct
+        return lambda value: _unfit()
+
+
+def _single(value: object, text: str) -> float:
+    """Rounded to single precision once; an integer has no negative zero."""
+    return parse_single(text) if type(value) is float else parse_single(str(_of(int, value)))
+
+
+def _nullable(fit: Callable[[object], object]) -> Callable[[object], object]:
+    return lambda value: None if value is None else fit(value)
+
+
+Found = TypeVar("Found")
+
+
+def _of(wanted: type[Found], value: object) -> Found:
+    """The value, if it is of exactly that class: true is no integer."""
+    if type(value) is not wanted:
+        raise UnfitError
+    return value
+
+
+def _unfit() -> NoReturn:
+    raise UnfitError

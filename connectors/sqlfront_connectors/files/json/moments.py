@@ -1,0 +1,127 @@
+"""Dates and timestamps of JSON texts: by a format, or as Spark's casts read them."""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final, NoReturn
+
+from sqlfront_connectors.files.json.settings import JsonSettings
+from sqlfront_engine.casts.datetimes import parse_date, parse_timestamp
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY, MICROS_PER_SECOND
+from sqlfront_engine.functions.datetime_parsing import parser
+from sqlfront_engine.functions.rowwise import local_instant
+from sqlfront_engine.zone_names import zone_of
+from sqlfront_engine.zones import offset_micros
+
+#: Reads a text; ValueError if it is malformed.
+Reader = Callable[[str], int]
+
+_DAYS: Final = re.compile(r"[+-]?[0-9]+")
+#: What may be a time of day, which is one of the day on which Spark reads it.
+_CLOCK: Final = re.compile(r"(T[0-9]{1,2}|T?[0-9]{1,2}:)")
+#: 1582-10-15: what old Spark versions meant by days before it is shifted.
+_GREGORIAN: Final = -141_427
+_MAX_INT: Final = 2**31
+
+
+def date_reader(settings: JsonSettings) -> Reader:
+    """Days since 1970."""
+    pattern = settings.date_format
+    if pattern is None:
+        return lru_cache(4096)(_cast_date)
+    parse = parser(pattern)
+    return lru_cache(4096)(lambda text: parse(text).local // MICROS_PER_DAY)
+
+
+def _cast_date(text: str) -> int:
+    try:
+        return parse_date(text)
+    except ValueError:
+        pass
+    try:
+        return parse_date(text.replace("GMT", "", 1))
+    except ValueError:
+        if not _DAYS.fullmatch(text):
+            raise
+    days = int(text)
+    if not -_MAX_INT <= days < _MAX_INT:
+        raise ValueError
+    if days < _GREGORIAN:
+        raise NotSupportedError(f"a DATE as days before 1582 in JSON ('{text}')")
+    return days
+
+
+def timestamp_reader(settings: JsonSettings, zone: str) -> Reader:
+    """Microseconds since 1970; texts without a zone are in that zone."""
+    pattern = settings.timestamp_format
+    if pattern is not None:
+        parse = parser(pattern)
+
+        def by_pattern(text: str) -> int:
+            parsed = parse(text)
+            if isinstance(parsed.zone, int):
+                return parsed.local - parsed.zone * MICROS_PER_SECOND
+            return local_instant(parsed.local, parsed.zone or zone)
+
+        return lru_cache(4096)(by_pattern)
+    session = zone_of(zone)
+
+    def cast(text: str) -> int:
+        clock, name = parse_timestamp(text)
+        return clock - offset_micros(clock, session if name is None else zone_of(name))
+
+    def read(text: str) -> int:
+        try:
+            return cast(text)
+        except ValueError:
+            without = text.replace("GMT", "", 1)
+        try:
+            return cast(without)
+        except ValueError:
+            if _CLOCK.match(without.strip()):
+                _refuse_clock(text)
+            raise
+
+    return lru_cache(4096)(read)
+
+
+def _refuse_clock(text: str) -> NoReturn:
+    raise NotSupportedError(f"A time without a date as a TIMESTAMP ('{text}') is not supported.") from None
+
+
+def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
+    """Microseconds since 1970 on a clock; texts with a zone are malformed."""
+    pattern = settings.timestamp_ntz_format
+    if pattern is not None:
+        parse = parser(pattern)
+
+        def by_pattern(text: str) -> int:
+            parsed = parse(text)
+            if parsed.zone is not None:
+                raise ValueError
+            return parsed.local
+
+        return lru_cache(4096)(by_pattern)
+
+    def cast(text: str) -> int:
+        clock, name = parse_timestamp(text)
+        if name is not None:
+            raise ValueError
+        return clock
+
+    return lru_cache(4096)(cast)
+
+
+def is_timestamp(settings: JsonSettings) -> Callable[[str], bool]:
+    """Whether inference takes a text for a timestamp."""
+    read = timestamp_reader(settings, "UTC")
+
+    def check(text: str) -> bool:
+        try:
+            read(text)
+        except ValueError:
+            return False
+        return True
+
+    return check

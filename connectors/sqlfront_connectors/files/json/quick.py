@@ -1,0 +1,248 @@
+"""Arrow's JSON reader, where a look at the bytes proves that its rules and Spark's agree.
+
+Arrow takes standard JSON only, and refuses a field that is of another type than its column or that stands
+twice; all it refuses is read with care instead, in ever smaller pieces. Where Arrow takes more than Spark, or
+makes another value of it, the bytes are looked at: lines have to hold one object each, text has to be UTF-8,
+and there must be no words for numbers, no negative zero without a point, and nothing beyond Jackson's bounds.
+"""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.json as arrow_json
+
+from sqlfront_connectors.files.json.inference import Fields, Items, Kind, in_java_order
+from sqlfront_connectors.files.json.settings import JsonSettings
+from sqlfront_connectors.forms import to_physical
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.evaluate import evaluate
+from sqlfront_engine.expressions import Cast, Column
+from sqlfront_engine.functions.json_scanner import MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_TEXT
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    VOID,
+    is_decimal,
+    is_fractional,
+)
+
+#: Bytes that are read at a time, and bytes below which a piece that Arrow refuses is read line by line.
+PIECE: Final = 4 << 20
+SMALL: Final = 256 << 10
+_READ_AS_THEY_ARE: Final = frozenset((BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING))
+_CAST: Final = frozenset((DATE, TIMESTAMP, TIMESTAMP_NTZ))
+_WORD: Final = re.compile(rb"[:\[,\s]-?(?:NaN|Inf)")
+_NEGATIVE_ZERO: Final = re.compile(rb"[:\[,\s]-0[\s,}\]]")
+#: One of the three parts of a number that has too many digits.
+_LONG_PART: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS // 3))
+_PLAIN_CLOCK: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?$"
+#: A column of nulls: how many rows there are when nobody wants a column.
+_ROWS: Final = "\0"
+
+
+def pieces(content: bytes) -> Iterator[bytes]:
+    """The content cut at line ends into pieces of about :data:`PIECE` bytes."""
+    start = 0
+    while len(content) - start > PIECE:
+        end = content.find(b"\n", start + PIECE) + 1
+        if end == 0:
+            break
+        yield content[start:end]
+        start = end
+    if start < len(content):
+        yield content[start:]
+
+
+def halves(piece: bytes) -> tuple[bytes, bytes] | None:
+    """The piece cut at a line end near its middle; None if it is small."""
+    if len(piece) < SMALL:
+        return None
+    middle = piece.find(b"\n", len(piece) // 2) + 1
+    if middle in (0, len(piece)):
+        middle = piece.rfind(b"\n", 0, len(piece) // 2) + 1
+    return None if middle == 0 else (piece[:middle], piece[middle:])
+
+
+def is_plain(settings: JsonSettings) -> bool:
+    """Whether records are lines in UTF-8 that end with a line feed (and perhaps a carriage return)."""
+    return not settings.multi_line and settings.encoding is None and settings.separator is None
+
+
+def one_object_a_line(piece: bytes) -> bytes | None:
+    """The piece without blank lines and spaces around lines, if each of its lines begins and ends as an
+    object does; None if not.
+
+    No record reaches into the next line then: within a value no closing brace stands before an opening one.
+    """
+    text = piece.strip(b" \t\r\n")
+    breaks, returns = text.count(b"\n"), text.count(b"\r")
+    if returns and not returns == breaks == text.count(b"}\r\n{"):
+        return None
+    if not returns and breaks != text.count(b"}\n{"):
+        lines = [stripped for line in text.split(b"\n") if (stripped := line.strip(b" \t"))]
+        text = b"\n".join(lines)
+        if text.count(b"}\n{") != len(lines) - 1:
+            return None
+    return text if text.startswith(b"{") and text.endswith(b"}") and _is_moderate(text) else None
+
+
+def _is_moderate(text: bytes) -> bool:
+    """Whether the text is UTF-8, without words for numbers, and within Jackson's bounds."""
+    if not text.isascii():
+        try:
+            text.decode()
+        except UnicodeDecodeError:
+            return False
+    if (b"NaN" in text or b"Inf" in text) and _WORD.search(text):
+        return False
+    ends = np.flatnonzero(np.frombuffer(text, np.uint8) == 10)
+    lengths = np.diff(ends, prepend=-1, append=len(text))
+    longest = int(lengths.max(initial=0))
+    if longest < MAX_DIGITS:
+        return True
+    if _LONG_PART.search(text) or longest > MAX_TEXT:
+        return False
+    if longest > MAX_NAME and (b"\\" in text or max(map(len, text.split(b'"'))) > MAX_NAME):
+        return False
+    return all(
+        line.count(b"{") + line.count(b"[") < MAX_DEPTH for line in text.split(b"\n") if len(line) > MAX_DEPTH
+    )
+
+
+def can_read(schema: pa.Schema, settings: JsonSettings) -> bool:
+    """Whether Arrow has the types, and Spark no formats for them."""
+    formats = (settings.date_format, settings.timestamp_format, settings.timestamp_ntz_format)
+    has_formats = formats != (None, None, None)
+    return is_plain(settings) and all(
+        _is_read(field.type) or is_decimal(field.type) or (field.type in _CAST and not has_formats)
+        for field in schema
+    )
+
+
+def _is_read(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return _is_read(kind.value_type)
+    if pa.types.is_struct(kind):
+        return kind.num_fields > 0 and all(_is_read(field.type) for field in kind)
+    return kind in _READ_AS_THEY_ARE
+
+
+def rows_of(text: bytes, schema: pa.Schema, settings: Settings) -> pa.RecordBatch | None:
+    """Columns, in physical form, of lines that are :func:`one_object_a_line`; None if Arrow can't read them
+    as Spark does."""
+    if b"-0" in text and _has_floats(schema) and _NEGATIVE_ZERO.search(text):
+        return None
+    fields = [field.with_type(STRING) if field.type in _CAST else field for field in schema]
+    table = _parsed(text, pa.schema([*fields, pa.field(_ROWS, pa.null())]))
+    if table is None:
+        return None
+    columns = []
+    for field in schema:
+        column = _fitted(_whole(table.column(field.name)), field.type, settings)
+        if column is None:
+            return None
+        columns.append(column)
+    if columns:
+        return pa.RecordBatch.from_arrays(columns, names=schema.names)
+    nothing = pa.StructArray.from_arrays([pa.nulls(table.num_rows)], ["_"])
+    return pa.RecordBatch.from_struct_array(nothing).select([])
+
+
+def _parsed(text: bytes, schema: pa.Schema | None) -> pa.Table | None:
+    """The lines by Arrow, if each holds one object."""
+    read_options = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
+    parse_options = arrow_json.ParseOptions(
+        explicit_schema=schema, unexpected_field_behavior="infer" if schema is None else "ignore"
+    )
+    try:
+        table = arrow_json.read_json(pa.BufferReader(text), read_options, parse_options)
+    except pa.ArrowException:
+        return None
+    return table if table.num_rows == text.count(b"\n") + 1 else None
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _has_floats(schema: pa.Schema | pa.StructType) -> bool:
+    for field in schema:
+        kind = field.type
+        while pa.types.is_list(kind):
+            kind = kind.value_type
+        if is_fractional(kind) or (pa.types.is_struct(kind) and _has_floats(kind)):
+            return True
+    return False
+
+
+def _fitted(column: pa.Array, kind: pa.DataType, settings: Settings) -> pa.Array | None:
+    """The column in its type; None if a text isn't of that type."""
+    if is_decimal(kind):
+        # Arrow looks at digits behind the point only.
+        bounds = pc.min_max(column).as_py()
+        limit = Decimal(10) ** (kind.precision - kind.scale)
+        if any(value is not None and abs(value) >= limit for value in bounds.values()):
+            return None
+        return to_physical(column, kind)
+    if kind not in _CAST:
+        return column
+    if kind == TIMESTAMP_NTZ:
+        # Spark's cast takes texts with a zone, too.
+        plain = pc.match_substring_regex(column, _PLAIN_CLOCK)
+        if plain.true_count + column.null_count < len(column):
+            return None
+    batch = pa.RecordBatch.from_arrays([column], names=["text"])
+    converted = evaluate(Cast(kind, Column(STRING, 0), safe=True), batch, settings)
+    return converted if converted.null_count == column.null_count else None
+
+
+def kind_of(text: bytes) -> Fields | None:
+    """The type of lines that are :func:`one_object_a_line`; None if Arrow can't tell it as Spark does."""
+    table = _parsed(text, None)
+    if table is None:
+        return None
+    try:
+        members = [(field.name, _kind(_whole(table.column(field.name)))) for field in table.schema]
+    except _UnclearError:
+        return None
+    return in_java_order(members)
+
+
+def _kind(values: pa.Array) -> Kind:
+    kind = values.type
+    if pa.types.is_list(kind):
+        return Items(_kind(values.flatten()))
+    if pa.types.is_struct(kind):
+        return in_java_order(
+            [(kind.field(index).name, _kind(part)) for index, part in enumerate(values.flatten())]
+        )
+    if kind == DOUBLE:
+        # An integer beyond bigint is a decimal to Spark.
+        if (pc.max(pc.abs(values)).as_py() or 0.0) >= 2.0**63:
+            raise _UnclearError
+        return kind
+    if kind == STRING:
+        return STRING if pc.max(pc.binary_length(values)).as_py() else VOID
+    if pa.types.is_timestamp(kind):
+        return STRING
+    if kind in (VOID, BOOLEAN, BIGINT):
+        return kind
+    raise _UnclearError
+
+
+class _UnclearError(Exception):
+    """Spark's type is another one, or may be."""

@@ -1,0 +1,161 @@
+"""Records into batches, token by token: the careful way, which takes whatever Spark takes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from decimal import InvalidOperation
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.contents import is_packed
+from sqlfront_connectors.files.json.columns import column_of
+from sqlfront_connectors.files.json.conditions import Pushdown
+from sqlfront_connectors.files.json.lines import LineReader
+from sqlfront_connectors.files.json.records import as_utf8
+from sqlfront_connectors.files.json.settings import JsonSettings, Mode
+from sqlfront_connectors.files.json.values import Converters, Row, UnfitError
+from sqlfront_engine.errors import DataError, NotSupportedError
+from sqlfront_engine.functions.json_tokens import JsonTokens, Token
+from sqlfront_engine.types import STRING
+
+
+class RecordReader:
+    """Reads records of one file into rows of ``schema``, in which the column of corrupt records may be."""
+
+    def __init__(
+        self, schema: pa.Schema, settings: JsonSettings, zone: str, path: str, pushdown: Pushdown
+    ) -> None:
+        self._settings = settings
+        self._schema = schema
+        self._path = path
+        self._pushdown = pushdown
+        self._corrupt = schema.get_field_index(settings.corrupt_column)
+        fields = [field for field in schema if field.name != settings.corrupt_column]
+        self._width = len(fields)
+        data = pa.schema(fields)
+        # Spark can't go back in it to the text of a value that it has read.
+        self._is_stream = settings.multi_line and is_packed(path)
+        self._lines = LineReader(data, settings, zone)
+        self._members = {
+            exact: Converters(settings, zone, exact_bytes=exact).members(data) for exact in (True, False)
+        }
+
+    def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
+        """All rows of the records, the first of which has that number."""
+        return self._batch(
+            [row for number, record in enumerate(records, first) for row in self._rows(record, number)]
+        )
+
+    def read_lines(self, text: bytes, first: int = 1) -> pa.RecordBatch:
+        """All rows of lines that hold one object each and nothing but UTF-8."""
+        rows: list[Row] = []
+        for number, line in enumerate(text.decode().split("\n"), first):
+            row = self._lines.row(line)
+            if row is None:
+                rows.extend(self._rows(line.encode(), number))
+            else:
+                rows.append(self._with_record(row, None))
+        return self._batch(rows)
+
+    def _batch(self, rows: list[Row]) -> pa.RecordBatch:
+        columns = [
+            column_of([row[index] for row in rows], field.type) for index, field in enumerate(self._schema)
+        ]
+        if columns:
+            return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+        return pa.RecordBatch.from_struct_array(
+            pa.StructArray.from_arrays([pa.nulls(len(rows))], ["_"])
+        ).select([])
+
+    def with_corrupt_column(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows of which none is corrupt, with the column that says so, if there is one."""
+        if self._corrupt < 0:
+            return batch
+        columns = list(batch.columns)
+        columns.insert(self._corrupt, pa.nulls(batch.num_rows, STRING))
+        return pa.RecordBatch.from_arrays(columns, names=self._schema.names)
+
+    def _rows(self, record: bytes, number: int) -> Iterator[Row]:
+        try:
+            text, is_exact = as_utf8(record, self._settings)
+            members = self._members[is_exact and not self._is_stream]
+            found = self._parsed(JsonTokens(text, self._settings.liberties), members)
+        except _PartialRowsError as error:
+            yield from self._malformed(record, number, error.rows)
+        except (ValueError, InvalidOperation):
+            if self._pushdown.null_passes and self._settings.mode is Mode.PERMISSIVE:
+                raise NotSupportedError(
+                    f"{self._path} holds broken JSON, and a filter that nulls pass"
+                ) from None
+            yield from self._malformed(record, number, [[None] * self._width])
+        else:
+            for row in found:
+                yield self._with_record(row, None)
+
+    def _parsed(
+        self, tokens: JsonTokens, members: Callable[[JsonTokens, bool], tuple[Row, bool]]
+    ) -> list[Row]:
+        match tokens.advance():
+            case None:
+                return []
+            case Token.START_OBJECT:
+                row, is_whole = members(tokens, self._pushdown.exists)
+                if not is_whole:
+                    raise _PartialRowsError([row])
+                return [row]
+            case Token.START_ARRAY:
+                return self._elements(tokens, members)
+            case _:
+                raise UnfitError
+
+    def _elements(
+        self, tokens: JsonTokens, members: Callable[[JsonTokens, bool], tuple[Row, bool]]
+    ) -> list[Row]:
+        """The rows of an array at the top; an element that is no object breaks the whole."""
+        rows: list[Row] = []
+        all_whole = True
+        while tokens.advance() not in (Token.END_ARRAY, None):
+            if tokens.token is not Token.START_OBJECT:
+                raise UnfitError
+            row, is_whole = members(tokens, False)
+            rows.append(row)
+            all_whole = all_whole and is_whole
+        if not all_whole:
+            raise _PartialRowsError(rows)
+        return rows
+
+    def _malformed(self, record: bytes, number: int, rows: list[Row]) -> Iterator[Row]:
+        match self._settings.mode:
+            case Mode.PERMISSIVE:
+                text = self._text(record) if self._corrupt >= 0 else None
+                for row in rows:
+                    yield self._with_record(row, text)
+            case Mode.DROPMALFORMED:
+                pass
+            case Mode.FAILFAST:
+                if self._pushdown.exists:
+                    raise NotSupportedError(
+                        f"mode FAILFAST with a filter over {self._path}, which holds broken JSON"
+                    )
+                raise DataError(
+                    f"Encountered error while reading file {self._path}. Malformed records are detected in "
+                    f"record parsing: record {number} is broken, or does not fit the columns. "
+                    "Parse Mode: FAILFAST.",
+                    condition="FAILED_READ_FILE.NO_HINT",
+                    sqlstate="KD001",
+                )
+
+    def _text(self, record: bytes) -> str:
+        try:
+            return record.decode()
+        except UnicodeDecodeError:
+            raise NotSupportedError(f"a corrupt record of {self._path} that is no UTF-8") from None
+
+    def _with_record(self, row: Row, text: str | None) -> Row:
+        return row if self._corrupt < 0 else [*row[: self._corrupt], text, *row[self._corrupt :]]
+
+
+class _PartialRowsError(Exception):
+    """Rows of a malformed record."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__()
+        self.rows = rows

@@ -1,0 +1,174 @@
+"""How JSON files are read: the options of a table, checked and typed."""
+
+import codecs
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from sqlfront_connectors.files.options import FOREIGN
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_engine.functions.json_scanner import Liberties
+
+#: Spark's defaults; None where Spark chooses.
+_DEFAULTS: Final[dict[str, str | None]] = {
+    "mode": "PERMISSIVE",
+    "columnnameofcorruptrecord": "_corrupt_record",
+    "multiline": "false",
+    "encoding": None,
+    "linesep": None,
+    "samplingratio": "1.0",
+    "primitivesasstring": "false",
+    "prefersdecimal": "false",
+    "infertimestamp": "false",
+    "dropfieldifallnull": "false",
+    "dateformat": None,
+    "timestampformat": None,
+    "timestampntzformat": None,
+    "allowcomments": "false",
+    "allowunquotedfieldnames": "false",
+    "allowsinglequotes": "true",
+    "allownumericleadingzeros": "false",
+    "allownonnumericnumbers": "true",
+    "allowbackslashescapinganycharacter": "false",
+    "allowunquotedcontrolchars": "false",
+}
+#: The encodings that Spark knows.
+_ENCODINGS: Final = frozenset(("iso-8859-1", "us-ascii", "utf-16", "utf-16be", "utf-16le", "utf-32", "utf-8"))
+_LIBERTIES: Final = {
+    "comments": "allowcomments",
+    "unquoted_names": "allowunquotedfieldnames",
+    "single_quotes": "allowsinglequotes",
+    "leading_zeros": "allownumericleadingzeros",
+    "words_for_numbers": "allownonnumericnumbers",
+    "any_escape": "allowbackslashescapinganycharacter",
+    "control_characters": "allowunquotedcontrolchars",
+}
+
+
+class Mode(Enum):
+    """What becomes of a record that is malformed."""
+
+    PERMISSIVE = "PERMISSIVE"
+    """What could be read, the rest null; its text goes into the column of corrupt records, if any."""
+    DROPMALFORMED = "DROPMALFORMED"
+    """It is left out."""
+    FAILFAST = "FAILFAST"
+    """It is an error."""
+
+
+class JsonSettings(msgspec.Struct, frozen=True):
+    """The options with Spark's defaults; formats and encoding are None where Spark chooses."""
+
+    mode: Mode = Mode.PERMISSIVE
+    corrupt_column: str = "_corrupt_record"
+    multi_line: bool = False
+    encoding: str | None = None
+    separator: bytes | None = None
+    liberties: Liberties = Liberties()
+    primitives_as_string: bool = False
+    prefers_decimal: bool = False
+    drop_nulls: bool = False
+    infer_timestamp: bool = False
+    sampling: float = 1.0
+    """The part of the records that inference looks at."""
+    date_format: str | None = None
+    timestamp_format: str | None = None
+    timestamp_ntz_format: str | None = None
+
+    @property
+    def infers_specially(self) -> bool:
+        """Whether inference needs more of a value than its JSON type."""
+        return self.primitives_as_string or self.prefers_decimal or self.drop_nulls or self.infer_timestamp
+
+
+def json_settings(options: Mapping[str, str]) -> JsonSettings:
+    """The settings of a table's options; names of options in any case.
+
+    >>> json_settings({"MODE": "failFast"}).mode
+    <Mode.FAILFAST: 'FAILFAST'>
+
+    Errors: NotSupportedError names an option or a value that isn't built, ProgrammingError one that is wrong.
+    """
+    given = {key.lower(): value for key, value in options.items()}
+    if (charset := given.pop("charset", None)) is not None:
+        given.setdefault("encoding", charset)
+    given.pop(FOREIGN, None)
+    unknown = sorted(set(given) - set(_DEFAULTS))
+    if unknown:
+        raise NotSupportedError(f"option {unknown[0]} of USING json; known are {', '.join(_DEFAULTS)}")
+    multi_line = _flag(given, "multiline")
+    separator = given.get("linesep")
+    encoding = _encoding(given.get("encoding"), multi_line=multi_line, separator=separator)
+    mode = _text(given, "mode").upper()
+    return JsonSettings(
+        # As in Spark, an unknown mode is the default.
+        mode=Mode.__members__.get(mode, Mode.PERMISSIVE),
+        corrupt_column=_text(given, "columnnameofcorruptrecord"),
+        sampling=_number(given, "samplingratio"),
+        multi_line=multi_line,
+        encoding=encoding,
+        separator=_separator(separator, encoding),
+        liberties=Liberties(**{name: _flag(given, option) for name, option in _LIBERTIES.items()}),
+        primitives_as_string=_flag(given, "primitivesasstring"),
+        prefers_decimal=_flag(given, "prefersdecimal"),
+        drop_nulls=_flag(given, "dropfieldifallnull"),
+        infer_timestamp=_flag(given, "infertimestamp"),
+        date_format=given.get("dateformat"),
+        timestamp_format=given.get("timestampformat"),
+        timestamp_ntz_format=given.get("timestampntzformat"),
+    )
+
+
+def _text(options: Mapping[str, str], name: str) -> str:
+    value = options.get(name, _DEFAULTS[name])
+    assert value is not None
+    return value
+
+
+def _flag(options: Mapping[str, str], name: str) -> bool:
+    text = _text(options, name).lower()
+    if text not in ("true", "false"):
+        raise ProgrammingError(f"option {name} of USING json is true or false, not {text!r}")
+    return text == "true"
+
+
+def _number(options: Mapping[str, str], name: str) -> float:
+    text = _text(options, name)
+    try:
+        return float(text)
+    except ValueError:
+        raise ProgrammingError(f"option {name} of USING json is a number, not {text!r}") from None
+
+
+def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> str | None:
+    """The encoding, checked as Spark checks it."""
+    if name is None:
+        return None
+    if name.lower() not in _ENCODINGS:
+        known = ", ".join(sorted(_ENCODINGS))
+        raise ProgrammingError(
+            "The value of parameter(s) `charset` in `JSONOptionsInRead` is invalid: "
+            f"expects one of the {known}, but got {name}.",
+            condition="INVALID_PARAMETER_VALUE.CHARSET",
+            sqlstate="22023",
+        )
+    if not multi_line and name.lower() in ("utf-16", "utf-32"):
+        raise ProgrammingError(
+            f"The {name} encoding needs multiLine, since only a file's begin tells its form"
+        )
+    if not multi_line and separator is None and name.lower() != "utf-8":
+        raise ProgrammingError(f"The lineSep option must be specified for the {name} encoding")
+    return name.lower()
+
+
+def _separator(text: str | None, encoding: str | None) -> bytes | None:
+    if text is None:
+        return None
+    if not text:
+        raise ProgrammingError("'lineSep' cannot be an empty string.")
+    name = codecs.lookup(encoding or "utf-8").name
+    # Java writes UTF-16 and UTF-32 with the big end first, the former with a mark that says so.
+    forms = {"utf-16": "utf-16be", "utf-32": "utf-32be"}
+    return text.encode(forms.get(name, name))

@@ -1,0 +1,382 @@
+"""JSON tokens into values of a schema's types, as Spark's JacksonParser converts them.
+
+A field that does not fit its type is null and makes its record malformed; what could be read stays. Spark
+goes on with the token at which a field broke off, so broken fields may show up as fields of their own: that
+is why the walk here is Spark's, token by token.
+
+Values: int for integers, dates (days) and timestamps (microseconds), Decimal, float, str, bytes, tuples for
+structs, lists for arrays, lists of pairs for maps.
+"""
+
+from collections.abc import Callable
+from decimal import MAX_EMAX, MIN_EMIN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.conversion import try_cast
+from sqlfront_connectors.files.json.inference import java_decimal
+from sqlfront_connectors.files.json.moments import Reader, date_reader, timestamp_ntz_reader, timestamp_reader
+from sqlfront_connectors.files.json.settings import JsonSettings
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.casts.parsing import parse_single
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.functions.json_scanner import JsonSyntaxError
+from sqlfront_engine.functions.json_tokens import JsonTokens, Token
+from sqlfront_engine.functions.json_values import value_of, write_json
+from sqlfront_engine.surrogates import well_formed
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    VOID,
+    ddl,
+    is_decimal,
+    is_interval,
+    is_year_month,
+)
+
+Converter = Callable[[JsonTokens], object]
+Row = list[object]
+
+#: Java takes numbers up to 255 for a byte.
+_BOUNDS: Final = {TINYINT: (-(2**7), 2**8), SMALLINT: (-(2**15), 2**15), INT: (-(2**31), 2**31)}
+_LONG: Final = (-(2**63), 2**63)
+_WORDS: Final = {
+    "NaN": float("nan"),
+    "+INF": float("inf"),
+    "+Infinity": float("inf"),
+    "Infinity": float("inf"),
+    "-INF": float("-inf"),
+    "-Infinity": float("-inf"),
+}
+#: Java writes out the digits of a decimal; beyond these powers of ten that is refused here, and by Java.
+_MAX_POWER: Final = 10_000
+_MAX_SCALE: Final = 2**31
+_WIDE: Final = Context(prec=2 * _MAX_POWER, rounding=ROUND_HALF_UP, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+#: Where Spark's parser has no bytes to go back to.
+_NOT_EXACT: Final = "with the option encoding, or with multiLine and compression"
+
+
+class UnfitError(ValueError):
+    """A token that is of another type than its field."""
+
+
+class PartialError(ValueError):
+    """A nested value of which a part did not fit; ``value`` has null there."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Converters:
+    """Makes converters for the types of a schema."""
+
+    def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool) -> None:
+        self._settings = settings
+        self._zone = zone
+        # Whether the tokens' bytes are the file's own; if not, Spark writes nested values anew.
+        self._exact_bytes = exact_bytes
+
+    def converter(self, kind: pa.DataType) -> Converter:
+        """The function that reads the value at the current token. Errors: NotSupportedError for types that
+        aren't built."""
+        if pa.types.is_struct(kind):
+            return _typed(self._struct(kind), Token.START_OBJECT)
+        if pa.types.is_list(kind):
+            return _typed(self._array(kind), Token.START_ARRAY)
+        if pa.types.is_map(kind):
+            return _typed(self._map(kind), Token.START_OBJECT)
+        if kind == STRING:
+            return self._string
+        if kind == VOID:
+            return lambda tokens: None
+        return _typed_by(self._scalar(kind))
+
+    def _scalar(self, kind: pa.DataType) -> dict[Token, Converter]:
+        """What each token becomes."""
+        if kind == BOOLEAN:
+            return {Token.TRUE: lambda tokens: True, Token.FALSE: lambda tokens: False}
+        if kind in _BOUNDS or kind == BIGINT:
+            return {Token.INTEGER: _integer(kind)}
+        if kind in (FLOAT, DOUBLE):
+            number = _single if kind == FLOAT else JsonTokens.number
+            return {Token.INTEGER: number, Token.FRACTION: number, Token.STRING: self._number_word}
+        if is_decimal(kind):
+            read = decimal_fitter(kind)
+            return {
+                Token.INTEGER: lambda tokens: read(Decimal(tokens.text())),
+                Token.FRACTION: lambda tokens: read(_plain_number(tokens)),
+                Token.STRING: lambda tokens: read(java_decimal(_filled(tokens))),
+            }
+        if kind == BINARY:
+            return {Token.STRING: JsonTokens.base64}
+        if kind == DATE:
+            return {Token.STRING: _by(date_reader(self._settings))}
+        if kind == TIMESTAMP:
+            read_text = timestamp_reader(self._settings, self._zone)
+            return {Token.STRING: _by(read_text), Token.INTEGER: _seconds}
+        if kind == TIMESTAMP_NTZ:
+            return {Token.STRING: _by(timestamp_ntz_reader(self._settings))}
+        if is_interval(kind):
+            return {Token.STRING: _interval(kind)}
+        raise NotSupportedError(f"{ddl(kind)} read from JSON")
+
+    def _number_word(self, tokens: JsonTokens) -> float:
+        if self._settings.liberties.words_for_numbers and (word := _WORDS.get(tokens.text())) is not None:
+            return word
+        raise UnfitError
+
+    def _string(self, tokens: JsonTokens) -> object:
+        """A string's text; of any other value the bytes that stand in the file."""
+        token = tokens.token
+        if token is Token.NAME:
+            tokens.advance()
+            return self._string(tokens)
+        if token is None or token is Token.NULL:
+            return None
+        if token is Token.STRING:
+            return well_formed(tokens.text())
+        if not self._exact_bytes:
+            return _copied(tokens)
+        start = tokens.start
+        tokens.skip_children()
+        try:
+            return tokens.since(start).decode()
+        except UnicodeDecodeError:
+            raise NotSupportedError("a JSON value as text that is no UTF-8") from None
+
+    def _struct(self, kind: pa.StructType) -> Converter:
+        read = self.members(kind)
+
+        def struct(tokens: JsonTokens) -> object:
+            row, is_whole = read(tokens, False)
+            if not is_whole:
+                raise PartialError(tuple(row))
+            return tuple(row)
+
+        return struct
+
+    def members(self, kind: pa.StructType | pa.Schema) -> Callable[[JsonTokens, bool], tuple[Row, bool]]:
+        """Reads the members of an object into a row; whether all fitted."""
+        names = {field.name: index for index, field in enumerate(kind)}
+        converters = [self.converter(field.type) for field in kind]
+        width = len(converters)
+        refuse = not self._exact_bytes
+
+        def read(tokens: JsonTokens, once: bool) -> tuple[Row, bool]:
+            row: Row = [None] * width
+            seen: set[int] = set()
+            is_whole = True
+            while tokens.advance() not in _OBJECT_ENDS:
+                index = names.get(tokens.name)
+                if index is None:
+                    tokens.skip_children()
+                    continue
+                if once and index in seen:
+                    raise NotSupportedError("a filter over JSON with a key that stands twice")
+                seen.add(index)
+                try:
+                    row[index] = converters[index](tokens)
+                except PartialError as error:
+                    row[index] = error.value
+                    is_whole = False
+                except (ValueError, InvalidOperation) as error:
+                    if refuse and isinstance(error, JsonSyntaxError):
+                        raise NotSupportedError(
+                            "broken JSON with the option encoding, or multiLine and compression"
+                        ) from None
+                    is_whole = False
+                    tokens.skip_children()
+            return row, is_whole
+
+        return read
+
+    def _array(self, kind: pa.ListType) -> Converter:
+        read = self.items(kind.value_type)
+
+        def array(tokens: JsonTokens) -> object:
+            values, is_whole = read(tokens)
+            if not is_whole:
+                raise PartialError(values)
+            return values
+
+        return array
+
+    def items(self, kind: pa.DataType) -> Callable[[JsonTokens], tuple[list[object], bool]]:
+        """Reads the items of an array; whether all fitted. An item that isn't partly of its type ends it."""
+        converter = self.converter(kind)
+
+        def read(tokens: JsonTokens) -> tuple[list[object], bool]:
+            values: list[object] = []
+            is_whole = True
+            while tokens.advance() not in _ARRAY_ENDS:
+                try:
+                    values.append(converter(tokens))
+                except PartialError as error:
+                    values.append(error.value)
+                    is_whole = False
+            return values, is_whole
+
+        return read
+
+    def _map(self, kind: pa.MapType) -> Converter:
+        if kind.key_type != STRING:
+            raise NotSupportedError(f"{ddl(kind)} read from JSON")
+        converter = self.converter(kind.item_type)
+
+        def pairs(tokens: JsonTokens) -> object:
+            found: list[tuple[str, object]] = []
+            is_whole = True
+            bad: Exception | None = None
+            while tokens.advance() not in _OBJECT_ENDS:
+                name = tokens.name
+                try:
+                    found.append((_key(name), converter(tokens)))
+                except PartialError as error:
+                    found.append((_key(name), error.value))
+                    is_whole = False
+                except (ValueError, InvalidOperation) as error:
+                    if not self._exact_bytes and isinstance(error, JsonSyntaxError):
+                        raise NotSupportedError(
+                            "broken JSON with the option encoding, or multiLine and compression"
+                        ) from None
+                    bad = bad or error
+                    tokens.skip_children()
+            if bad is not None:
+                raise bad
+            if not is_whole:
+                raise PartialError(found)
+            return found
+
+        return pairs
+
+
+_OBJECT_ENDS: Final = (Token.END_OBJECT, None)
+_ARRAY_ENDS: Final = (Token.END_ARRAY, None)
+
+
+def _copied(tokens: JsonTokens) -> str:
+    """The current value written anew, as Jackson copies it."""
+    try:
+        return write_json(value_of(tokens))
+    except RecursionError:
+        raise NotSupportedError(f"a JSON value nested that deep as text, {_NOT_EXACT}") from None
+
+
+def _key(name: str | None) -> str:
+    if name is None:
+        raise NotSupportedError("broken JSON in a map")
+    return well_formed(name)
+
+
+def _typed(converter: Converter, wanted: Token) -> Converter:
+    return _typed_by({wanted: converter})
+
+
+def _typed_by(converters: dict[Token, Converter]) -> Converter:
+    """Goes past a name, gives None for null, and refuses tokens of other types."""
+
+    def convert(tokens: JsonTokens) -> object:
+        token = tokens.token
+        while token is Token.NAME:
+            token = tokens.advance()
+        if token is None or token is Token.NULL:
+            return None
+        converter = converters.get(token)
+        if converter is None:
+            if token is Token.STRING:
+                tokens.text()
+            raise UnfitError
+        return converter(tokens)
+
+    return convert
+
+
+def _filled(tokens: JsonTokens) -> str:
+    """The current string; an empty one fits no type but string and binary."""
+    text = tokens.text()
+    if not text:
+        raise UnfitError
+    return text
+
+
+def _by(read: Reader) -> Converter:
+    return lambda tokens: read(_filled(tokens))
+
+
+def _integer(kind: pa.DataType) -> Converter:
+    low, high = _BOUNDS.get(kind, _LONG)
+    is_byte = kind == TINYINT
+
+    def integer(tokens: JsonTokens) -> int:
+        value = int(tokens.text())
+        if not low <= value < high:
+            raise UnfitError
+        return value - 256 if is_byte and value > 127 else value
+
+    return integer
+
+
+def _seconds(tokens: JsonTokens) -> int:
+    """Seconds as microseconds, which wrap around in 64 bits."""
+    value = int(tokens.text())
+    if not _LONG[0] <= value < _LONG[1]:
+        raise UnfitError
+    return (value * 1_000_000 + 2**63) % 2**64 - 2**63
+
+
+def _single(tokens: JsonTokens) -> float:
+    """A number rounded to single precision once; an integer has no negative zero."""
+    if tokens.is_special():
+        return tokens.number()
+    value = parse_single(tokens.text())
+    return value + 0.0 if tokens.token is Token.INTEGER else value
+
+
+def _plain_number(tokens: JsonTokens) -> Decimal:
+    if tokens.is_special():
+        raise UnfitError
+    return Decimal(tokens.text())
+
+
+def decimal_fitter(kind: pa.Decimal128Type) -> Callable[[Decimal], Decimal]:
+    """Rounds numbers to the type's scale; UnfitError for those with more digits than it has."""
+    unit, bound = Decimal(1).scaleb(-kind.scale), kind.precision - kind.scale
+
+    def fitted(value: Decimal) -> Decimal:
+        exponent, power = value.as_tuple().exponent, value.adjusted()
+        assert isinstance(exponent, int)
+        if not -_MAX_SCALE < exponent < _MAX_SCALE:
+            raise UnfitError
+        if not value or power < -kind.scale - 1:
+            return unit * 0
+        if power > _MAX_POWER:
+            raise NotSupportedError(f"{value} read from JSON as {ddl(kind)}")
+        rounded = value.quantize(unit, context=_WIDE)
+        if rounded and rounded.adjusted() >= bound:
+            raise UnfitError
+        return rounded
+
+    return fitted
+
+
+def _interval(kind: pa.DataType) -> Converter:
+    def interval(tokens: JsonTokens) -> object:
+        value = try_cast(from_values([tokens.text()], STRING), kind)
+        if value.null_count:
+            raise UnfitError
+        return value.view(INT if is_year_month(kind) else BIGINT)[0].as_py()
+
+    return interval

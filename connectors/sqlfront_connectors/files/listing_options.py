@@ -1,0 +1,99 @@
+"""Options that say which files of a location are read, whatever their format."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_engine.evaluate import evaluate
+from sqlfront_engine.expressions import Cast, Column
+from sqlfront_engine.settings import Settings
+from sqlfront_engine.types import STRING, TIMESTAMP
+
+#: The options by their names in lower case, and the fields for them.
+_FIELDS: Final = {
+    "recursivefilelookup": "recursive",
+    "pathglobfilter": "name_glob",
+    "modifiedbefore": "before",
+    "modifiedafter": "after",
+    "basepath": "base_path",
+    "ignorecorruptfiles": "ignore_corrupt",
+    "ignoremissingfiles": "ignore_missing",
+}
+
+
+class ListingOptions(msgspec.Struct, frozen=True):
+    """``recursive``: files of all directories below are read, which then are no partitions. ``name_glob``: of
+    the files' names. ``before``, ``after``: bounds of the time of modification (microseconds since 1970).
+    ``base_path``: where partition directories begin, None = where reading does. ``ignore_corrupt``,
+    ``ignore_missing``: files that can't be read, or have gone since, count as empty."""
+
+    recursive: bool = False
+    name_glob: str | None = None
+    before: int | None = None
+    after: int | None = None
+    base_path: str | None = None
+    ignore_corrupt: bool = False
+    ignore_missing: bool = False
+
+    def as_options(self) -> dict[str, str]:
+        """The same as a reader's options."""
+        given = {
+            "recursiveFileLookup": str(self.recursive),
+            "ignoreCorruptFiles": str(self.ignore_corrupt),
+            "ignoreMissingFiles": str(self.ignore_missing),
+        }
+        given |= {"pathGlobFilter": self.name_glob} if self.name_glob is not None else {}
+        given |= {"basePath": self.base_path} if self.base_path is not None else {}
+        for name, moment in (("modifiedBefore", self.before), ("modifiedAfter", self.after)):
+            if moment is not None:
+                given[name] = datetime.fromtimestamp(moment / 1_000_000, UTC).isoformat()
+        return given
+
+
+#: The options that choose every file.
+EVERY_FILE: Final = ListingOptions()
+
+
+def listing_options(options: Mapping[str, str], time_zone: str) -> tuple[ListingOptions, dict[str, str]]:
+    """Those among a reader's options, and the others. Times without a zone are in ``time_zone``.
+
+    >>> listing_options({"pathGlobFilter": "*.csv", "header": "true"}, "UTC")
+    (ListingOptions(recursive=False, name_glob='*.csv', ...), {'header': 'true'})
+    """
+    given: dict[str, object] = {}
+    others: dict[str, str] = {}
+    for name, value in options.items():
+        field = _FIELDS.get(name.lower())
+        if field is None:
+            others[name] = value
+        elif field in ("before", "after"):
+            given[field] = _moment(name, value, time_zone)
+        elif field in ("name_glob", "base_path"):
+            given[field] = value
+        else:
+            given[field] = truth(name, value)
+    return ListingOptions(**given), others  # type: ignore[arg-type]
+
+
+def truth(name: str, value: str) -> bool:
+    """The value of a boolean option."""
+    if value.lower() not in ("true", "false"):
+        raise ProgrammingError(f"option {name}: {value[:100]!r} is neither true nor false")
+    return value.lower() == "true"
+
+
+def _moment(name: str, value: str, time_zone: str) -> int:
+    batch = pa.RecordBatch.from_arrays([from_values([value], STRING)], names=["value"])
+    moment = evaluate(Cast(TIMESTAMP, Column(STRING, 0), safe=True), batch, Settings(time_zone))
+    if moment.null_count:
+        raise ProgrammingError(
+            f"option {name}: {value[:100]!r} is no timestamp such as 2024-01-31T12:00:00",
+            condition="INVALID_TIMESTAMP_FORMAT",
+            sqlstate="22007",
+        )
+    return int(moment.cast(pa.int64())[0].as_py())

@@ -1,0 +1,141 @@
+"""ORC files, stripe by stripe: what Arrow's reader gives as Spark's does; the rest is refused by name."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.failures import file_unreadable, reading
+from sqlfront_connectors.files.version import FileVersion
+from sqlfront_connectors.forms import logical_type, to_physical
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.errors import NotSupportedError, OperationalError
+from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.types import DATE, DOUBLE, FLOAT, INTEGRALS, ddl
+
+if TYPE_CHECKING:
+    from pyarrow import orc
+
+#: The first day of the Gregorian calendar; before it Arrow and Spark count days otherwise.
+_GREGORIAN: Final = -141_427
+#: Columns as Hive named them before ORC kept names: they go by position.
+_POSITIONAL: Final = "_col"
+
+
+def open_file(path: str, access: FileAccess) -> "orc.ORCFile":
+    """The file, or an OperationalError that names it."""
+    from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
+
+    with reading(path), access.reading(path) as file:
+        return orc.ORCFile(file.source)
+
+
+def infer_schema(paths: Sequence[str], access: FileAccess) -> pa.Schema:
+    """The columns of the files. Spark takes one file's, and which one nobody knows: files that differ are
+    refused."""
+    schemas = [_schema(path, access) for path in paths]
+    if any(schema != schemas[0] for schema in schemas):
+        raise NotSupportedError(f"ORC files of one table with different columns, such as {paths[0]}")
+    return schemas[0]
+
+
+def _schema(path: str, access: FileAccess) -> pa.Schema:
+    try:
+        schema = open_file(path, access).schema
+    except OperationalError as error:
+        raise OperationalError(
+            f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
+            "file is in either ORC or Parquet format.",
+            condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+            sqlstate="KD001",
+        ) from error
+    return pa.schema([(field.name, _type(field, path)) for field in schema])
+
+
+def _type(field: pa.Field, path: str) -> pa.DataType:
+    if field.name.startswith(_POSITIONAL):
+        raise NotSupportedError(f"{path}: ORC whose columns have no names")
+    return _checked(field.type, field.name, path)
+
+
+def _checked(kind: pa.DataType, name: str, path: str) -> pa.DataType:
+    """Spark's type; NotSupportedError if one in it isn't read as Spark reads it."""
+    if pa.types.is_timestamp(kind) or pa.types.is_union(kind):
+        raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
+    for index in range(kind.num_fields if pa.types.is_nested(kind) else 0):
+        _checked(kind.field(index).type, name, path)
+    return logical_type(kind, name)
+
+
+class OrcReader:
+    """Reads the stripes of one file."""
+
+    def __init__(self, path: str, names: tuple[str, ...], version: FileVersion, access: FileAccess) -> None:
+        self._path = path
+        self._file = open_file(path, access)
+        self._version = version
+        found: dict[str, pa.Field] = {}
+        for field in self._file.schema:
+            if field.name.lower() in found:
+                raise NotSupportedError(f"{path}: two columns `{field.name.lower()}` in one ORC file")
+            found[field.name.lower()] = field
+        self._columns = [(name, found[name.lower()]) for name in names if name.lower() in found]
+
+    @property
+    def piece_count(self) -> int:
+        """The number of stripes."""
+        return int(self._file.nstripes)
+
+    def pieces(self) -> Sequence[int]:
+        """All stripes."""
+        return range(self.piece_count)
+
+    def check(self, piece: int) -> None:
+        """Whether the columns' types can be read."""
+        for name, field in self._columns:
+            self._check_column(name, field)
+
+    def read(self, piece: int) -> Iterator[pa.RecordBatch]:
+        """The stripe's rows."""
+        self.check(piece)
+        names = [field.name for _, field in self._columns]
+        with reading(self._path):
+            if not names:
+                rows = self._file.read_stripe(piece, [self._file.schema.names[0]]).num_rows
+                yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["_"]).select([])
+                return
+            stripe = self._file.read_stripe(piece, names)
+        for start in range(0, stripe.num_rows, BATCH_ROWS):
+            part = stripe.slice(start, BATCH_ROWS)
+            try:
+                arrays = [self._converted(part.column(field.name), name) for name, field in self._columns]
+            except pa.ArrowException as error:
+                raise file_unreadable(self._path, error) from error
+            yield pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in self._columns])
+
+    def _check_column(self, name: str, field: pa.Field) -> None:
+        own, wanted = _type(field, self._path), self._version.data_schema.field(name).type
+        widens = own in INTEGRALS and wanted in INTEGRALS and own.bit_width <= wanted.bit_width
+        if own != wanted and not widens and (own, wanted) != (FLOAT, DOUBLE):
+            raise NotSupportedError(f"{self._path}: ORC's {ddl(own)} that is read as {ddl(wanted)}")
+
+    def _converted(self, array: pa.Array, name: str) -> pa.Array:
+        self._check_days(array)
+        return to_physical(array, self._version.data_schema.field(name).type)
+
+    def _check_days(self, array: pa.Array) -> None:
+        """NotSupportedError for days of the Julian calendar."""
+        kinds = pa.types
+        if kinds.is_struct(array.type):
+            for child in array.flatten():
+                self._check_days(child)
+        elif kinds.is_map(array.type):
+            self._check_days(array.keys)
+            self._check_days(array.items)
+        elif kinds.is_nested(array.type):
+            self._check_days(array.flatten())
+        elif array.type == DATE:
+            first = pc.min(array.cast(pa.int32())).as_py()
+            if first is not None and first < _GREGORIAN:
+                raise NotSupportedError(f"{self._path}: ORC's dates before 1582-10-15")

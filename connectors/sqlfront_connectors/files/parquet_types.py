@@ -1,0 +1,325 @@
+"""Which of Spark's types a Parquet column has, and which others it can be read as: the rules of Spark's
+``ParquetToSparkSchemaConverter`` and ``ParquetVectorUpdaterFactory``.
+
+What Arrow keeps of its own schema in a file says nothing here: the leaves of Parquet's schema do, in the
+order of the leaves of Arrow's types.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_connectors.forms import to_physical
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.columns.lists import put_together
+from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MAX_PRECISION,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    ddl,
+    decimal,
+    is_decimal,
+    is_interval,
+    physical,
+)
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+Conversion = Callable[[pa.Array], pa.Array]
+
+#: Spark's types for annotated integers, by width and sign.
+_INTEGERS: Final = {
+    (8, True): TINYINT,
+    (16, True): SMALLINT,
+    (32, True): INT,
+    (64, True): BIGINT,
+    (8, False): SMALLINT,
+    (16, False): INT,
+    (32, False): BIGINT,
+    (64, False): decimal(20, 0),
+}
+_PLAIN: Final = {
+    "BOOLEAN": BOOLEAN,
+    "INT32": INT,
+    "INT64": BIGINT,
+    "INT96": TIMESTAMP,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "BYTE_ARRAY": BINARY,
+    "FIXED_LEN_BYTE_ARRAY": BINARY,
+}
+#: What Spark reads a physical type as besides, whatever its annotation: the bits as they are.
+_OTHERS: Final = {
+    "INT32": (INT, BIGINT, DOUBLE, TINYINT, SMALLINT, DATE),
+    "INT64": (BIGINT,),
+    "INT96": (TIMESTAMP, TIMESTAMP_NTZ),
+    "FLOAT": (FLOAT, DOUBLE),
+    "DOUBLE": (DOUBLE,),
+    "BOOLEAN": (BOOLEAN,),
+    "BYTE_ARRAY": (STRING, BINARY),
+    "FIXED_LEN_BYTE_ARRAY": (BINARY,),
+}
+
+
+class Leaf(msgspec.Struct, frozen=True):
+    """A column of Parquet's: its path, physical type, and annotation (``Int``, ``Date``, ..., ``None``; an
+    ``Instant`` is a timestamp in UTC)."""
+
+    path: str
+    physical: str
+    kind: str
+    width: int = 0
+    signed: bool = True
+    unit: str = ""
+    precision: int = 0
+    scale: int = 0
+
+
+class Mismatch(Exception):
+    """A column can't be read as the wanted type."""
+
+    def __init__(self, leaf: Leaf, wanted: pa.DataType) -> None:
+        super().__init__(
+            f"Data type mismatches when reading Parquet column [{leaf.path.replace('.', ', ')}]. "
+            f"Expected Spark type {ddl(wanted)}, actual Parquet type {leaf.physical}."
+        )
+
+
+def leaves_of(schema: "pq.ParquetSchema") -> list[Leaf]:
+    """The leaves of a file's schema, in order."""
+    return [_leaf(schema.column(index)) for index in range(len(schema))]
+
+
+def _leaf(column: "pq.ColumnSchema") -> Leaf:
+    said = json.loads(column.logical_type.to_json())
+    is_instant = said["Type"] == "Timestamp" and said["isAdjustedToUTC"]
+    return Leaf(
+        column.path,
+        column.physical_type,
+        "Instant" if is_instant else said["Type"],
+        said.get("bitWidth", 0),
+        said.get("isSigned", True),
+        said.get("timeUnit", ""),
+        said.get("precision", 0),
+        said.get("scale", 0),
+    )
+
+
+def leaf_type(leaf: Leaf) -> pa.DataType:
+    """Spark's type of a leaf; PARQUET_TYPE_ILLEGAL if it has none."""
+    match leaf.kind:
+        case "Int":
+            return _INTEGERS[leaf.width, leaf.signed]
+        case "Date":
+            return DATE
+        case "Decimal" if leaf.precision <= MAX_PRECISION:
+            return decimal(leaf.precision, leaf.scale)
+        case "Decimal":
+            raise OperationalError(
+                f"Decimal precision {leaf.precision} exceeds max precision {MAX_PRECISION}.",
+                condition="DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
+                sqlstate="22003",
+            )
+        case "Timestamp" | "Instant" if leaf.unit != "nanoseconds":
+            return TIMESTAMP if leaf.kind == "Instant" else TIMESTAMP_NTZ
+        case "String" | "Enum" | "JSON":
+            return STRING
+        case "None" | "Null" | "BSON":
+            return _PLAIN[leaf.physical]
+        case "Time" if leaf.unit != "milliseconds":
+            raise ProgrammingError(
+                "The data type TIME is not supported.", condition="UNSUPPORTED_TIME_TYPE", sqlstate="0A000"
+            )
+        case _:
+            raise ProgrammingError(
+                f"Illegal Parquet type: {leaf.physical} ({leaf.kind.upper()}) of column {leaf.path}.",
+                condition="PARQUET_TYPE_ILLEGAL",
+                sqlstate="42846",
+            )
+
+
+def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
+    """Spark's type of a column of an Arrow type; takes its leaves."""
+    kinds = pa.types
+    if kinds.is_map(kind):
+        return pa.map_(spark_type(kind.key_type, leaves), spark_type(kind.item_type, leaves))
+    if kinds.is_struct(kind):
+        fields = [kind.field(index) for index in range(kind.num_fields)]
+        return pa.struct([(field.name, spark_type(field.type, leaves)) for field in fields])
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        return pa.list_(spark_type(kind.value_type, leaves))
+    return leaf_type(next(leaves))
+
+
+def count_leaves(kind: pa.DataType) -> int:
+    """How many leaves a column of the Arrow type has."""
+    if not pa.types.is_nested(kind):
+        return 1
+    return sum(count_leaves(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -> Conversion:
+    """How a column of the Arrow type becomes one of Spark's wanted type, in physical form. Raises Mismatch
+    where Spark doesn't read it so, NotSupportedError where nobody here does."""
+    kinds = pa.types
+    if kinds.is_map(kind) and kinds.is_map(wanted):
+        taken = list(_taken(kind, leaves))
+        if spark_type(kind, iter(taken)) == wanted:
+            return partial(to_physical, logical=wanted)
+        raise NotSupportedError(f"maps in Parquet that are read as {ddl(wanted)}")
+    if kinds.is_struct(kind) and kinds.is_struct(wanted):
+        return _struct_conversion(kind, leaves, wanted)
+    if kinds.is_nested(kind) and kinds.is_list(wanted) and not kinds.is_struct(kind):
+        taken = list(_taken(kind, leaves))
+        inner = conversion(kind.value_type, iter(taken), wanted.value_type)
+        if _is_natural(kind, taken, wanted):
+            return partial(to_physical, logical=wanted)
+        return partial(_list, wanted=wanted, inner=inner)
+    if kinds.is_nested(kind) or kinds.is_nested(wanted):
+        raise NotSupportedError(f"a Parquet column that is read as {ddl(wanted)}, which it is not")
+    return _leaf_conversion(next(leaves), wanted)
+
+
+def _taken(kind: pa.DataType, leaves: Iterator[Leaf]) -> Iterator[Leaf]:
+    for _ in range(count_leaves(kind)):
+        yield next(leaves)
+
+
+def _is_natural(kind: pa.DataType, leaves: list[Leaf], wanted: pa.DataType) -> bool:
+    try:
+        return spark_type(kind, iter(leaves)) == wanted
+    except (ProgrammingError, OperationalError):
+        return False
+
+
+def _struct_conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -> Conversion:
+    found = {}
+    for index in range(kind.num_fields):
+        field = kind.field(index)
+        if field.name.lower() in found:
+            raise NotSupportedError(f"a struct in Parquet with two fields {field.name.lower()}")
+        found[field.name.lower()] = index, list(_taken(field.type, leaves))
+    parts: list[tuple[int, Conversion] | None] = []
+    for position in range(wanted.num_fields):
+        field = wanted.field(position)
+        place = found.get(field.name.lower())
+        if place is None:
+            parts.append(None)
+        else:
+            index, own = place
+            parts.append((index, conversion(kind.field(index).type, iter(own), field.type)))
+    return partial(_struct, wanted=wanted, parts=parts)
+
+
+def _struct(array: pa.Array, wanted: pa.DataType, parts: list[tuple[int, Conversion] | None]) -> pa.Array:
+    children = array.flatten()
+    columns = [
+        pa.nulls(len(array), physical(wanted.field(position).type))
+        if part is None
+        else part[1](children[part[0]])
+        for position, part in enumerate(parts)
+    ]
+    form = physical(wanted)
+    fields = [form.field(index) for index in range(form.num_fields)]
+    columns = [column.cast(field.type) for column, field in zip(columns, fields, strict=True)]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pc.is_null(array))
+
+
+def _list(array: pa.Array, wanted: pa.DataType, inner: Conversion) -> pa.Array:
+    lengths = pc.fill_null(pc.list_value_length(array), pa.scalar(0, INT)).to_numpy(zero_copy_only=False)
+    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    return put_together(physical(wanted), inner(array.flatten()), lengths, valid)
+
+
+def _leaf_conversion(leaf: Leaf, wanted: pa.DataType) -> Conversion:
+    if is_interval(wanted):
+        raise NotSupportedError(f"Parquet's integers that are read as {ddl(wanted)}")
+    try:
+        natural = leaf_type(leaf)
+    except (ProgrammingError, OperationalError):
+        natural = None
+    if natural == wanted:
+        return partial(to_physical, logical=wanted)
+    if leaf.physical in ("INT32", "INT64") and wanted in (TIMESTAMP, TIMESTAMP_NTZ):
+        return _moments(leaf, wanted)
+    if is_decimal(wanted):
+        _check_decimal(leaf, wanted)
+        return partial(_as_decimal, wanted=wanted)
+    if wanted not in _OTHERS[leaf.physical]:
+        raise Mismatch(leaf, wanted)
+    if not leaf.signed or (leaf.kind == "Decimal" and leaf.physical not in ("INT32", "INT64")):
+        raise NotSupportedError(f"Parquet's {leaf.kind} column {leaf.path} that is read as {ddl(wanted)}")
+    return partial(_as_bits, leaf=leaf, wanted=wanted)
+
+
+def _moments(leaf: Leaf, wanted: pa.DataType) -> Conversion:
+    is_moment = leaf.kind in ("Timestamp", "Instant") and leaf.unit != "nanoseconds"
+    if not is_moment and not (leaf.kind == "Date" and wanted == TIMESTAMP_NTZ):
+        raise Mismatch(leaf, wanted)
+    return partial(_as_moment, wanted=wanted)
+
+
+def _as_moment(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """The same number of microseconds since 1970 UTC, whatever the zone."""
+    return array.cast(TIMESTAMP_NTZ).cast(BIGINT).cast(wanted)
+
+
+def _check_decimal(leaf: Leaf, wanted: pa.DataType) -> None:
+    if leaf.kind == "Decimal":
+        scale, digits = wanted.scale - leaf.scale, wanted.precision - leaf.precision
+        fits = scale >= 0 and digits >= scale
+    else:
+        whole = {"INT32": 10, "INT64": 20}.get(leaf.physical, MAX_PRECISION + 1)
+        is_integer = leaf.kind in ("None", "Null") or (leaf.kind == "Int" and leaf.signed)
+        fits = is_integer and wanted.precision - wanted.scale >= whole
+    if not fits:
+        raise Mismatch(leaf, wanted)
+
+
+def _as_decimal(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    wide = array if is_decimal(array.type) else array.cast(BIGINT).cast(decimal(19, 0))
+    return to_physical(wide.cast(pa.decimal256(60, wanted.scale)).cast(wanted), wanted)
+
+
+def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
+    """The stored number, or the lower bits of one: neither dates nor times nor scaled numbers any more."""
+    if leaf.physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
+        return to_physical(array.storage if isinstance(array, pa.ExtensionArray) else array, wanted)
+    if leaf.physical in ("FLOAT", "DOUBLE", "BOOLEAN", "INT96"):
+        return to_physical(array, wanted)
+    whole = _whole(array, leaf)
+    if wanted in (TINYINT, SMALLINT):
+        half = 1 << (wanted.bit_width - 1)
+        moved = pc.add(whole, pa.scalar(half, BIGINT))
+        whole = pc.subtract(pc.bit_wise_and(moved, pa.scalar(2 * half - 1, BIGINT)), pa.scalar(half, BIGINT))
+    return whole.cast(INT).cast(DATE) if wanted == DATE else whole.cast(wanted)
+
+
+def _whole(array: pa.Array, leaf: Leaf) -> pa.Array:
+    kinds = pa.types
+    if is_decimal(array.type):
+        return to_physical(array, decimal(array.type.precision, array.type.scale)).view(BIGINT)
+    if kinds.is_timestamp(array.type):
+        units = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+        return array.cast(pa.timestamp(units[leaf.unit])).cast(BIGINT)
+    if kinds.is_date64(array.type):
+        array = array.cast(DATE)
+    if kinds.is_date(array.type) or kinds.is_time32(array.type):
+        return array.cast(INT).cast(BIGINT)
+    return array.cast(BIGINT)

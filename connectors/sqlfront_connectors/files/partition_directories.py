@@ -1,0 +1,109 @@
+"""What the names of directories say of the files in them, as Spark's ``PartitioningUtils`` reads them."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.errors import NotSupportedError, OperationalError
+
+#: Names and texts of the partition directories above a file, outermost first. Names are as they were given,
+#: texts as they stand in the directory's name (escaped); None = null.
+RawPartition = tuple[tuple[str, str | None], ...]
+#: What stands for null in a partition directory's name.
+NULL_DIRECTORY: Final = "__HIVE_DEFAULT_PARTITION__"
+#: What can't stand in a directory's name for itself.
+_SPECIAL: Final = re.compile(r"""[\x01-\x1f"#%'*/:=?\\\x7f{\[\]^]""")
+_ESCAPED: Final = re.compile("%([0-9A-Fa-f]{2})")
+
+
+def escape(text: str) -> str:
+    """A name or value as Spark writes it into a directory's name.
+
+    >>> escape("a/b é")
+    'a%2Fb é'
+    """
+    return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", text)
+
+
+def unescape(text: str) -> str:
+    """The opposite; what is no escape stays.
+
+    >>> unescape("a%2Fb%zz")
+    'a/b%zz'
+    """
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What the names of a directory and of those above it say: ``base`` is where the partitions begin."""
+
+    partition: RawPartition
+    base: str
+
+
+def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mapping[str, RawPartition]:
+    """The partitions of directories that hold data; none, if none is a partition. A directory without any
+    beside partitions is left out where the partitions begin, elsewhere an error. ``bases``: above them is
+    nothing that counts."""
+    found = {directory: _found(directory, bases) for directory in directories}
+    partitions = {directory: one.partition for directory, one in found.items() if one.partition}
+    if not partitions:
+        return {}
+    roots = {one.base for one in found.values()}
+    if len(roots) > 1:
+        raise OperationalError(
+            "Conflicting directory structures detected. Suspicious paths: "
+            f"{', '.join(sorted(roots)[:5])}. Load them separately, or give the option basePath.",
+            condition="CONFLICTING_DIRECTORY_STRUCTURES",
+            sqlstate="KD009",
+        )
+    _check_names(partitions)
+    return partitions
+
+
+def _found(directory: str, bases: frozenset[str]) -> Found:
+    columns: list[tuple[str, str | None]] = []
+    place = directory
+    while place not in bases:
+        name = os.path.basename(place)
+        column = _column(name)
+        if column is not None:
+            columns.append(column)
+        above = os.path.dirname(place)
+        if (column is None and columns) or above == place:
+            break
+        place = above
+    return Found(tuple(reversed(columns)), place if columns else directory)
+
+
+def _column(segment: str) -> tuple[str, str | None] | None:
+    """Name and text of one directory, None if it is no partition."""
+    name, equals, text = segment.partition("=")
+    if not equals:
+        return None
+    for what, part in (("NAME", unescape(name)), ("VALUE", text)):
+        if not part:
+            raise OperationalError(
+                f"Found an empty partition column {what.lower()} in the path segment '{segment}'.",
+                condition=f"EMPTY_PARTITION_COLUMN_{what}",
+                sqlstate="KD009",
+            )
+    return unescape(name), None if text == NULL_DIRECTORY else text
+
+
+def _check_names(partitions: Mapping[str, RawPartition]) -> None:
+    lists = {tuple(name for name, _ in partition) for partition in partitions.values()}
+    if len({tuple(map(str.lower, names)) for names in lists}) > 1:
+        known = " and ".join(sorted(", ".join(names) for names in lists)[:5])
+        raise OperationalError(
+            f"Conflicting partition column names detected: {known}. Files should only live in the innermost "
+            "directories, and directories at the same level have the same partition column name.",
+            condition="CONFLICTING_PARTITION_COLUMN_NAMES",
+            sqlstate="KD009",
+        )
+    if len(lists) > 1:
+        names = " and ".join(sorted(", ".join(names) for names in lists))
+        raise NotSupportedError(f"partition directories whose names differ in case: {names}")

@@ -1,0 +1,90 @@
+"""Text files, a row per line (or per file): ``USING text``."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_connectors.files.contents import content_of
+from sqlfront_connectors.files.listing_options import truth
+from sqlfront_engine.arrays import from_values
+from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_engine.expressions import EngineExpr
+from sqlfront_engine.processor import BATCH_ROWS, ProcessorContext
+from sqlfront_engine.types import STRING, ddl
+
+#: The only column, unless a schema names it otherwise.
+SCHEMA: Final = pa.schema([("value", STRING)])
+_LINE_END: Final = re.compile(rb"\r\n|\n|\r")
+_MARK: Final = b"\xef\xbb\xbf"
+_OPTIONS: Final = frozenset({"wholetext", "linesep", "encoding"})
+
+
+def text_settings(options: Mapping[str, str]) -> tuple[bool, bytes | None]:
+    """Whether a file is one row, and the end of lines (None: any of the usual ones). An option that isn't
+    honoured is refused by name.
+
+    >>> text_settings({"lineSep": ";"})
+    (False, b';')
+    """
+    given = {key.lower(): value for key, value in options.items()}
+    unknown = sorted(set(given) - _OPTIONS)
+    if unknown:
+        raise NotSupportedError(f"option {unknown[0]} of USING text; known are {', '.join(sorted(_OPTIONS))}")
+    if given.get("encoding", "utf-8").lower() not in ("utf-8", "utf8"):
+        raise NotSupportedError(f"encoding {given['encoding'][:40]} of USING text")
+    separator = given.get("linesep")
+    if separator == "":
+        raise ProgrammingError("option lineSep of USING text can't be empty")
+    whole = truth("wholetext", given.get("wholetext", "false"))
+    return whole, None if separator is None else separator.encode()
+
+
+def check_schema(schema: pa.Schema) -> None:
+    """UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE unless all data columns are strings; there is one at most."""
+    if len(schema) > 1:
+        raise ProgrammingError(f"Text data source supports only a single column, and you have {len(schema)}.")
+    for field in schema:
+        if field.type != STRING:
+            raise ProgrammingError(
+                f"The Text datasource doesn't support the column `{field.name}` of the type "
+                f'"{ddl(field.type).upper()}".',
+                condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+                sqlstate="0A000",
+            )
+
+
+def read(
+    path: str,
+    names: tuple[str, ...],
+    schema: pa.Schema,
+    options: Mapping[str, str],
+    context: ProcessorContext,
+    filters: Sequence[EngineExpr] = (),
+) -> Iterator[pa.RecordBatch]:
+    """The lines of one file, without their ends."""
+    whole, separator = text_settings(options)
+    content = content_of(path, context.files)
+    lines = [content] if whole else _lines(content, separator)
+    for start in range(0, len(lines), BATCH_ROWS):
+        part = lines[start : start + BATCH_ROWS]
+        if names:
+            yield pa.RecordBatch.from_arrays([_texts(part, path)], names=list(names))
+        else:
+            yield pa.RecordBatch.from_arrays([pa.nulls(len(part))], names=["_"]).select([])
+
+
+def _lines(content: bytes, separator: bytes | None) -> list[bytes]:
+    content = content.removeprefix(_MARK)
+    lines = _LINE_END.split(content) if separator is None else content.split(separator)
+    if not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _texts(lines: Sequence[bytes], path: str) -> pa.Array:
+    try:
+        return from_values([line.decode() for line in lines], STRING)
+    except UnicodeDecodeError as error:
+        raise NotSupportedError(f"{path}: text that is not UTF-8") from error

@@ -1,0 +1,148 @@
+"""Which files a process opens for statements and jobs: all, or those below certain folders.
+
+A member that has got a plan from somebody else looks here before it opens a file, so that what a plan names
+is bounded by whoever started the member. Links and ``..`` are resolved before the check, and what was opened
+is checked once more by its descriptor: a folder that became a link between the two leads nowhere.
+
+>>> FileAccess.of("all").is_limited, FileAccess.of("none").is_limited
+(False, True)
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import msgspec
+
+from sqlfront_engine.errors import OperationalError, ProgrammingError
+
+#: Where Linux shows what is behind a descriptor; and the name under which a descriptor can be opened again.
+_DESCRIPTORS: Final = "/proc/self/fd"
+_REOPENED: Final = "/dev/fd"
+#: SQLSTATE of who may not: insufficient privilege.
+DENIED: Final = "42501"
+#: macOS's way to the same: a command of ``fcntl``, and the bytes that it fills.
+_GETPATH: Final = 50
+_LONGEST_PATH: Final = 1024
+
+
+class OpenFile(msgspec.Struct, frozen=True):
+    """A file that may be read or written now. ``path`` is its name, for messages and for what its ending
+    says; ``source`` is what to open: nothing that happens to the folders meanwhile leads elsewhere."""
+
+    path: str
+    source: str
+
+
+class FileAccess(msgspec.Struct, frozen=True):
+    """``roots``: folders, as real paths, below which files may be read and written; None: everywhere."""
+
+    roots: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, said: str | Sequence[str]) -> "FileAccess":
+        """``"all"``, ``"none"``, or the folders. ProgrammingError for another word."""
+        if isinstance(said, str):
+            if said not in ("all", "none"):
+                raise ProgrammingError(
+                    f"file_access is 'all', 'none' or a sequence of folders, not {said!r}; "
+                    f"one folder is [{said!r}]"
+                )
+            return EVERYWHERE if said == "all" else NOWHERE
+        return cls(tuple(os.path.realpath(folder) for folder in said))
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there are files that may not be opened."""
+        return self.roots is not None
+
+    def plus(self, folder: str) -> "FileAccess":
+        """The same and what is below another folder."""
+        return self if self.roots is None else FileAccess((*self.roots, os.path.realpath(folder)))
+
+    # ---- looking
+
+    def check(self, path: str) -> None:
+        """ProgrammingError (SQLSTATE 42501) if the file or folder may not be touched, whether it is there or
+        not."""
+        if self.roots is not None:
+            self._check_real(os.path.realpath(path), path)
+
+    def _check_real(self, real: str, path: str) -> None:
+        assert self.roots is not None
+        if not any(_is_below(real, root) for root in self.roots):
+            allowed = f"files below {', '.join(self.roots)} may" if self.roots else "no file may"
+            raise ProgrammingError(
+                f"{path} may not be read or written here; {allowed}. Whoever opens the session"
+                " (Config(file_access=...)) or starts the cluster (--file-access) decides that.",
+                sqlstate=DENIED,
+            )
+
+    def _check_descriptor(self, descriptor: int, path: str) -> None:
+        self._check_real(_real_path(descriptor), path)
+
+    def names(self, folder: str) -> list[str]:
+        """The names in a folder, sorted. OSError as :func:`os.listdir`."""
+        if self.roots is None:
+            return sorted(os.listdir(folder))
+        self.check(folder)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self._check_descriptor(descriptor, folder)
+            return sorted(os.listdir(descriptor))
+        finally:
+            os.close(descriptor)
+
+    # ---- opening
+
+    @contextmanager
+    def reading(self, path: str) -> Iterator[OpenFile]:
+        """The file, to be opened for reading while this lasts. OSError as :func:`os.open`."""
+        if self.roots is None:
+            yield OpenFile(path, path)
+            return
+        self.check(path)
+        # A pipe or a device would keep who opens it waiting.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            self._check_descriptor(descriptor, path)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OperationalError(f"{path} is no file")
+            yield OpenFile(path, f"{_REOPENED}/{descriptor}")
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def folder(self, path: str) -> Iterator[int]:
+        """The descriptor of a folder that may be written to, while this lasts."""
+        self.check(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            if self.roots is not None:
+                self._check_descriptor(descriptor, path)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+EVERYWHERE: Final = FileAccess()
+NOWHERE: Final = FileAccess(())
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _real_path(descriptor: int) -> str:
+    """Where the opened file is now. OperationalError if the system doesn't tell."""
+    try:
+        if sys.platform == "darwin":
+            import fcntl  # noqa: PLC0415 - Linux tells without it
+
+            return os.fsdecode(fcntl.fcntl(descriptor, _GETPATH, bytes(_LONGEST_PATH)).rstrip(b"\0"))
+        return os.readlink(f"{_DESCRIPTORS}/{descriptor}")
+    except OSError as error:
+        raise OperationalError(f"file_access needs a system that tells what was opened: {error}") from error

@@ -1,0 +1,62 @@
+"""The log of refused connections: by count, since whoever is refused can come back as often as it likes."""
+
+import logging
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+
+logger = logging.getLogger(__name__)
+
+#: Characters of a reason that are logged: a stranger may have written some of them.
+_LONGEST: Final = 300
+
+
+class Refusals:
+    """Counts refused connections of the member ``name``. The first one is logged at once, with its reason;
+    those of the next ``period`` seconds by one line with their number and the last one's reason."""
+
+    def __init__(self, name: str, period: float, now: Callable[[], float]) -> None:
+        #: All there were.
+        self.total = 0
+        self._name = name
+        self._period = period
+        self._now = now
+        self._lock = Lock()
+        self._unlogged = 0
+        self._latest = ""
+        self._quiet_until = now()
+
+    def add(self, remote: str, reason: str) -> bool:
+        """One more, from ``remote``; returns whether :meth:`tell` has to be called later, which it hadn't to
+        before."""
+        with self._lock:
+            self.total += 1
+            self._unlogged += 1
+            self._latest = f"from {remote}: {_printable(reason)}"
+            first = self._unlogged == 1
+        return self.tell() is not None and first
+
+    def tell(self) -> float | None:
+        """Log what is due; returns in how many seconds to call this again, None if there is no need to."""
+        with self._lock:
+            remaining = self._quiet_until - self._now()
+            if not self._unlogged or remaining > 0:
+                return remaining if self._unlogged else None
+            count, self._unlogged = self._unlogged, 0
+            self._quiet_until = self._now() + self._period
+            latest = self._latest
+        if count == 1:
+            logger.warning("member %s refused a connection %s", self._name, latest)
+        else:
+            logger.warning("member %s refused %d connections, the last one %s", self._name, count, latest)
+        return None
+
+
+def _printable(reason: str) -> str:
+    """One line, however the reason was written.
+
+    >>> _printable("a\\nforged line")
+    'a\\\\nforged line'
+    """
+    shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in reason[:_LONGEST])
+    return shown if len(reason) <= _LONGEST else f"{shown}..."

@@ -1,0 +1,49 @@
+"""Long chains of operators, as ``a + b + c + ...``: bound in a loop, and cut into links, so that neither
+binding them nor what is made of them is as deep as they are long."""
+
+from collections.abc import Callable, Container
+from typing import Final
+
+from sqlglot import exp
+
+from sqlfront_engine.errors import Error
+from sqlfront_engine.expressions import Chain, Expr, Previous
+from sqlfront_planner.binder.syntax import handler_of, refuse_unknown, span
+
+#: So many operators stand one in the other before a new link begins.
+_LINK: Final = 48
+
+
+def spine(node: exp.Expr, kinds: Container[type[exp.Expr]]) -> list[exp.Expr]:
+    """The operators of a chain that groups to the left, innermost first; ``node`` is the last of them."""
+    chain = [node]
+    while type(chain[-1].this) in kinds:
+        chain.append(chain[-1].this)
+    chain.reverse()
+    return chain
+
+
+def fold_chain(chain: list[exp.Expr], first: Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
+    """The value of a chain of operators (:func:`spine`) after ``first``; ``apply`` gives that of one operator
+    by the value on its left."""
+    cut: list[Expr] = []
+    value = first
+    for place, node in enumerate(chain):
+        if place and place % _LINK == 0:
+            cut.append(value)
+            value = Previous(value.type)
+        value = _applied(value, node, apply)
+    return Chain(value.type, cut[0], (*cut[1:], value)) if cut else value
+
+
+def _applied(left: Expr, node: exp.Expr, apply: Callable[[Expr, exp.Expr], Expr]) -> Expr:
+    """As binding the operator alone would do: unread arguments are refused, errors have their place."""
+    entry = handler_of(type(node))
+    assert entry is not None
+    try:
+        refuse_unknown(node, entry[1])
+        return apply(left, node)
+    except Error as error:
+        if error.position is None:
+            error.position = span(node)
+        raise

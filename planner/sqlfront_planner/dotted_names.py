@@ -1,0 +1,57 @@
+"""Names of relations: dotted texts whose parts stand in backticks where they need to, and the parts.
+
+Statements hold a name as one text, as written or with more backticks than there were. This is the only place
+that reads one.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sqlfront_engine.errors import spark_error
+
+_PART: Final = re.compile(r"`((?:``|[^`])*)`|[^.`]+")
+_PERMANENT: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+def name_parts(name: str) -> tuple[str, ...]:
+    """The parts of a dotted name, without backticks.
+
+    >>> name_parts("a.`b.c`.`d``e`"), name_parts("``")
+    (('a', 'b.c', 'd`e'), ('',))
+    """
+    return tuple(
+        [match[0] if match[1] is None else match[1].replace("``", "`") for match in _PART.finditer(name)]
+    )
+
+
+def last_part(name: str) -> str:
+    """The name without its qualifiers, and without backticks.
+
+    >>> last_part("a.`b.c`")
+    'b.c'
+    """
+    return name_parts(name)[-1]
+
+
+def dotted(parts: Sequence[str]) -> str:
+    """The parts as one text, each in backticks where it needs them.
+
+    >>> dotted(("a", "b.c", "d`e", ""))
+    'a.`b.c`.`d``e`.``'
+    """
+    return ".".join(
+        part if part.isidentifier() and part.isascii() else f"`{part.replace('`', '``')}`" for part in parts
+    )
+
+
+def check_permanent(name: str) -> None:
+    """INVALID_SCHEMA_OR_RELATION_NAME for the name of a relation that outlives its session and has more in it
+    than letters, digits and underscores."""
+    last = last_part(name)
+    if _PERMANENT.fullmatch(last) is None:
+        raise spark_error(
+            "INVALID_SCHEMA_OR_RELATION_NAME",
+            f"{dotted((last,))} is not a valid name for tables/schemas. Valid names only contain alphabet "
+            "characters, numbers and _.",
+        )

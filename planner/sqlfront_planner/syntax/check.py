@@ -1,0 +1,122 @@
+"""The error that Spark's parser raises for a text, if it does."""
+
+from typing import Final
+
+from sqlfront_engine.errors import DatabaseError, spark_error, too_complex
+from sqlfront_engine.garbage import uncollected
+from sqlfront_planner.syntax.lexer import Tokens, tokens_of
+from sqlfront_planner.syntax.recognizer import first_wrong_token
+
+#: Tokens that may hold any character.
+_ANY_CHARACTERS: Final = frozenset({"<code>", "<quoted>", "<string>", "<unknown>"})
+#: Levels of CASE within CASE.
+_MOST_CASES: Final = 400
+#: The first words of Hive's statements.
+_HIVE_WORDS: Final = frozenset(
+    (
+        "ALTER", "COMMIT", "CREATE", "DFS", "DROP", "EXPORT", "GRANT", "IMPORT", "LOCK", "REVOKE",
+        "ROLLBACK", "SHOW", "START", "UNLOCK",
+    )
+)  # fmt: skip
+
+
+def check_syntax(sql: str) -> Tokens:
+    """The tokens of a text that is one statement by Spark's grammar (or sqlfront's additions to it).
+
+    Raises ProgrammingError: PARSE_EMPTY_STATEMENT, UNCLOSED_BRACKETED_COMMENT, INVALID_IDENTIFIER,
+    SYNTAX_DISCONTINUED, INVALID_STATEMENT_OR_CLAUSE, PARSE_SYNTAX_ERROR at the first token that doesn't fit.
+    """
+    if not sql.strip():
+        raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
+    tokens = tokens_of(sql)
+    if tokens.kinds.count("CASE") > _MOST_CASES:
+        _refuse_deep(tokens)
+    with uncollected():  # the states of the grammar stay
+        wrong = first_wrong_token(tokens)
+    if wrong is not None:
+        raise _wrong_at(tokens, wrong, sql)
+    if not sql.isascii():
+        _check_names(tokens, sql)
+    if tokens.kinds[0] in _HIVE_WORDS and _is_hives(tokens):
+        message = f"The statement or clause: {tokens.kinds[0]} is not valid."
+        raise _error("INVALID_STATEMENT_OR_CLAUSE", message, (tokens.starts[0], tokens.ends[0]), sql)
+    return tokens
+
+
+def _refuse_deep(tokens: Tokens) -> None:
+    """Raise FAILED_TO_PARSE_TOO_COMPLEX for CASE within CASE, whose readings multiply."""
+    level = 0
+    for kind in tokens.kinds:
+        level += (kind == "CASE") - (kind == "END" and level > 0)
+        if level > _MOST_CASES:
+            raise too_complex()
+
+
+def _is_hives(tokens: Tokens) -> bool:
+    """Whether the text is one of Hive's statements, which Spark's parser knows and refuses."""
+    is_hives = first_wrong_token(tokens, "hive_statement") is None
+    return is_hives and first_wrong_token(tokens, "built_text") is not None
+
+
+def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
+    """What is wrong with the token at that place, or with the end of the text."""
+    if place == len(tokens.kinds):
+        end = len(sql.rstrip())
+        return _error("PARSE_SYNTAX_ERROR", "Syntax error at or near end of input.", (end, end + 1), sql)
+    start, end = tokens.starts[place], tokens.ends[place]
+    if sql.startswith("/*", start) and tokens.kinds[place] == "<unknown>":
+        message = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
+        return _error("UNCLOSED_BRACKETED_COMMENT", message, (start, start + 1), sql)
+    if tokens.kinds[place] == "!" and _is_bang(tokens, place):
+        message = "'!' stands for NOT before a condition only: write NOT here."
+        return _error("SYNTAX_DISCONTINUED.BANG_EQUALS_NOT", message, (start, end), sql)
+    dashed = _dashed_name(tokens, place, sql)
+    if dashed is not None:
+        return _invalid_name(dashed, sql)
+    return wrong_at((start, end), sql)
+
+
+def wrong_at(place: tuple[int, int], sql: str) -> DatabaseError:
+    """Spark's PARSE_SYNTAX_ERROR for a part of the text."""
+    return _error("PARSE_SYNTAX_ERROR", f"Syntax error at or near '{sql[slice(*place)]}'.", place, sql)
+
+
+def _is_bang(tokens: Tokens, place: int) -> bool:
+    """Whether the text would be right with NOT in that place."""
+    kinds = [*tokens.kinds[:place], "<bang>", *tokens.kinds[place + 1 :]]
+    return first_wrong_token(Tokens(kinds, tokens.starts, tokens.ends)) is None
+
+
+def _dashed_name(tokens: Tokens, place: int, sql: str) -> tuple[int, int] | None:
+    """Where ``a-b`` stands that would be right if it were one name."""
+    kinds, starts, ends = list(tokens.kinds), list(tokens.starts), list(tokens.ends)
+    found: tuple[int, int] | None = None
+    wrong: int | None = place
+    while wrong is not None and 0 < wrong < len(kinds) - 1 and kinds[wrong] == "-":
+        if not all(sql[starts[beside]].isalpha() for beside in (wrong - 1, wrong + 1)):
+            return None
+        found = found or (starts[wrong - 1], ends[wrong + 1])
+        kinds[wrong - 1], ends[wrong - 1] = "<quoted>", ends[wrong + 1]
+        for parts in (kinds, starts, ends):
+            del parts[wrong : wrong + 2]
+        wrong = first_wrong_token(Tokens(kinds, starts, ends))
+    return found if wrong is None else None
+
+
+def _check_names(tokens: Tokens, sql: str) -> None:
+    """Names have letters of ASCII only, unless they stand in backticks."""
+    for kind, start, end in zip(tokens.kinds, tokens.starts, tokens.ends, strict=True):
+        if kind not in _ANY_CHARACTERS and not sql[start:end].isascii():
+            raise _invalid_name((start, end), sql)
+
+
+def _invalid_name(place: tuple[int, int], sql: str) -> DatabaseError:
+    name = sql[slice(*place)]
+    message = f"The unquoted identifier {name} is invalid and must be back quoted as: `{name}`."
+    return _error("INVALID_IDENTIFIER", message, place, sql)
+
+
+def _error(condition: str, message: str, position: tuple[int, int], sql: str) -> DatabaseError:
+    error = spark_error(condition, message, position=position)
+    error.locate(sql)
+    return error

@@ -1,0 +1,21 @@
+"""Bracketed comments, which may hold others."""
+
+
+def comment_end(sql: str, start: int) -> int | None:
+    """Where the bracketed comment ends that begins at ``start``; None if it doesn't. A hint in it is text.
+
+    >>> comment_end("/*/**/*/ 1", 0), comment_end("/* /*+ a */ 1", 0), comment_end("/* /* */", 0)
+    (8, 11, None)
+    """
+    depth, place = 1, start + 2
+    while depth:
+        closing, opening = sql.find("*/", place), sql.find("/*", place)
+        if closing < 0:
+            return None
+        if not 0 <= opening < closing:
+            depth, place = depth - 1, closing + 2
+        elif sql.startswith("+", opening + 2):
+            place = opening + 2
+        else:
+            depth, place = depth + 1, opening + 2
+    return place

@@ -1,0 +1,138 @@
+"""Follows a text's tokens through the grammar: all readings at once, token by token.
+
+A reading is a state and the calls that it is in. Calls of one rule from one place are one entry of the stack,
+however many readings are in it, so that the readings stay few where the text has many; and the stack is a
+chain of entries, not of Python's calls, so that no nesting is too deep.
+"""
+
+import re
+from functools import cache
+from typing import Final
+
+from sqlfront_planner.syntax.grammar import Grammar, State, spark_grammar
+from sqlfront_planner.syntax.lexer import Tokens
+
+
+class _Call:
+    """An entry of the stack: the state to return to, and the entries below."""
+
+    __slots__ = ("below", "state")
+
+    def __init__(self, state: State, below: "_Call") -> None:
+        self.state = state
+        self.below = [below]
+
+
+#: A text of more tokens is looked at without the repetitions in it first.
+_LONG: Final = 500
+_SEPARATORS: Final = (",", "AND", "OR", "+", "-", "*", "/", "||")
+#: What else items may have of which repetitions are left out: nothing that nests but parentheses.
+_SIMPLE: Final = (
+    "(", ")", ".", "=", "<", ">", "<=", ">=", "<>", "!=", "IN", "NOT", "NULL", "TRUE", "FALSE", "?",
+    "<word>", "<quoted>", "<string>", "<integer>", "<decimal>", "<long>", "<number>",
+)  # fmt: skip
+_NO_CALL: Final[_Call] = _Call.__new__(_Call)
+_NO_CALL.state, _NO_CALL.below = State(), []
+
+Reading = tuple[State, _Call]
+
+
+def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
+    """The position of the first token that Spark's parser can't take, that behind the last one if the text
+    ends too early; None if the text is right by a rule of the grammar."""
+    grammar = spark_grammar()
+    kinds, word = grammar.kinds, grammar.kinds["<word>"]
+    numbers = [kinds.get(name, word) for name in tokens.kinds]
+    if len(numbers) > _LONG and _first_wrong(grammar, shortened(grammar, numbers), rule) is None:
+        return None
+    return _first_wrong(grammar, numbers, rule)
+
+
+def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
+    readings = _at_start(grammar, rule)
+    for position, kind in enumerate(kinds):
+        readings = _after(grammar, readings, kind)
+        if not readings:
+            return position
+    return None if _is_whole(grammar, readings) else len(kinds)
+
+
+def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
+    """The tokens without the repetitions of long lists and chains, as ``IN (1, 2, 3, ...)``: four equal items
+    in a row are as right as any more, since the grammar counts to three at most."""
+    repeated = _repetition(grammar)
+    opening, closing = chr(grammar.kinds["("]), chr(grammar.kinds[")"])
+
+    def kept(match: re.Match[str]) -> str:
+        item = match[1]
+        return item * 4 if item.count(opening) == item.count(closing) else match[0]
+
+    return [ord(kind) for kind in repeated.sub(kept, "".join(map(chr, kinds)))]
+
+
+@cache
+def _repetition(grammar: Grammar) -> re.Pattern[str]:
+    """An item, with the separator before it, and more of the same."""
+    separators = "".join(re.escape(chr(grammar.kinds[kind])) for kind in _SEPARATORS)
+    simple = "".join(re.escape(chr(grammar.kinds[kind])) for kind in (*_SEPARATORS, *_SIMPLE))
+    return re.compile(f"([{separators}][{simple}]{{1,32}}?)\\1{{4,}}")
+
+
+def keywords_as_names(tokens: Tokens) -> list[int]:
+    """The positions of the keywords in a right text that are names in each of its readings."""
+    grammar = spark_grammar()
+    kinds = [grammar.kinds.get(name, grammar.kinds["<word>"]) for name in tokens.kinds]
+    found, readings = [], _at_start(grammar, "text")
+    for position, kind in enumerate(kinds):
+        if tokens.kinds[position].isidentifier() and kind != grammar.kinds["<word>"]:
+            others = _after(grammar, readings[:], ~kind)
+            for following in kinds[position + 1 :]:
+                others = _after(grammar, others, following)
+            if not _is_whole(grammar, others):
+                found.append(position)
+        readings = _after(grammar, readings, kind)
+    return found
+
+
+def _at_start(grammar: Grammar, rule: str) -> list[Reading]:
+    return [(grammar.start(rule), _NO_CALL)]
+
+
+def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading]:
+    """The readings behind one more token."""
+    entered: dict[State, _Call] = {}
+    behind: dict[Reading, None] = {}
+    seen = set(readings)
+    for state, call in readings:  # grows by the calls that end here
+        for pushed, target in grammar.moves(state, kind):
+            top = call
+            for place in pushed:
+                known = entered.get(place)
+                if known is None:
+                    known = entered[place] = _Call(place, top)
+                elif top not in known.below:
+                    known.below.append(top)
+                top = known
+            behind[target, top] = None
+        if call.below and state.is_end():
+            for below in call.below:
+                reading = (call.state, below)
+                if reading not in seen:
+                    seen.add(reading)
+                    readings.append(reading)
+    return list(behind)
+
+
+def _is_whole(grammar: Grammar, readings: list[Reading]) -> bool:
+    """Whether the text may end here."""
+    seen = set(readings)
+    for state, call in readings:  # grows
+        if state.is_end():
+            if not call.below:
+                return True
+            for below in call.below:
+                reading = (call.state, below)
+                if reading not in seen:
+                    seen.add(reading)
+                    readings.append(reading)
+    return False

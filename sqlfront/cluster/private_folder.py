@@ -1,0 +1,152 @@
+"""Folders that belong to one user alone, for secrets and sockets.
+
+The way to such a folder is walked from the root by descriptors, as strict servers do: whoever could have put
+another folder or a link in the way is asked for at each step. Files in it are made exclusively and opened
+through its descriptor, so that nothing that is done to the way afterwards leads them elsewhere.
+"""
+
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.errors import OperationalError
+
+#: Modes of such a folder, and of the files in it.
+FOLDER: Final = 0o700
+FILE: Final = 0o600
+#: Links that the way may have.
+_MOST_LINKS: Final = 40
+_ROOT: Final = 0
+_FOLDER_FLAGS: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Opened only to go on from there: that needs no permission to read.
+_ON_THE_WAY: Final = getattr(os, "O_PATH", os.O_RDONLY)
+
+
+class PrivateFolder(Closing):
+    """The folder at ``path``, made if it isn't there, with all that lead to it.
+
+    OperationalError if it is another user's, a link, or open to others, and if others could put something in
+    its place. ``strict``: others may not even read the names in it.
+    """
+
+    def __init__(self, path: Path, *, strict: bool = True) -> None:
+        self.path = path
+        self.descriptor = _opened(path)
+        try:
+            _check_own(os.fstat(self.descriptor), path, strict=strict)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Forget the folder, which stays; closing twice is no error."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    # ---- files
+
+    def create(self, name: str, content: bytes = b"") -> None:
+        """Make a file anew, in place of one of that name."""
+        self.remove(name)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(name, flags, FILE, dir_fd=self.descriptor), "wb") as file:
+            file.write(content)
+
+    def open(self, name: str, flags: int = os.O_RDONLY) -> int:
+        """The descriptor of a file that is this user's. OSError as :func:`os.open`; OperationalError if it is
+        a link or somebody else's."""
+        try:
+            descriptor = os.open(
+                name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE, dir_fd=self.descriptor
+            )
+        except OSError as error:
+            if name in os.listdir(self.descriptor) and self._is_link(name):
+                raise OperationalError(f"{self.path / name} is a link") from error
+            raise
+        found = os.fstat(descriptor)
+        if found.st_uid != os.getuid() or not stat.S_ISREG(found.st_mode):
+            os.close(descriptor)
+            raise OperationalError(f"{self.path / name} is no file of this user")
+        return descriptor
+
+    def _is_link(self, name: str) -> bool:
+        found = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        return stat.S_ISLNK(found.st_mode)
+
+    def read(self, name: str) -> bytes:
+        """What is in a file; see :meth:`open`."""
+        with os.fdopen(self.open(name), "rb") as file:
+            return file.read()
+
+    def remove(self, name: str) -> None:
+        """Remove a file if it is there; of a link the link."""
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=self.descriptor)
+
+
+def _opened(path: Path) -> int:
+    """A descriptor of the folder, reached through nothing that a stranger could have changed."""
+    here, walked, links = os.open(os.sep, os.O_DIRECTORY | os.O_CLOEXEC | _ON_THE_WAY), Path(os.sep), 0
+    ahead = [*reversed(Path(os.path.abspath(path)).parts[1:])]
+    try:
+        while ahead:
+            name = ahead.pop()
+            _check_way(os.fstat(here), walked)
+            _make(name, here)
+            target = _link_at(name, here, walked / name, last=not ahead)
+            if target is not None:
+                links += 1
+                if links > _MOST_LINKS:
+                    raise OperationalError(f"there are too many links on the way to {path}")
+                ahead += [*reversed(Path(os.path.abspath(walked / target)).parts[1:])]
+                name, walked = os.sep, Path(os.sep)
+            else:
+                walked /= name
+            flags = _FOLDER_FLAGS | (_ON_THE_WAY if ahead else os.O_RDONLY)
+            there = os.open(name, flags, dir_fd=here)
+            os.close(here)
+            here = there
+    except OSError as error:
+        os.close(here)
+        raise OperationalError(f"{walked} can't be used: {error.strerror}") from error
+    except BaseException:
+        os.close(here)
+        raise
+    return here
+
+
+def _make(name: str, parent: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, FOLDER, dir_fd=parent)
+
+
+def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
+    """Where the link of that name leads; None if it is none. OperationalError if a stranger has made it, or
+    if it is the folder itself."""
+    found = os.stat(name, dir_fd=parent, follow_symlinks=False)
+    if not stat.S_ISLNK(found.st_mode):
+        return None
+    if last or found.st_uid not in (_ROOT, os.getuid()):
+        raise OperationalError(f"{path} is a link{'' if last else ' of another user'}")
+    return os.readlink(name, dir_fd=parent)
+
+
+def _check_way(found: os.stat_result, path: Path) -> None:
+    """Nobody but this user and the system's may put something in the place of what is in the folder."""
+    if found.st_uid not in (_ROOT, os.getuid()):
+        raise OperationalError(f"{path} belongs to another user")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:
+        raise OperationalError(f"others may write to {path}, and so change what is in it")
+
+
+def _check_own(found: os.stat_result, path: Path, *, strict: bool) -> None:
+    if found.st_uid != os.getuid():
+        raise OperationalError(f"{path} belongs to another user")
+    others = stat.S_IRWXG | stat.S_IRWXO if strict else stat.S_IWGRP | stat.S_IWOTH
+    if found.st_mode & others:
+        mode = stat.S_IMODE(found.st_mode)
+        raise OperationalError(f"{path} is open to others (mode {mode:o}); it has to be {FOLDER:o}")

@@ -1,0 +1,13 @@
+"""Arguments that several commands have."""
+
+import argparse
+
+
+def add_encryption(parser: argparse.ArgumentParser) -> None:
+    """The arguments that say how connections over TCP are encrypted."""
+    parser.add_argument("--certificate", metavar="FILE", help="your own certificate for TLS, in PEM, with")
+    parser.add_argument("--key", metavar="FILE", help="its key, and with")
+    parser.add_argument("--authority", metavar="FILE", help="the certificate of the authority that signs")
+    parser.add_argument(
+        "--insecure", action="store_true", help="encrypt nothing: to be said on all sides (default: TLS)"
+    )

@@ -1,0 +1,292 @@
+"""Inserts into a folder of files: whole or not at all, whoever dies, and side by side."""
+
+import errno
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+import pytest
+from msgspec import structs
+
+from sqlfront_connectors.base import insert_all
+from sqlfront_connectors.files import FileTable, commits
+from sqlfront_connectors.files import table as file_tables
+from sqlfront_connectors.files.commits import PREFIX, FolderWrite, settled
+from sqlfront_connectors.files.listing import DataFile
+from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.file_access import EVERYWHERE
+from tests.attack.two_writers import PARTITIONS, ROWS, SCHEMA, numbers, opened
+
+#: The calls by which a commit changes the disk.
+CHANGES = ("open", "mkdir", "rename", "unlink", "rmdir")
+
+
+def rows(number: int, count: int = ROWS) -> pa.RecordBatch:
+    columns = {"number": [number] * count, "part": [row % PARTITIONS for row in range(count)]}
+    return pa.RecordBatch.from_pydict(columns, schema=SCHEMA)
+
+
+def overwrite(table: FileTable, number: int) -> None:
+    insert_all(table, [rows(number)], overwrite=True)
+
+
+def writers_folders(folder: Path) -> list[Path]:
+    return [path for path in folder.iterdir() if path.name.startswith(PREFIX)]
+
+
+def parts(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def dies_at(step: int, work: Callable[[], object]) -> bool:
+    """Do the work in a process of its own that is gone before its n-th change; False if it had less."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def dying(function: Callable[..., object]) -> Callable[..., object]:
+            def call(*arguments: object, **named: object) -> object:
+                nonlocal left
+                left -= 1
+                if left < 0:
+                    os._exit(9)
+                return function(*arguments, **named)
+
+            return call
+
+        for name in CHANGES:
+            setattr(os, name, dying(getattr(os, name)))
+        try:
+            work()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, 9)
+    return code == 9
+
+
+@pytest.mark.parametrize("overwrites", [True, False], ids=["overwrite", "insert"])
+def test_whoever_dies_at_any_step_leaves_one_version_or_the_other(tmp_path: Path, overwrites: bool) -> None:
+    after = {2: ROWS} if overwrites else {1: ROWS, 2: ROWS}
+    seen, died = list[bool](), True
+    while died:
+        folder = tmp_path / str(len(seen))
+        overwrite(opened(str(folder)), 1)
+        died = dies_at(len(seen), partial(insert_all, opened(str(folder)), [rows(2)], overwrite=overwrites))
+        found = numbers(opened(str(folder)))
+        seen.append(found == after)
+        assert found in ({1: ROWS}, after), (len(seen), found)
+        overwrite(opened(str(folder)), 3)
+        assert numbers(opened(str(folder))) == {3: ROWS}
+        assert not writers_folders(folder) and len(parts(folder)) == PARTITIONS
+    assert len(seen) > 20 and True in seen[:-1]
+    assert seen == sorted(seen), "a version was there and went again"
+
+
+@pytest.mark.parametrize("step", range(0, 60, 4))
+def test_a_partition_is_read_as_the_whole_table_is(tmp_path: Path, step: int) -> None:
+    overwrite(opened(str(tmp_path)), 1)
+    dies_at(step, lambda: overwrite(opened(str(tmp_path)), 2))
+
+    whole = {os.path.basename(file.path) for file in opened(str(tmp_path)).version.files}
+    one = {os.path.basename(file.path) for file in opened(str(tmp_path / "part=1")).version.files}
+
+    assert len(one) == 1 and one < whole
+
+
+def test_two_sessions_overwrite_one_after_the_other(tmp_path: Path) -> None:
+    one, other = opened(str(tmp_path)), opened(str(tmp_path))
+
+    overwrite(one, 1)
+    overwrite(other, 2)
+
+    assert numbers(opened(str(tmp_path))) == {2: ROWS}
+    assert len(parts(tmp_path)) == PARTITIONS
+
+
+def test_inserts_of_two_sessions_add_up(tmp_path: Path) -> None:
+    one, other = opened(str(tmp_path)), opened(str(tmp_path))
+
+    insert_all(one, [rows(1)])
+    insert_all(other, [rows(2)])
+    insert_all(one, [rows(1)])
+
+    assert numbers(opened(str(tmp_path))) == {1: 2 * ROWS, 2: ROWS}
+
+
+def test_what_a_reader_here_still_holds_is_seen_by_nobody_else(tmp_path: Path) -> None:
+    table = opened(str(tmp_path))
+    overwrite(table, 1)
+    held = table.snapshot()
+
+    overwrite(table, 2)
+
+    assert len(parts(tmp_path)) > 2 * PARTITIONS
+    assert numbers(opened(str(tmp_path))) == {2: ROWS}
+    table.refresh()
+    assert numbers(table) == {2: ROWS}
+    del held
+    assert len(parts(tmp_path)) == PARTITIONS and not writers_folders(tmp_path)
+
+
+def test_the_parts_of_who_lives_stay(tmp_path: Path) -> None:
+    living = FolderWrite(str(tmp_path), EVERYWHERE)
+    Path(living.part("part-living.parquet")).write_bytes(b"PAR1")
+
+    overwrite(opened(str(tmp_path)), 1)
+
+    assert [path.name for path in writers_folders(tmp_path)[0].iterdir()] != []
+    living.abort()
+    assert not writers_folders(tmp_path)
+
+
+def test_the_parts_of_the_dead_go_with_the_next_write(tmp_path: Path) -> None:
+    def die() -> None:
+        dead = FolderWrite(str(tmp_path), EVERYWHERE)
+        Path(dead.part("part-dead.parquet")).write_bytes(bytes(100_000))
+        os._exit(9)
+
+    assert dies_at(1000, die)
+    assert len(writers_folders(tmp_path)) == 1
+
+    insert_all(opened(str(tmp_path)), [rows(1)])
+
+    assert not writers_folders(tmp_path)
+    assert numbers(opened(str(tmp_path))) == {1: ROWS}
+
+
+def test_whoever_waits_too_long_for_another_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commits, "PATIENCE", 0.05)
+    table = opened(str(tmp_path))
+    overwrite(table, 1)
+
+    with (
+        settled(str(tmp_path), EVERYWHERE),
+        pytest.raises(OperationalError, match="another process") as caught,
+    ):
+        overwrite(table, 2)
+
+    assert caught.value.sqlstate == "55P03"
+    assert numbers(opened(str(tmp_path))) == {1: ROWS}
+
+
+def test_a_full_disk_leaves_the_table_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = opened(str(tmp_path))
+    overwrite(table, 1)
+    before = {path: path.read_bytes() for path in parts(tmp_path)}
+
+    def full(*arguments: object, **named: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for name in ("mkdir", "rename"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, name, full)
+            with pytest.raises(OperationalError, match="No space left on device") as caught:
+                overwrite(table, 2)
+        assert caught.value.sqlstate == "53100"
+        assert {path: path.read_bytes() for path in parts(tmp_path)} == before
+        assert numbers(table) == {1: ROWS}
+
+
+def test_many_rows_are_written_as_they_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_tables, "ENOUGH", rows(1).nbytes * 2)
+    table = opened(str(tmp_path))
+    write = table.begin_insert()
+    for _ in range(5):
+        write.append(rows(1))
+
+    assert len(parts(tmp_path)) > 2 * PARTITIONS
+    assert numbers(opened(str(tmp_path))) == {}
+    assert write.commit() == 5 * ROWS
+    assert numbers(opened(str(tmp_path))) == {1: 5 * ROWS} == numbers(table)
+    assert len(parts(tmp_path)) == 3 * PARTITIONS
+
+
+def test_an_insert_that_is_given_up_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_tables, "ENOUGH", 1)
+    write = opened(str(tmp_path)).begin_insert()
+    write.append(rows(1))
+    write.abort()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dropped_table_removes_no_file_outside_of_its_folder(tmp_path: Path) -> None:
+    table = opened(str(tmp_path / "table"))
+    overwrite(table, 1)
+    victim = tmp_path / "part-victim.parquet"
+    victim.write_text("precious")
+    version = structs.replace(table.version, number=9, files=(DataFile(str(victim), 8),))
+    hostile = FileTable("t", str(tmp_path / "table"), version, managed=True)
+
+    hostile.drop()
+    del hostile, version
+
+    assert victim.read_text() == "precious"
+
+
+# ---- what an overwrite may remove
+
+
+def test_foreign_files_are_not_overwritten(tmp_path: Path) -> None:
+    overwrite(opened(str(tmp_path)), 1)
+    (tmp_path / "part=1" / "thesis.parquet").write_bytes(next(iter(parts(tmp_path))).read_bytes())
+    (tmp_path / "_notes.txt").write_text("hidden files are none of the table's")
+
+    with pytest.raises(OperationalError, match=r"part=1/thesis\.parquet .*overwriteForeignFiles 'true'"):
+        overwrite(opened(str(tmp_path)), 2)
+
+    assert set(numbers(opened(str(tmp_path)))) == {1}
+    assert not writers_folders(tmp_path)
+    (tmp_path / "part=1" / "thesis.parquet").unlink()
+    overwrite(opened(str(tmp_path)), 2)
+    assert (tmp_path / "_notes.txt").exists()
+
+
+def test_a_note_leads_nowhere_else(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    overwrite(opened(str(table)), 1)
+    (tmp_path / "victim").write_text("precious")
+    (table / "way").symlink_to(tmp_path)
+    for number, path in enumerate(["../victim", str(tmp_path / "victim"), "way/victim"]):
+        writer = table / f"{PREFIX}{number}"
+        writer.mkdir()
+        (writer / "commit").write_text(f'{{"adds": [], "removes": ["{path}"]}}')
+    (table / "way").unlink()
+    (table / "way").mkdir()
+
+    overwrite(opened(str(table)), 2)
+
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert numbers(opened(str(table))) == {2: ROWS}
+
+
+def test_a_pipe_in_place_of_a_note_keeps_nobody_waiting(tmp_path: Path) -> None:
+    overwrite(opened(str(tmp_path)), 1)
+    writer = tmp_path / f"{PREFIX}planted"
+    writer.mkdir()
+    os.mkfifo(writer / "commit")
+    os.mkfifo(writer / "lock")
+
+    assert numbers(opened(str(tmp_path))) == {1: ROWS}
+    overwrite(opened(str(tmp_path)), 2)
+    assert numbers(opened(str(tmp_path))) == {2: ROWS}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files to a stranger")
+def test_a_strangers_note_in_a_folder_of_all_counts_for_nothing(tmp_path: Path) -> None:
+    overwrite(opened(str(tmp_path)), 1)
+    tmp_path.chmod(0o1777)
+    writer = tmp_path / f"{PREFIX}squatted"
+    writer.mkdir()
+    names = [str(path.relative_to(tmp_path)) for path in parts(tmp_path)]
+    (writer / "commit").write_text(str({"adds": [], "removes": names}).replace("'", '"'))
+    os.chown(writer, 65534, 65534)
+
+    assert numbers(opened(str(tmp_path))) == {1: ROWS}
+    overwrite(opened(str(tmp_path)), 2)
+    assert (writer / "commit").exists()

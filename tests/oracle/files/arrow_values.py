@@ -1,0 +1,119 @@
+"""Random Arrow tables for the binary formats: types, and values at their bounds."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+
+_WORDS: Final = ("", "a", "b c", "é", "日本", "A", "x" * 40, "0", "\0", "NULL", "\n", "😀")
+_FLOATS: Final = (0.0, -0.0, 1.5, -2.25, float("nan"), float("inf"), float("-inf"), 1e30, 5e-324, 0.1)
+_DAYS: Final = (0, 1, -1, 19723, -719162, 2932896, -141428, -141427, 18262)
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_MICROS: Final = (
+    *(0, 1, -1, 1_704_164_645_123_456, -62_135_596_800_000_000, 253_402_300_799_999_999, 1_000_000, -999_999),
+    *(-12_219_292_800_000_000, -12_219_292_800_000_001, -2_208_988_800_000_000, 1_711_846_800_000_000),
+)
+PLAIN: Final[tuple[pa.DataType, ...]] = (
+    *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string()),
+    *(pa.binary(), pa.date32(), pa.decimal128(5, 2), pa.decimal128(18, 0), pa.decimal128(38, 10)),
+)
+
+
+def nested(random: random.Random, leaves: Sequence[pa.DataType], depth: int = 2) -> pa.DataType:
+    """A type of these leaves, perhaps of several levels."""
+    if depth == 0 or random.random() < 0.3:
+        return random.choice(leaves)
+    match random.choice(("list", "list", "map", "struct", "struct")):
+        case "list":
+            return pa.list_(nested(random, leaves, depth - 1))
+        case "map":
+            key = random.choice([leaf for leaf in leaves if not pa.types.is_floating(leaf)] or [pa.string()])
+            return pa.map_(key, nested(random, leaves, depth - 1))
+        case _:
+            count = random.choice((1, 2, 3))
+            return pa.struct([(name, nested(random, leaves, depth - 1)) for name in "xyz"[:count]])
+
+
+def array(random: random.Random, kind: pa.DataType, length: int, nulls: float = 0.2) -> pa.Array:
+    """Random values of a type."""
+    values = [None if random.random() < nulls else value(random, kind) for _ in range(length)]
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.int64()).cast(pa.timestamp(kind.unit)).cast(kind)
+    if pa.types.is_date(kind):
+        return pa.array(values, pa.int32()).cast(pa.date32()).cast(kind)
+    return pa.array(values, kind)
+
+
+def value(random: random.Random, kind: pa.DataType) -> object:
+    """A random value; of dates and timestamps the number of days and units."""
+    kinds = pa.types
+    if kinds.is_boolean(kind):
+        return random.random() < 0.5
+    if kinds.is_integer(kind):
+        low, high = _bounds(kind)
+        return random.choice((low, high, 0, 1, high // 2, random.randint(low, high), 7))
+    if kinds.is_floating(kind):
+        return random.choice(_FLOATS if kind.bit_width > 16 else _FLOATS[:7])
+    if kinds.is_decimal(kind):
+        digits = random.choice((1, kind.precision, random.randint(1, kind.precision)))
+        number = random.choice((1, -1)) * random.randint(0, 10**digits - 1)
+        return Decimal(f"{number}e{-kind.scale}")
+    if kinds.is_string(kind) or kinds.is_large_string(kind):
+        return random.choice(_WORDS)
+    if kinds.is_fixed_size_binary(kind):
+        return random.randbytes(kind.byte_width)
+    if kinds.is_binary(kind) or kinds.is_large_binary(kind):
+        return random.choice(_WORDS).encode() + random.choice((b"", b"\xff", b"\0"))
+    if kinds.is_date(kind):
+        return random.choice(_DAYS)
+    if kinds.is_timestamp(kind):
+        return _units(random.choice(_MICROS), kind.unit)
+    return _nested_value(random, kind)
+
+
+def _nested_value(random: random.Random, kind: pa.DataType) -> object:
+    length = random.choice((0, 1, 1, 2, 3))
+    if pa.types.is_map(kind):
+        keys = [_plain_value(random, kind.key_type) for _ in range(length)]
+        unique = list({repr(key): key for key in keys}.values())
+        return [(key, _or_null(random, kind.item_type)) for key in unique]
+    if pa.types.is_struct(kind):
+        fields = [kind.field(index) for index in range(kind.num_fields)]
+        return {field.name: _or_null(random, field.type) for field in fields}
+    return [_or_null(random, kind.value_type) for _ in range(length)]
+
+
+def _or_null(random: random.Random, kind: pa.DataType) -> object:
+    return None if random.random() < 0.2 else _plain_value(random, kind)
+
+
+def _plain_value(random: random.Random, kind: pa.DataType) -> object:
+    """A value as `pa.array` takes it inside of other values."""
+    found = value(random, kind)
+    if pa.types.is_date(kind):
+        return datetime.date(1970, 1, 1) + datetime.timedelta(days=int(str(found)))
+    return found
+
+
+def _units(micros: int, unit: str) -> int:
+    match unit:
+        case "s":
+            return micros // 1_000_000
+        case "ms":
+            return micros // 1000
+        case "ns":
+            return max(min(micros, 9_223_372_036_854_775), -9_223_372_036_854_775) * 1000
+        case _:
+            return micros
+
+
+def _bounds(kind: pa.DataType) -> tuple[int, int]:
+    if pa.types.is_unsigned_integer(kind):
+        return 0, (1 << kind.bit_width) - 1
+    half = 1 << (kind.bit_width - 1)
+    return -half, half - 1

@@ -1,0 +1,169 @@
+"""ORC files by Arrow's writer, changed schemas, changed bytes."""
+
+from __future__ import annotations
+
+import io
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import pyarrow as pa
+from pyarrow import orc
+
+from sqlfront_engine.types import ddl
+from tests.oracle.files import arrow_values, layouts
+from tests.oracle.files.cases import FileCase, Way
+from tests.oracle.files.layouts import Layout
+
+_NAMES: Final = ("a", "b", "c", "d e", "é")
+_DECLARED: Final = (
+    "INT",
+    "BIGINT",
+    "SMALLINT",
+    "DOUBLE",
+    "FLOAT",
+    "STRING",
+    "DATE",
+    "DECIMAL(10,2)",
+    "BOOLEAN",
+)
+_ALL: Final = "SELECT * FROM {source}"
+_COUNT: Final = "SELECT count(*) FROM {source}"
+_Content = tuple[Layout, str | None, str]
+
+
+def cases(random: random.Random) -> Iterator[FileCase]:
+    """Endless cases, the classes of oddity one after the other."""
+    while True:
+        for oddity, make in _CLASSES.items():
+            layout, declared, query = make(random)
+            way = random.choice((Way.VIEW, Way.VIEW, Way.TABLE))
+            if not layout.options and declared is None and random.random() < 0.6:
+                way = Way.PATH
+            yield FileCase("orc", layout.files, oddity, layout.options, declared, way, layout.place, query)
+
+
+def _written(random: random.Random, table: pa.Table) -> bytes:
+    out = io.BytesIO()
+    orc.write_table(
+        table,
+        out,
+        compression=random.choice(("uncompressed", "zlib", "snappy", "zstd", "lz4")),
+        file_version=random.choice(("0.11", "0.12", "0.12")),
+        stripe_size=random.choice((1024, 64 << 20)),
+        dictionary_key_size_threshold=random.choice((0.0, 1.0)),
+    )
+    return out.getvalue()
+
+
+def _table(random: random.Random, kinds: Sequence[pa.DataType], rows: int | None = None) -> pa.Table:
+    length = random.choice((0, 1, 2, 3, 5)) if rows is None else rows
+    nulls = random.choice((0.0, 0.2, 0.2, 1.0))
+    arrays = [arrow_values.array(random, kind, length, nulls) for kind in kinds]
+    return pa.table(dict(zip(_NAMES, arrays, strict=False)))
+
+
+def _one(content: bytes) -> Layout:
+    return Layout((("a.orc", content),))
+
+
+def _plain(random: random.Random) -> _Content:
+    """Columns of plain types."""
+    kinds = random.choices(arrow_values.PLAIN, k=random.randint(1, 4))
+    return _one(_written(random, _table(random, kinds))), None, random.choice((_ALL, _ALL, _ALL, _COUNT))
+
+
+def _nested(random: random.Random) -> _Content:
+    """Lists, maps and structs."""
+    kinds = [arrow_values.nested(random, arrow_values.PLAIN, 3) for _ in range(random.randint(1, 2))]
+    return _one(_written(random, _table(random, kinds))), None, _ALL
+
+
+def _letters(random: random.Random) -> _Content:
+    """Names that differ by case alone, odd names."""
+    names = random.sample(("a", "A", "b", "B", "a b", "é", "É", "ab", "_col0"), random.randint(1, 3))
+    table = pa.table({name: arrow_values.array(random, pa.int32(), 2) for name in names})
+    declared = random.choice((None, None, "a INT", "A INT, b INT"))
+    return _one(_written(random, table)), declared, random.choice((_ALL, _ALL, _COUNT))
+
+
+def _changed(random: random.Random) -> _Content:
+    """Files of one table with other columns."""
+    contents = []
+    kind = random.choice(arrow_values.PLAIN)
+    for _ in range(2):
+        other = kind if random.random() < 0.85 else random.choice(arrow_values.PLAIN)
+        width = 2 if random.random() < 0.85 else 1
+        table = _table(random, [other, pa.string()][:width], random.choice((0, 1, 2)))
+        contents.append(_written(random, table))
+    files = tuple((f"{number}.orc", content) for number, content in enumerate(contents))
+    return Layout(files), None, _ALL
+
+
+def _declared(random: random.Random) -> _Content:
+    """A declared schema over files of other types."""
+    kinds = random.choices(arrow_values.PLAIN, k=random.randint(1, 3))
+    table = _table(random, kinds)
+    types = [ddl(kind).upper() for kind in kinds]
+    if random.random() < 0.3:
+        types = [random.choice(_DECLARED) for _ in kinds]
+    names = random.choice(("abc", "abc", "acb", "Abx"))
+    return _one(_written(random, table)), ", ".join(map(" ".join, zip(names, types, strict=False))), _ALL
+
+
+def _empty(random: random.Random) -> _Content:
+    """Files without rows or bytes."""
+    content = _written(
+        random, _table(random, random.choices(arrow_values.PLAIN, k=2), random.choice((0, 0, 2)))
+    )
+    other = random.choice((content, b"", b"ORC"))
+    files = (("0.orc", other), ("1.orc", content))[: random.choice((1, 2))]
+    return Layout(files), random.choice((None, None, "zz STRING")), random.choice((_ALL, _COUNT))
+
+
+def _mutated(random: random.Random) -> _Content:
+    """Files with missing or foreign bytes."""
+    content = bytearray(_written(random, _table(random, random.choices(arrow_values.PLAIN, k=2), 3)))
+    match random.choice(("cut", "foreign", "magic")):
+        case "cut":
+            del content[random.randrange(len(content)) :]
+        case "foreign":
+            content = bytearray(random.choice((b"a,b\n1,2\n", b"PAR1" * 4, b"\0" * 30, b"ORC" * 9)))
+        case _:
+            content[-1] = random.choice((0, 255, 7))
+    return _one(bytes(content)), None, _ALL
+
+
+def _filtered(random: random.Random) -> _Content:
+    """Queries with filters."""
+    kind = random.choice((pa.float64(), pa.int32(), pa.string()))
+    literal = {"double": "double('NaN')", "int32": "7", "string": "'a'"}[str(kind)]
+    operator = random.choice(("=", "<", ">=", "<>", "<=>"))
+    query = f"SELECT * FROM {{source}} WHERE a {operator} {literal}"
+    return _one(_written(random, _table(random, [kind, pa.int32()], 5))), None, query
+
+
+def _laid(
+    layout: Callable[[random.Random, Sequence[bytes], str], Layout],
+) -> Callable[[random.Random], _Content]:
+    def make(random: random.Random) -> _Content:
+        kinds = random.choice(([pa.int32()], [pa.int64(), pa.string()]))
+        contents = [_written(random, _table(random, kinds, 1)) for _ in range(random.choice((1, 2, 3)))]
+        return layout(random, contents, ".orc"), None, random.choice((_ALL, _ALL, _ALL, _COUNT))
+
+    return make
+
+
+_CLASSES: Final[Mapping[str, Callable[[random.Random], _Content]]] = {
+    "plain": _plain,
+    "nested": _nested,
+    "letter case": _letters,
+    "changed columns": _changed,
+    "declared schema": _declared,
+    "empty": _empty,
+    "mutated": _mutated,
+    "filtered": _filtered,
+    "partitions": _laid(layouts.partitions),
+    "globs": _laid(layouts.globs),
+    "folders": _laid(layouts.folders),
+}

@@ -1,0 +1,44 @@
+"""Tables of files by SQL: where they may be made, and what an overwrite deletes."""
+
+from pathlib import Path
+
+import pytest
+
+import sqlfront
+from sqlfront_engine.errors import OperationalError, ProgrammingError
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder with somebody's files."""
+    (tmp_path / "notes.csv").write_text("5\n")
+    return tmp_path
+
+
+def test_a_table_made_from_a_query_takes_no_folder_with_files(notes: Path) -> None:
+    made = f"TABLE t USING csv LOCATION '{notes}' AS SELECT 1 AS a"
+    with sqlfront.connect() as connection:
+        with pytest.raises(ProgrammingError, match="to a non-empty directory") as caught:
+            connection.execute(f"CREATE {made}")
+
+        assert caught.value.condition == "_LEGACY_ERROR_TEMP_1241"
+        assert [path.name for path in notes.iterdir()] == ["notes.csv"]
+        (notes / "notes.csv").unlink()
+        connection.execute(f"CREATE {made}")
+        assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
+
+
+def test_an_overwrite_leaves_somebodys_files_alone_unless_told(notes: Path) -> None:
+    table = f"TABLE t (a STRING) USING csv LOCATION '{notes}'"
+    told = table.replace(" LOCATION", " OPTIONS (overwriteForeignFiles 'true') LOCATION")
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE {table}")
+        connection.execute("INSERT INTO t VALUES ('6')")
+        with pytest.raises(OperationalError, match=r"notes\.csv in .*overwriteForeignFiles"):
+            connection.execute("INSERT OVERWRITE t VALUES ('7')")
+        assert sorted(connection.execute("SELECT a FROM t").fetchall()) == [("5",), ("6",)]
+
+        connection.execute(f"CREATE OR REPLACE {told}")
+        connection.execute("INSERT OVERWRITE t VALUES ('7')")
+        assert connection.execute("SELECT a FROM t").fetchall() == [("7",)]
+        assert not (notes / "notes.csv").exists()

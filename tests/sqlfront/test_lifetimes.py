@@ -1,0 +1,67 @@
+"""What a reader of rows keeps alive: its session, until the last row is read."""
+
+import gc
+import weakref
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pytest
+
+import sqlfront
+
+ROWS = 3_000_000
+QUERY = f"SELECT * FROM range({ROWS})"
+
+
+def _batches(reader: pa.RecordBatchReader) -> int:
+    return sum(batch.num_rows for batch in reader)
+
+
+def _count(rows: Iterator[object]) -> int:
+    return sum(1 for _ in rows)
+
+
+READERS: dict[str, Callable[[], Callable[[], int]]] = {
+    "reader": lambda: _later(_batches, sqlfront.connect().execute(QUERY).fetch_record_batch()),
+    "stream": lambda: _later(_batches, pa.RecordBatchReader.from_stream(sqlfront.connect().execute(QUERY))),
+    "cursor": lambda: _later(_count, iter(sqlfront.connect().execute(f"{QUERY} LIMIT 200000"))),
+    "rows": lambda: _later(_count, iter(sqlfront.Session().sql(f"{QUERY} LIMIT 200000"))),
+    "kept rows": lambda: _later(_count, sqlfront.Session().sql(f"{QUERY} LIMIT 200000").toLocalIterator()),
+    "result": lambda: sqlfront.Session().sql(QUERY).count,
+    "members": lambda: _later(_batches, sqlfront.connect(members=3).execute(QUERY).fetch_record_batch()),
+    "prepared": lambda: sqlfront.connect().prepare(QUERY).execute().count,
+}
+
+
+def _later(read: Callable[..., int], source: object) -> Callable[[], int]:
+    return lambda: read(source)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_outlives_the_name_of_its_connection(name: str) -> None:
+    read = READERS[name]()
+    gc.collect()
+
+    assert read() == (ROWS if name not in ("cursor", "rows", "kept rows") else 200_000)
+
+
+def test_a_session_goes_once_the_last_row_is_read() -> None:
+    session = sqlfront.Session()
+    result = session.sql(QUERY)
+    known = weakref.ref(session)
+    del session
+    gc.collect()
+    assert known() is not None
+
+    assert result.count() == ROWS
+    gc.collect()
+    assert known() is None
+
+
+def test_closing_a_connection_still_ends_its_readers() -> None:
+    connection = sqlfront.connect()
+    reader = connection.execute(QUERY).fetch_record_batch()
+    connection.close()
+
+    with pytest.raises(sqlfront.OperationalError, match="cancelled"):
+        reader.read_all()
