@@ -19,7 +19,7 @@ result), ``queries`` (planned when they are new, run by the same plan when they 
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_engine.garbage import uncollected
+from sqlfront_engine.garbage import keep_all, uncollected
 
 with uncollected():
     from sqlfront.api import attach, connect, sql
@@ -39,6 +39,7 @@ with uncollected():
         ProgrammingError,
         Warning,
     )
+    keep_all()
 
 if TYPE_CHECKING:
     from sqlfront.connection import Connection

@@ -46,6 +46,12 @@ def test_the_import_leaves_the_garbage_collector_as_it_was(collects: bool) -> No
     loaded_by(f"{begin}import sqlfront\nassert gc.isenabled() is {collects}")
 
 
+@pytest.mark.parametrize("freezes", [True, False])
+def test_the_import_leaves_frozen_objects_as_they_were(freezes: bool) -> None:
+    begin = "import gc\n" + ("gc.freeze()\n" if freezes else "")
+    loaded_by(f"{begin}frozen = gc.get_freeze_count()\nimport sqlfront\nassert gc.get_freeze_count() == frozen")
+
+
 def test_select_1_loads_no_heavy_module() -> None:
     assert loaded_by(SELECT_1) & (HEAVY | {"pyarrow.compute", "sqlfront_connectors.memory"}) == set()
 

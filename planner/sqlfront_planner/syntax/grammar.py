@@ -41,6 +41,10 @@ _CLASSES: Final = (
     "<string>",
     "<unknown>",
 )
+#: An outer bar that begins a line.
+_BAR: Final = "\n                | "
+#: Parentheses, braces, and bars that aren't in quotes.
+_NESTING: Final = re.compile(r"(?<!')[(){}]| \| ")
 _SYMBOL: Final = re.compile(r"'[^']+'|<[a-z ]+>|\w+|[(){}|*+?]")
 
 
@@ -83,13 +87,27 @@ class State:
 Move = tuple[tuple[State, ...], State]
 
 
+class _Unread:
+    """The alternatives of a rule that no text has needed yet, by the kind of token that each begins with."""
+
+    __slots__ = ("end", "texts")
+
+    def __init__(self) -> None:
+        #: The state behind all of them.
+        self.end = State()
+        self.end.is_last = True
+        self.texts: dict[int, list[str]] = {}
+
+
 class Grammar:
-    """The network. The states of a rule come into being when a text reaches it."""
+    """The network. The states of an alternative come into being when a text reaches it: a process that runs a
+    single statement pays for little more than the rules in it."""
 
     def __init__(self, text: str) -> None:
         self._rules = _rules_of(text)
-        symbols = set(_SYMBOL.findall("\n".join(self._rules.values())))
-        signs = sorted(symbol[1:-1] for symbol in symbols if symbol[0] == "'")
+        items = set(" ".join(self._rules.values()).split())
+        symbols = {item.strip("{}?*+") if item[0] != "'" else item.rstrip("}?*+") for item in items}
+        signs = sorted(symbol[1:-1] for symbol in symbols if symbol[:1] == "'")
         words = sorted(symbol for symbol in symbols if symbol.isupper() and symbol[0].isalpha())
         #: The number of each kind of token: signs, classes, then words.
         self.kinds: Final = {kind: number for number, kind in enumerate((*signs, *_CLASSES, *words))}
@@ -102,6 +120,7 @@ class Grammar:
             "<token>": frozenset(self.kinds.values()),
         }
         self._starts: dict[str, State] = {}
+        self._unread: dict[State, _Unread] = {}
 
     def rules(self) -> tuple[str, ...]:
         """The names of the rules."""
@@ -112,8 +131,19 @@ class Grammar:
         known = self._starts.get(rule)
         if known is None:
             known = self._starts[rule] = State()
-            _RuleParser(self, _SYMBOL.findall(self._rules[rule])).alternatives(known).is_last = True
+            unread = self._unread[known] = _Unread()
+            for alternative in _alternatives_of(self._rules[rule]):
+                first = alternative.split(None, 1)[0]
+                kind = None if first in ("(", "{") else self.kinds.get(first.strip("'"))
+                if kind is None:  # a choice, a rule, or something that need not stand
+                    self._read(known, unread.end, alternative)
+                else:
+                    unread.texts.setdefault(kind, []).append(alternative)
         return known
+
+    def _read(self, start: State, end: State, text: str) -> None:
+        """Make the states of an alternative."""
+        _RuleParser(self, _SYMBOL.findall(text)).alternatives(start).skip_to(end)
 
     def moves(self, state: State, kind: int) -> tuple[Move, ...]:
         """The ways in which a token of that kind is taken in a state; of ``~kind``: if it isn't a name."""
@@ -125,6 +155,10 @@ class Grammar:
         return known
 
     def _found_moves(self, state: State, kind: int) -> Iterator[Move]:
+        unread = self._unread.get(state)
+        if unread is not None:
+            for text in unread.texts.pop(kind if kind >= 0 else ~kind, ()):
+                self._read(state, unread.end, text)
         for place in state.reached():
             for label, target in place.edges:
                 if isinstance(label, str):
@@ -147,16 +181,35 @@ class Grammar:
 
 
 def _rules_of(text: str) -> dict[str, str]:
-    """The text of each rule by its name, which begins a line."""
+    """The text of each rule by its name, which begins a line; what goes on from there is indented."""
     rules: dict[str, str] = {}
     name = ""
     for line in text.splitlines():
-        if line[:1].isalpha():
-            name, _, line = line.partition(":")
+        if line[:1] == " ":
+            rules[name] += "\n" + line
+        elif line and line[0] != "#":
+            name, _, first = line.partition(":")
             name = name.rstrip()
-        if name and not line.startswith("#"):
-            rules[name] = rules.get(name, "") + line
+            rules[name] = first
     return rules
+
+
+def _alternatives_of(rule: str) -> list[str]:
+    """What stands between the outer bars of a rule."""
+    found: list[str] = []
+    for text in rule.split(_BAR):
+        if " | " not in text:
+            found.append(text)
+            continue
+        begin = depth = 0
+        for item in _NESTING.finditer(text):
+            if item[0] != " | ":
+                depth += 1 if item[0] in "({" else -1
+            elif not depth:
+                found.append(text[begin : item.start()])
+                begin = item.end()
+        found.append(text[begin:])
+    return found
 
 
 class _RuleParser:
