@@ -39,6 +39,7 @@ with uncollected():
         ProgrammingError,
         Warning,
     )
+
     keep_all()
 
 if TYPE_CHECKING:

@@ -48,8 +48,10 @@ def test_the_import_leaves_the_garbage_collector_as_it_was(collects: bool) -> No
 
 @pytest.mark.parametrize("freezes", [True, False])
 def test_the_import_leaves_frozen_objects_as_they_were(freezes: bool) -> None:
-    begin = "import gc\n" + ("gc.freeze()\n" if freezes else "")
-    loaded_by(f"{begin}frozen = gc.get_freeze_count()\nimport sqlfront\nassert gc.get_freeze_count() == frozen")
+    begin = "import gc\n" + ("gc.freeze()\n" if freezes else "") + "frozen = gc.get_freeze_count()\n"
+    # Some are freed meanwhile.
+    program = f"{begin}import sqlfront\nassert 0.9 * frozen <= gc.get_freeze_count() <= frozen"
+    loaded_by(program)
 
 
 def test_select_1_loads_no_heavy_module() -> None:
