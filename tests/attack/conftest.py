@@ -19,14 +19,14 @@ def town() -> Iterator[Town]:
         made.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def plain_fort() -> Iterator[Fort]:
     """One whose members don't encrypt."""
     with built(insecure=True) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def tls_fort() -> Iterator[Fort]:
     """One whose members do."""
     with built(insecure=False) as made:

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,11 +56,10 @@ def started(tcp: bool = False, size: int = 3) -> LocalCluster:
     return LocalCluster(size, workers=1, tcp=tcp, silence_limit=LIMIT, preload=PRELOAD)
 
 
-def busy_threads(before: Collection[threading.Thread]) -> list[str]:
-    """New threads of the network and of workers; a timer's ends a little later by itself. Sessions of tests
-    before, which pytest may hold, keep theirs."""
-    names = [thread.name for thread in threading.enumerate() if thread not in before]
-    return [name for name in names if name.startswith("sqlfront") and name != "sqlfront-timer"]
+def busy_threads() -> list[str]:
+    """Threads of the network and of workers; a timer's ends a little later by itself."""
+    names = [thread.name for thread in threading.enumerate() if thread.name.startswith("sqlfront")]
+    return [name for name in names if name != "sqlfront-timer"]
 
 
 @pytest.fixture(autouse=True)
@@ -68,9 +67,9 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     """No thread, open file or temporary file more than before."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     gc.collect()
-    before, threads = len(os.listdir("/proc/self/fd")), set(threading.enumerate())
+    before = len(os.listdir("/proc/self/fd"))
     yield
-    until(lambda: not busy_threads(threads), PATIENCE + KEEP_ALIVE)
+    until(lambda: not busy_threads(), PATIENCE + KEEP_ALIVE)  # of a test before, too
     until(lambda: gc.collect() >= 0 and len(os.listdir("/proc/self/fd")) <= before)
     assert not list(tmp_path.iterdir())
 
