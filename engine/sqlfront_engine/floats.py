@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 _SPECIAL: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-#: Below these, the shortest digits of a double or float may be fewer than the two that Java prints.
+#: From here on no short decimal lies just between two numbers.
+_NEVER_BETWEEN: Final = 1e41
+#: Below these, numbers are subnormal.
 _SMALLEST_DOUBLE: Final = 2.2250738585072014e-308
 _SMALLEST_SINGLE: Final = 1.1754943508222875e-38
 
@@ -19,12 +21,13 @@ def float_text(value: float, *, single: bool = False) -> str:
 
     Plain notation from 0.001 up to 10 million, else one digit before the point and an exponent. The digits
     are the shortest that give the number back, except that a whole number of more bits than the type's
-    precision is cut off where its digits stop to matter, which may leave one or two more.
+    precision is cut off where its digits stop to matter, which may leave one or two more; that digits just
+    between two numbers give back neither; and that Java misjudges the neighbours of powers of two.
 
     >>> float_text(1e7), float_text(9999999.0), float_text(5e-324), float_text(0.1, single=True)
     ('1.0E7', '9999999.0', '4.9E-324', '0.1')
-    >>> float_text(2147483648.0, single=True)
-    '2.14748365E9'
+    >>> float_text(2147483648.0, single=True), float_text(2e23)
+    ('2.14748365E9', '1.9999999999999998E23')
     """
     text = str(np.float32(value)) if single else repr(value)
     special = _SPECIAL.get(text)
@@ -37,10 +40,11 @@ def float_text(value: float, *, single: bool = False) -> str:
     assert isinstance(exponent, int)
     figures = "".join(map(str, digits)).rstrip("0") or "0"
     power = len(digits) - 1 + exponent
-    if magnitude >= 2 ** (24 if single else 53) and magnitude < 2**63:
-        figures, power = _whole_digits(int(magnitude), 24 if single else 53)
-    elif len(figures) == 1 and magnitude < (_SMALLEST_SINGLE if single else _SMALLEST_DOUBLE):
-        figures, power = _two_digits(magnitude, single=single)
+    precision = 24 if single else 53
+    if 2**precision <= magnitude < 2**63:
+        figures, power = _whole_digits(int(magnitude), precision)
+    elif 2**63 <= magnitude < _NEVER_BETWEEN or _has_uneven_neighbours(magnitude, single=single):
+        figures, power = _javas_digits(magnitude, single=single)
     return f"{'-' if sign else ''}{figures[0]}.{figures[1:] or '0'}E{power}"
 
 
@@ -56,19 +60,65 @@ def _whole_digits(number: int, precision: int) -> tuple[str, int]:
     return digits.rstrip("0"), len(digits) - 1 + dropped
 
 
+def _javas_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
+    """The digits of a number of 2^63 and more, or of less than 0.001, and its power of ten: the last part of
+    ``FloatingDecimal.dtoa``, whose ``long`` overflows now and then."""
+    mantissa, exponent = math.frexp(magnitude)
+    binary = exponent - 1
+    precision = min(24, binary + 150) if single else min(53, binary + 1075)
+    fraction = int(math.ldexp(mantissa, 53))
+    fraction //= fraction & -fraction
+    bits = fraction.bit_length()
+    power = math.floor((2 * mantissa - 1.5) * 0.289529654 + 0.176091259 + binary * 0.301029995663981)
+    fives, unit_fives, tiny = max(0, -power), max(0, power), max(0, bits - binary - 1)
+    # The powers of two in the number, its power of ten and half of the distance to the next number.
+    twos, unit_twos = fives + tiny + binary - bits + 1, unit_fives + tiny
+    half_twos = fives + tiny + binary - precision - (bits == 1)
+    common = min(twos, unit_twos, half_twos)
+    twos, unit_twos, half_twos = twos - common, unit_twos - common, half_twos - common
+    is_long = bits + twos + _bits_of_fives(fives) < 64 and unit_twos + 1 + _bits_of_fives(unit_fives + 1) < 64
+    rest, unit, half = fraction * 5**fives << twos, 5**unit_fives << unit_twos, 5**fives << half_twos
+    digits: list[int] = []
+    low = high = False
+    while len(digits) < 2 or not (low or high):
+        digit, rest = divmod(rest, unit)
+        rest, half = 10 * rest, 10 * half
+        overflows = is_long and half >= 2**63
+        reach = _as_long(rest + half) if is_long else rest + half + 1
+        low, high = overflows or rest < half, overflows or reach > 10 * unit
+        if digits or digit or high:
+            digits.append(digit)
+        else:
+            power -= 1
+    beyond = 2 * rest - 10 * unit
+    beyond = _as_long(beyond) if is_long else beyond
+    rounds_up = high and (not low or beyond > 0 or (beyond == 0 and digits[-1] % 2 == 1))
+    text = str(int("".join(map(str, digits))) + rounds_up)
+    return text.rstrip("0"), power + (len(text) > len(digits))
+
+
+def _bits_of_fives(power: int) -> int:
+    """How many bits a power of five has, as ``dtoa`` estimates that."""
+    return 3 * power if power > 26 else (5**power).bit_length() if power else 0
+
+
+def _has_uneven_neighbours(magnitude: float, *, single: bool) -> bool:
+    """Whether a number below 2^53 that isn't whole, or one from 2^63 on, is subnormal or a power of two: Java
+    takes the distance to the next numbers for another one than it is."""
+    if 1 <= magnitude < 2**53:
+        return False
+    return magnitude < (_SMALLEST_SINGLE if single else _SMALLEST_DOUBLE) or math.frexp(magnitude)[0] == 0.5
+
+
+def _as_long(number: int) -> int:
+    """What is left of a whole number in 64 bits."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def _plain(text: str) -> str:
     if "e" in text or "E" in text:
         text = format(Decimal(text), "f")
     return text if "." in text else f"{text}.0"
-
-
-def _two_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
-    """The two digits nearest to a subnormal number, as Java prints them where one digit would do."""
-    figures, _, power = f"{magnitude:.1e}".partition("e")
-    figures = figures.replace(".", "")
-    back = float(f"{figures[0]}.{figures[1]}e{power}")
-    same = np.float32(back) == np.float32(magnitude) if single else back == magnitude
-    return (figures.rstrip("0") or "0", int(power)) if same else (f"{magnitude:.0e}"[0], int(power))
 
 
 def round_to_single(value: float) -> float:
