@@ -1,6 +1,8 @@
 """JSON files whose texts take liberties. All expectations are Spark 4's answers."""
 
+import datetime
 import gzip
+from datetime import UTC
 from decimal import Decimal
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from sqlfront_engine.types import (
     FLOAT,
     INT,
     STRING,
+    TIMESTAMP,
     TINYINT,
     decimal,
     physical,
@@ -311,3 +314,12 @@ def test_columns_are_in_physical_form(tmp_path: Path) -> None:
         steps = plan.source.run(ProcessorContext("scan", CountingMemory()))
         (batch,) = [step for step in steps if isinstance(step, pa.RecordBatch) and step.num_rows]
         assert [column.type for column in batch.columns] == [physical(field.type) for field in schema]
+
+
+def test_a_timestamp_with_gmt_inside_is_read_but_not_inferred(tmp_path: Path) -> None:
+    text = '{"a":"2024-01-02GMT"}'
+
+    assert read(tmp_path, text, inferTimestamp="true") == [("2024-01-02GMT",)]
+    assert read(tmp_path, text, pa.schema([("a", TIMESTAMP)])) == [
+        (datetime.datetime(2024, 1, 2, tzinfo=UTC),)
+    ]

@@ -52,8 +52,9 @@ def _cast_date(text: str) -> int:
     return days
 
 
-def timestamp_reader(settings: JsonSettings, zone: str) -> Reader:
-    """Microseconds since 1970; texts without a zone are in that zone."""
+def timestamp_reader(settings: JsonSettings, zone: str, *, lenient: bool = True) -> Reader:
+    """Microseconds since 1970; texts without a zone are in that zone. ``lenient``: without a format a GMT
+    inside of a text counts for nothing, as in old Spark versions."""
     pattern = settings.timestamp_format
     if pattern is not None:
         parse = parser(pattern)
@@ -75,7 +76,7 @@ def timestamp_reader(settings: JsonSettings, zone: str) -> Reader:
         try:
             return cast(text)
         except ValueError:
-            without = text.replace("GMT", "", 1)
+            without = text.replace("GMT", "", 1) if lenient else text
         try:
             return cast(without)
         except ValueError:
@@ -115,7 +116,7 @@ def timestamp_ntz_reader(settings: JsonSettings) -> Reader:
 
 def is_timestamp(settings: JsonSettings) -> Callable[[str], bool]:
     """Whether inference takes a text for a timestamp."""
-    read = timestamp_reader(settings, "UTC")
+    read = timestamp_reader(settings, "UTC", lenient=False)
 
     def check(text: str) -> bool:
         try:
