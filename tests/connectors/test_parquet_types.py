@@ -106,3 +106,13 @@ def test_foreign_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(DatabaseError) as caught:
         read(tmp_path, "a INT")
     assert "secret" not in str(caught.value)
+
+
+def test_a_footer_that_arrow_alone_can_t_read_is_no_broken_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"/////", b"//*//", 1))  # Arrow's own schema, which Spark leaves alone
+
+    with pytest.raises(NotSupportedError, match="a footer that Arrow can't read"):
+        read(tmp_path, "a BIGINT")

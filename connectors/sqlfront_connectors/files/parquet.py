@@ -35,19 +35,27 @@ if TYPE_CHECKING:
 _DICTIONARY_BYTES = 1.5
 #: The compressions that every Spark reads.
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
+#: What Arrow says of files that end in no footer.
+_NO_PARQUET: Final = ("Parquet magic bytes not found", "Parquet file size is")
 #: The annotations of leaves whose statistics Arrow gives in the order of Spark's values.
 _ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 
 
 def open_file(path: str, access: FileAccess, dictionaries: Sequence[str] = ()) -> "pq.ParquetFile":
-    """The file, or an OperationalError that names it."""
+    """The file, or an OperationalError that names it. NotSupportedError for a footer that Spark may read:
+    Arrow looks at parts that Spark doesn't, such as Arrow's own schema."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is read
 
     with reading(path), access.reading(path) as file:
-        # In nanoseconds, Arrow's usual unit, years before 1677 and after 2262 are lost.
-        return pq.ParquetFile(
-            file.source, read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us"
-        )
+        try:
+            # In nanoseconds, Arrow's usual unit, years before 1677 and after 2262 are lost.
+            return pq.ParquetFile(
+                file.source, read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us"
+            )
+        except (OSError, pa.ArrowException) as error:
+            if getattr(error, "errno", None) is not None or str(error).startswith(_NO_PARQUET):
+                raise
+            raise NotSupportedError(f"{path}: Parquet with a footer that Arrow can't read") from error
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
