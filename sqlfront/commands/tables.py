@@ -107,8 +107,9 @@ def _is_sparks(run: Run, statement: CreateTable) -> bool:
 
 
 def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
-    if schema is not None:
-        check_unique(schema.names)
+    names = () if schema is None else schema.names
+    if not statement.temporary:
+        check_unique(names)
     definition = TableDefinition(
         last_part(statement.name),
         schema,
@@ -125,7 +126,9 @@ def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     )
     if _in_memory(statement):
         return run.memory_table(definition)
-    return registry.create(statement.format or DEFAULT_FORMAT, definition)
+    table = registry.create(statement.format or DEFAULT_FORMAT, definition)
+    check_unique(names)  # Spark looks at a view's files before
+    return table
 
 
 def _storable(schema: pa.Schema) -> pa.Schema:

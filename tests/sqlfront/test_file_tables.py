@@ -42,3 +42,26 @@ def test_an_overwrite_leaves_somebodys_files_alone_unless_told(notes: Path) -> N
         connection.execute("INSERT OVERWRITE t VALUES ('7')")
         assert connection.execute("SELECT a FROM t").fetchall() == [("7",)]
         assert not (notes / "notes.csv").exists()
+
+
+def test_a_table_whose_files_have_the_column_of_their_folders_knows_all_partitions(tmp_path: Path) -> None:
+    (tmp_path / "p=7").mkdir()
+    (tmp_path / "p=7" / "a.json").write_text('{"a":1,"p":2}\n')
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE t USING json LOCATION '{tmp_path}'")
+
+        assert connection.execute("SELECT a, p FROM t").fetchall() == [(1, 7)]
+
+
+def test_a_view_looks_at_its_folders_before_its_columns(tmp_path: Path) -> None:
+    (tmp_path / "a=x").mkdir()
+    (tmp_path / "a=x" / "0.csv").write_text("1\n")
+    columns = "(a BIGINT, a BOOLEAN) USING csv"
+    with sqlfront.connect() as connection:
+        with pytest.raises(OperationalError) as view:
+            connection.execute(f"CREATE TEMPORARY VIEW v {columns} OPTIONS (path '{tmp_path}')")
+        with pytest.raises(ProgrammingError) as table:
+            connection.execute(f"CREATE TABLE t {columns} LOCATION '{tmp_path}'")
+
+    assert view.value.condition == "INVALID_PARTITION_VALUE"
+    assert table.value.condition == "COLUMN_ALREADY_EXISTS"

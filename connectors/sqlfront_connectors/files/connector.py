@@ -72,14 +72,18 @@ class FileConnector:
         if definition.schema is not None:
             _check_partition_values(files, definition.schema, definition.time_zone)
         found = partition_fields(files.partitions)
+        learns = _learns_of_partitions(definition)
         if definition.schema is None:
-            data, partition, schema = self._inferred(definition, options, files, found)
+            inferred = self._inferred(definition, options, files)
+            data, partition, schema = _placed(inferred, found)
+            # Of columns that are the files' as well as the directories' Spark's catalog keeps nothing.
+            learns = learns and len(data) == len(inferred)
         else:
             data, partition = _split(definition, found)
             schema = pa.schema([*data, *partition])
             if self._format == "text":
                 text_format.check_schema(data)
-        learns = _learns_of_partitions(definition) and len(partition) > 0
+        learns = learns and len(partition) > 0
         return FileVersion(
             0,
             self._format,
@@ -91,15 +95,8 @@ class FileConnector:
             known=() if learns else None,
         )
 
-    def _inferred(
-        self,
-        definition: TableDefinition,
-        options: dict[str, str],
-        files: Listing,
-        found: tuple[pa.Field, ...],
-    ) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
-        """Data columns, partition columns, and all in their order. A partition column takes the place of one
-        of the files that has its name."""
+    def _inferred(self, definition: TableDefinition, options: dict[str, str], files: Listing) -> pa.Schema:
+        """The files' own columns."""
         if definition.partitioned_by:
             raise ProgrammingError(
                 f"table {definition.name}: a CREATE TABLE without columns cannot say PARTITIONED BY; the "
@@ -111,10 +108,7 @@ class FileConnector:
             raise _no_schema(self._format)
         inferred = self._infer(files, options, definition.files)
         check_names(inferred)
-        partitions = {field.name.lower(): field for field in found}
-        data = [field for field in inferred if field.name.lower() not in partitions]
-        schema = [partitions.pop(field.name.lower(), field) for field in inferred]
-        return pa.schema(data), pa.schema(found), pa.schema([*schema, *partitions.values()])
+        return inferred
 
     def _infer(self, files: Listing, options: dict[str, str], access: FileAccess) -> pa.Schema:
         match self._format:
@@ -134,6 +128,15 @@ class FileConnector:
                 return csv_format.infer_schema([file.path for file in files.files], options, access)
             case _:
                 return json_format.infer_schema([file.path for file in files.files], options, access)
+
+
+def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema, pa.Schema]:
+    """Data columns, partition columns, and all in their order. A partition column takes the place of one of
+    the files that has its name."""
+    partitions = {field.name.lower(): field for field in found}
+    data = [field for field in inferred if field.name.lower() not in partitions]
+    schema = [partitions.pop(field.name.lower(), field) for field in inferred]
+    return pa.schema(data), pa.schema(found), pa.schema([*schema, *partitions.values()])
 
 
 def _check(format_name: str, options: dict[str, str]) -> None:
