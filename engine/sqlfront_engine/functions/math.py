@@ -1,7 +1,7 @@
 """Functions of real numbers: roots, powers, logarithms, trigonometry, and a few of integers.
 
-All of them take and give doubles, as in Spark; a logarithm of what has none is null. Java's libraries and the
-C library may differ in a result's last bit.
+All of them take and give doubles, as in Spark; a logarithm of what has none is null. What ``fdlibm`` lacks is
+the C library's, which may differ from Java's in a result's last bit.
 """
 
 import math
@@ -16,6 +16,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.failures import arithmetic_overflow
 from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls
+from sqlfront_engine.functions import fdlibm
 from sqlfront_engine.functions.arithmetic import sign_fails
 from sqlfront_engine.functions.decimals import prepare_decimal_abs
 from sqlfront_engine.functions.registry import (
@@ -37,6 +38,7 @@ from sqlfront_engine.types import (
 )
 
 Doubles = npt.NDArray[np.float64]
+Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
 
 _IF_ELSE: Final = pc.get_function("if_else")
 _LESS_EQUAL: Final = pc.get_function("less_equal")
@@ -47,21 +49,19 @@ _DEGREES: Final = 57.29577951308232
 _RADIANS: Final = 0.017453292519943295
 
 
-def _entry(
-    name: str, kernel: Callable[[tuple[Datum, ...], Invocation], Datum], result: str
-) -> ScalarFunction:
+def _entry(name: str, kernel: Kernel, result: str) -> ScalarFunction:
     """A function of doubles; ``result`` is a call and its value, ``"sqrt(4) = 2.0"``."""
     call, _, value = result.partition(" = ")
     count = call.count(",") + (0 if call.endswith("()") else 1)
     return ScalarFunction(name, (DOUBLE,) * count, DOUBLE, kernel, example=(call, value))
 
 
-def _arrow(name: str) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+def _arrow(name: str) -> Kernel:
     kernel = pc.get_function(name)
     return lambda arguments, invocation: kernel.call(arguments)
 
 
-def _numpy(function: Callable[..., Doubles]) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+def _numpy(function: Callable[..., Doubles]) -> Kernel:
     """A kernel of a numpy function of doubles."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -77,21 +77,21 @@ def _numpy(function: Callable[..., Doubles]) -> Callable[[tuple[Datum, ...], Inv
     return kernel
 
 
-def _logarithm(name: str, least: float = 0.0) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+def _logarithm(kernel: Kernel, least: float = 0.0) -> Kernel:
     """Null at and below ``least``."""
-    kernel, bound = pc.get_function(name), scalar(least, DOUBLE)
+    bound = scalar(least, DOUBLE)
 
     def run(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         outside = _LESS_EQUAL.call([arguments[0], bound])
         if is_scalar(outside):
-            return _NULL if outside.as_py() is not False else kernel.call(arguments)
-        values = kernel.call(arguments)
+            return _NULL if outside.as_py() is not False else kernel(arguments, invocation)
+        values = kernel(arguments, invocation)
         return _IF_ELSE.call([outside, _NULL, values]) if outside.true_count else values
 
     return run
 
 
-_LN: Final = _logarithm("ln")
+_LN: Final = _logarithm(_numpy(fdlibm.log))
 
 
 def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -116,11 +116,15 @@ def _atan2(y: Doubles, x: Doubles) -> Doubles:
     return np.arctan2(y + 0.0, x + 0.0)
 
 
+def _atanh(values: Doubles) -> Doubles:
+    return 0.5 * (np.log1p(values) - np.log1p(-values))
+
+
 def _sign(values: Doubles) -> Doubles:
     return np.where(values == 0, values, np.sign(values))
 
 
-def _constant(value: float) -> Callable[[tuple[Datum, ...], Invocation], Datum]:
+def _constant(value: float) -> Kernel:
     known = scalar(value, DOUBLE)
     return lambda arguments, invocation: known
 
@@ -221,25 +225,25 @@ def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 register(
     _entry("sqrt", _arrow("sqrt"), "sqrt(4) = 2.0"),
-    _entry("cbrt", _numpy(np.cbrt), "cbrt(27) = 3.0"),
-    _entry("exp", _arrow("exp"), "exp(0) = 1.0"),
+    _entry("cbrt", _numpy(fdlibm.cbrt), "cbrt(27) = 3.0"),
+    _entry("exp", _numpy(fdlibm.exp), "exp(0) = 1.0"),
     _entry("expm1", _arrow("expm1"), "expm1(0) = 0.0"),
     _entry("ln", _LN, "ln(1) = 0.0"),
     ScalarFunction("log", (DOUBLE, DOUBLE), DOUBLE, _log, optional=1, example=("log(2, 8)", "3.0")),
-    _entry("log10", _logarithm("log10"), "log10(100) = 2.0"),
-    _entry("log2", _logarithm("log2"), "log2(8) = 3.0"),
-    _entry("log1p", _logarithm("log1p", -1.0), "log1p(0) = 0.0"),
+    _entry("log10", _logarithm(_numpy(fdlibm.log10)), "log10(100) = 2.0"),
+    _entry("log2", _logarithm(_numpy(fdlibm.log2)), "log2(8) = 3.0"),
+    _entry("log1p", _logarithm(_arrow("log1p"), -1.0), "log1p(0) = 0.0"),
     _entry("pow", _numpy(_power), "pow(2, 3) = 8.0"),
     _entry("power", _numpy(_power), "power(2, 3) = 8.0"),
     _entry("hypot", _arrow("hypot"), "hypot(3, 4) = 5.0"),
-    *(
-        _entry(name, _arrow(name), f"{name}(0) = 0.0")
-        for name in ("sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh")
-    ),
+    *(_entry(name, _arrow(name), f"{name}(0) = 0.0") for name in ("sin", "tan", "asin", "atan", "tanh")),
+    _entry("sinh", _numpy(fdlibm.sinh), "sinh(0) = 0.0"),
+    _entry("asinh", _numpy(fdlibm.asinh), "asinh(0) = 0.0"),
+    _entry("atanh", _numpy(_atanh), "atanh(0) = 0.0"),
     _entry("cos", _arrow("cos"), "cos(0) = 1.0"),
-    _entry("cosh", _arrow("cosh"), "cosh(0) = 1.0"),
+    _entry("cosh", _numpy(fdlibm.cosh), "cosh(0) = 1.0"),
     _entry("acos", _arrow("acos"), "acos(1) = 0.0"),
-    _entry("acosh", _arrow("acosh"), "acosh(1) = 0.0"),
+    _entry("acosh", _numpy(fdlibm.acosh), "acosh(1) = 0.0"),
     _entry("atan2", _numpy(_atan2), "atan2(0, 1) = 0.0"),
     _entry("cot", _numpy(lambda values: 1 / np.tan(values)), "cot(1) = 0.6420926159343306"),
     _entry("sec", _numpy(lambda values: 1 / np.cos(values)), "sec(0) = 1.0"),
