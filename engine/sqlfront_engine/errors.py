@@ -159,6 +159,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "INVALID_ESCAPE_CHAR": (_P, "42604"),
     "INVALID_EXTRACT_BASE_FIELD_TYPE": (_P, "42000"),
     "INVALID_EXTRACT_FIELD": (_P, "42601"),
+    "INVALID_ATTRIBUTE_NAME_SYNTAX": (_P, "42601"),
     "INVALID_DATETIME_PATTERN": (_P, "22007"),
     "INVALID_FORMAT": (_P, "42601"),
     "INVALID_CONF_VALUE": (_P, "22022"),

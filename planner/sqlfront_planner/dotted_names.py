@@ -11,6 +11,7 @@ from typing import Final
 from sqlfront_engine.errors import spark_error
 
 _PART: Final = re.compile(r"`((?:``|[^`])*)`|[^.`]+")
+_DOTTED: Final = re.compile(r"(?:(?:`(?:``|[^`])*`|[^.`]+)(?:\.|$))*(?<!\.)")
 _PERMANENT: Final = re.compile(r"[A-Za-z0-9_]+")
 
 
@@ -46,12 +47,20 @@ def dotted(parts: Sequence[str]) -> str:
 
 
 def check_permanent(name: str) -> None:
-    """INVALID_SCHEMA_OR_RELATION_NAME for the name of a relation that outlives its session and has more in it
-    than letters, digits and underscores."""
+    """Raise ProgrammingError for the name of a relation that outlives its session and has more in it than
+    letters, digits and underscores: INVALID_SCHEMA_OR_RELATION_NAME, or INVALID_ATTRIBUTE_NAME_SYNTAX for
+    what Spark can't even put into that message, as ``a..b``."""
     last = last_part(name)
-    if _PERMANENT.fullmatch(last) is None:
+    if _PERMANENT.fullmatch(last) is not None:
+        return
+    if _DOTTED.fullmatch(last) is None:
         raise spark_error(
-            "INVALID_SCHEMA_OR_RELATION_NAME",
-            f"{dotted((last,))} is not a valid name for tables/schemas. Valid names only contain alphabet "
-            "characters, numbers and _.",
+            "INVALID_ATTRIBUTE_NAME_SYNTAX",
+            f"Syntax error in the attribute name: {last}. Check that backticks appear in pairs, a quoted "
+            "string is a complete name part and use a backtick only inside quoted name parts.",
         )
+    raise spark_error(
+        "INVALID_SCHEMA_OR_RELATION_NAME",
+        f"{dotted((last,))} is not a valid name for tables/schemas. Valid names only contain alphabet "
+        "characters, numbers and _.",
+    )

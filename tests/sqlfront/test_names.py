@@ -24,6 +24,10 @@ ODD = [
 ]
 
 
+#: Of these Spark says that they are no names at all (asked).
+NO_NAMES = {"x/../../../esc", "a`b", ".."}
+
+
 @pytest.fixture
 def warehouse(tmp_path: Path) -> Path:
     return tmp_path / "in" / "warehouse"
@@ -37,7 +41,8 @@ def test_a_relation_that_stays_has_a_plain_name(warehouse: Path, name: str, what
     with sqlfront.connect(config=Config(warehouse=str(warehouse))) as connection:
         with pytest.raises(sqlfront.ProgrammingError) as caught:
             connection.execute(f"CREATE {what.format(dotted((name,)))}")
-        assert caught.value.condition == "INVALID_SCHEMA_OR_RELATION_NAME"
+        kind = "INVALID_ATTRIBUTE_NAME_SYNTAX" if name in NO_NAMES else "INVALID_SCHEMA_OR_RELATION_NAME"
+        assert caught.value.condition == kind
         assert connection.execute("SHOW TABLES").fetchall() == []
     assert not [path for path in warehouse.parent.rglob("*") if path.is_file()]
 

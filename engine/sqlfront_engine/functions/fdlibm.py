@@ -2,8 +2,8 @@
 
 The results of C libraries differ from machine to machine: ``cbrt(27)`` may be 3.0000000000000004. Each
 function here does the operations of ``java.lang.FdLibm`` (OpenJDK 17), a port of Sun's fdlibm 5.3, in the
-same order, over numpy arrays; all branches are computed, and ``numpy.where`` takes one. ``expm1`` and ``log1p``
-remain numpy's. The caller switches numpy's floating-point warnings off.
+same order, over numpy arrays; all branches are computed, and ``numpy.where`` takes one. ``expm1`` and
+``log1p`` remain numpy's. The caller switches numpy's floating-point warnings off.
 """
 
 from typing import Final
