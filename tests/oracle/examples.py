@@ -174,8 +174,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="examples") as root, SparkOracle() as spark:
         print("# Edges: what sqlfront says, and what Spark says\n")
         print(
-            "Made by `python -m tests.oracle.examples`. Each of sqlfront's statements runs in a process of its\n"
-            "own, under a memory limit of 1 GiB; the time is that of the statement, a cold plan included."
+            "Made by `python -m tests.oracle.examples`. Each of sqlfront's statements runs in a process of\n"
+            "its own, under a memory limit of 1 GiB; the time is that of the statement, a cold plan included."
         )
         for area, examples in groupby(sorted(EXAMPLES, key=lambda one: one.area), key=lambda one: one.area):
             print(f"\n## {area[0].upper()}{area[1:]}\n\n| statement | sqlfront | within | Spark |")
