@@ -6,7 +6,7 @@ import lark
 import pyarrow as pa
 
 from sqlfront_engine import types
-from sqlfront_engine.errors import spark_error
+from sqlfront_engine.errors import Error, spark_error
 from sqlfront_planner.dotted_names import dotted, name_parts
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.statements import (
@@ -18,6 +18,7 @@ from sqlfront_planner.statements import (
     DescribeTable,
     Drop,
     DropIndex,
+    FunctionScope,
     Insert,
     KillQuery,
     Query,
@@ -25,6 +26,7 @@ from sqlfront_planner.statements import (
     RelationKind,
     RepairTable,
     SetOption,
+    ShowFunctions,
     ShowIndexes,
     ShowTables,
     UncacheTable,
@@ -276,6 +278,26 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         pattern = next((part for part in parts if isinstance(part, str)), None)
         return ShowTables(pattern=pattern, **_named(parts))  # type: ignore[arg-type]
 
+    def function_scope(self, parts: Parts) -> Part:
+        word = str(parts[0]).lower()
+        scope = next((scope for scope in FunctionScope if scope.value == word), None)
+        if scope is None:
+            raise _wrong_show("SCOPE", f"SHOW `{word}` FUNCTIONS not supported.")
+        return "scope", scope
+
+    def show_functions(self, parts: Parts) -> ShowFunctions:
+        given = _named(parts)
+        pattern = next((part for part in parts if isinstance(part, str)), None)
+        name = given.pop("name", None)
+        if name is not None:
+            if "database" in given:
+                raise _wrong_show(
+                    "PATTERN", f'Invalid pattern in SHOW FUNCTIONS: `{name}`. It must be a "STRING" literal.'
+                )
+            *database, pattern = name_parts(str(name))
+            given["database"] = dotted(database) if database else None
+        return ShowFunctions(pattern=pattern, **given)  # type: ignore[arg-type]
+
     def describe_query(self, parts: Parts) -> DescribeQuery:
         (query,) = parts
         assert isinstance(query, Query)
@@ -323,6 +345,11 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
                     "them.",
                 )
         return _named(parts)
+
+
+def _wrong_show(what: str, message: str) -> Error:
+    """What is wrong in SHOW FUNCTIONS."""
+    return spark_error(f"INVALID_SQL_SYNTAX.SHOW_FUNCTIONS_INVALID_{what}", f"Invalid SQL syntax: {message}")
 
 
 def _named(parts: Parts) -> dict[str, object]:

@@ -189,6 +189,26 @@ class ShowTables(msgspec.Struct, frozen=True):
     pattern: str | None = None
 
 
+class FunctionScope(Enum):
+    """Which functions SHOW FUNCTIONS shows."""
+
+    ALL = "all"
+    """Every one."""
+    SYSTEM = "system"
+    """Those of SQL."""
+    USER = "user"
+    """Those that users have added."""
+
+
+class ShowFunctions(msgspec.Struct, frozen=True):
+    """``SHOW [USER | SYSTEM | ALL] FUNCTIONS [IN | FROM database] [[LIKE] name | 'pattern']``; a name is a
+    pattern, too, and its qualifier the database."""
+
+    scope: FunctionScope = FunctionScope.ALL
+    database: str | None = None
+    pattern: str | None = None
+
+
 class DescribeTable(msgspec.Struct, frozen=True):
     """``DESCRIBE [TABLE] [EXTENDED] name``."""
 
@@ -250,6 +270,7 @@ Statement = (
     | Delete
     | Update
     | ShowTables
+    | ShowFunctions
     | DescribeTable
     | DescribeQuery
     | SetOption

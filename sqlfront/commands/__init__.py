@@ -30,6 +30,7 @@ from sqlfront_planner.statement import (
     RefreshTable,
     RepairTable,
     SetOption,
+    ShowFunctions,
     ShowIndexes,
     ShowTables,
     Statement,
@@ -84,6 +85,8 @@ def dispatch(run: Run, statement: Statement) -> Made | Result:
             return modification.modify(run, statement)
         case ShowTables():
             return inspection.show_tables(run, statement)
+        case ShowFunctions():
+            return inspection.show_functions(run, statement)
         case DescribeTable():
             return inspection.describe_table(run, statement)
         case DescribeQuery():

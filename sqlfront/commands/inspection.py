@@ -18,15 +18,19 @@ from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
     GLOBAL_TEMP,
     Entry,
+    FoundElsewhere,
     TableEntry,
     ViewEntry,
     is_default,
 )
 from sqlfront_planner.dotted_names import name_parts
+from sqlfront_planner.function_names import function_names
 from sqlfront_planner.statement import (
     DescribeTable,
+    FunctionScope,
     Query,
     SetOption,
+    ShowFunctions,
     ShowTables,
     UseDatabase,
 )
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 _Shown: TypeAlias = tuple[str, str, bool]
 _DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
 _TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
+_FUNCTIONS: Final = pa.schema([("function", STRING)])
 #: Offsets of time zones: the longest, and their unit.
 _LONGEST: Final = timedelta(hours=18)
 _SECOND: Final = timedelta(seconds=1)
@@ -93,6 +98,19 @@ def _matches(name: str, pattern: str) -> bool:
         except re.error:
             continue
     return False
+
+
+def show_functions(run: Run, statement: ShowFunctions) -> Made:
+    """SHOW FUNCTIONS: those that this session can call. FoundElsewhere beside a Spark session, which can
+    call all of Spark's."""
+    database, pattern = statement.database, statement.pattern
+    if run.spark is not None:
+        raise FoundElsewhere("functions of both are Spark's to show")
+    if database is not None and not is_default(name_parts(database)):
+        raise no_database(database)
+    known = () if statement.scope == FunctionScope.USER else function_names()
+    found = [(name,) for name in known if pattern is None or _matches(name, pattern)]
+    return _FUNCTIONS, [rows_batch(_FUNCTIONS, found)], None
 
 
 def describe_table(run: Run, statement: DescribeTable) -> Made:

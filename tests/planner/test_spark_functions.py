@@ -9,6 +9,7 @@ from sqlfront_engine.functions.windows import lookup_window, window_names
 from sqlfront_planner.binder import spark_functions
 from sqlfront_planner.binder.arguments import NOT_CALLABLE
 from sqlfront_planner.binder.calls import SPECIAL
+from sqlfront_planner.function_names import function_names
 from sqlfront_planner.testing import bound
 from tests.planner.bound_queries import failure
 
@@ -40,6 +41,16 @@ def test_a_callable_function_of_spark_is_ours_or_not_supported(name: str) -> Non
         assert isinstance(error, NotSupportedError)
         assert f"The function {name} " in str(error)
     assert error is None or error.condition != "UNRESOLVED_ROUTINE"
+
+
+def test_what_is_shown_is_ours_or_an_operator() -> None:
+    shown = {name for name in function_names() if name.isidentifier()}
+    operators = {"and", "between", "case", "in", "not", "or", "when"}
+
+    assert (
+        shown - operators - {"range"}
+        == {name for name in spark_functions.CALLABLE if _is_ours(name)} - operators
+    )
 
 
 def test_what_can_be_called_is_a_function_of_spark() -> None:

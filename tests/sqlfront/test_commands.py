@@ -112,6 +112,14 @@ def test_show_tables(connection: Connection) -> None:
     assert rows(connection, "show tables like 'b*'") == [("default", "b", False)]
 
 
+def test_show_functions_shows_what_can_be_called(connection: Connection) -> None:
+    shown = {name for (name,) in rows(connection, "show functions")}
+
+    assert {"abs", "count", "row_number", "range", "cast", "case", "||"} <= shown
+    assert not {"from_json", "explode", "timestampadd"} & shown, "not built, or no function of Spark's"
+    assert rows(connection, "show user functions") == []
+
+
 def test_describe(connection: Connection) -> None:
     connection.execute("create table t (a int, b decimal(10,2)) using memory clustered by (a) into 3 buckets")
 

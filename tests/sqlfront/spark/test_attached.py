@@ -53,6 +53,11 @@ def test_what_sqlfront_knows_it_answers_itself(session: AttachedSession) -> None
     assert frame.stats.lane == "direct"
 
 
+def test_functions_are_sparks_to_show(session: AttachedSession) -> None:
+    assert session.sql("SHOW FUNCTIONS LIKE 'from_json|abs'").collect() == [("abs",), ("from_json",)]
+    assert session.sql("DESCRIBE FUNCTION abs").collect()[0] == ("Function: abs",)
+
+
 def test_both_sides_tables_are_shown(session: AttachedSession, beside: SparkSession) -> None:
     beside.sql("CREATE DATABASE shown")
     try:
