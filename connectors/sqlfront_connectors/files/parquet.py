@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 _DICTIONARY_BYTES = 1.5
 #: The compressions that every Spark reads.
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
-#: What Arrow says of files that end in no footer.
-_NO_PARQUET: Final = ("Parquet magic bytes not found", "Parquet file size is")
+#: What Arrow says of files that end in no footer, or in one that isn't written as Thrift writes.
+_NO_PARQUET: Final = ("Parquet magic bytes not found", "Parquet file size is", "Couldn't deserialize thrift")
 #: The annotations of leaves whose statistics Arrow gives in the order of Spark's values.
 _ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 
