@@ -40,11 +40,11 @@ class CachedTable(msgspec.Struct, frozen=True):
         if isinstance(self.origin, TableEntry):
             self.origin.table.drop()
 
-    def begin_insert(self, *, overwrite: bool = False) -> "CachedWrite":
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "CachedWrite":
         """An insert into origin and copy."""
         return CachedWrite(
-            writable(self.origin).begin_insert(overwrite=overwrite),
-            self.copy.begin_insert(overwrite=overwrite),
+            writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone),
+            self.copy.begin_insert(overwrite=overwrite, time_zone=time_zone),
         )
 
 

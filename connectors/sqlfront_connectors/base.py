@@ -236,8 +236,9 @@ class Write(Protocol):
 class WritableTable(Table, Protocol):
     """A table that takes rows."""
 
-    def begin_insert(self, *, overwrite: bool = False) -> Write:
-        """Start an insert; writers of one table take turns at :meth:`Write.commit`."""
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> Write:
+        """Start an insert; writers of one table take turns at :meth:`Write.commit`. ``time_zone``: that of
+        times that are written as texts."""
 
 
 class Connector(Protocol):
@@ -274,9 +275,15 @@ class TableDefinition(msgspec.Struct, frozen=True):
     files: FileAccess = EVERYWHERE
 
 
-def insert_all(table: WritableTable, batches: Iterable[pa.RecordBatch], *, overwrite: bool = False) -> int:
+def insert_all(
+    table: WritableTable,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    overwrite: bool = False,
+    time_zone: str = "UTC",
+) -> int:
     """Append all batches in one insert; all or nothing. Returns the number of rows."""
-    write = table.begin_insert(overwrite=overwrite)
+    write = table.begin_insert(overwrite=overwrite, time_zone=time_zone)
     try:
         for batch in batches:
             write.append(batch)

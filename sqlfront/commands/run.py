@@ -112,7 +112,8 @@ class Run(msgspec.Struct, frozen=True):
         """Add the plan's rows to a table, or let them take the place of its own; all or nothing. Returns
         their number."""
         if self.session.cluster is None or not isinstance(table, SpreadTable):
-            return insert_all(table, self.rows(plan), overwrite=overwrite)
+            zone = self.session.settings.time_zone
+            return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone)
         with table.turn():
             if not overwrite and not table.in_place:
                 place_anew(table)

@@ -65,3 +65,35 @@ def test_a_view_looks_at_its_folders_before_its_columns(tmp_path: Path) -> None:
 
     assert view.value.condition == "INVALID_PARTITION_VALUE"
     assert table.value.condition == "COLUMN_ALREADY_EXISTS"
+
+
+#: What Spark writes in New York.
+TIMES = {
+    "csv": "1,2024-01-02T03:04:05.123-05:00,2024-01-02T03:04:05.123\n2,1800-01-02T03:04:05.000-04:56:02,\n",
+    "json": '{"a":1,"t":"2024-01-02T03:04:05.123-05:00","n":"2024-01-02T03:04:05.123"}\n'
+    '{"a":2,"t":"1800-01-02T03:04:05.000-04:56:02"}\n',
+}
+ROWS = """
+    SELECT a, timestamp(t) AS t, CAST(n AS TIMESTAMP_NTZ) AS n FROM VALUES
+    (1, '2024-01-02 03:04:05.123456', '2024-01-02 03:04:05.123456'),
+    (2, '1800-01-02 03:04:05', NULL) AS v(a, t, n)"""
+
+
+@pytest.mark.parametrize("format_name", list(TIMES))
+def test_times_are_written_in_the_zone_of_the_session(tmp_path: Path, format_name: str) -> None:
+    with sqlfront.connect() as connection:
+        connection.execute("SET TIME ZONE 'America/New_York'")
+        connection.execute(f"CREATE TABLE t USING {format_name} LOCATION '{tmp_path}/t' AS {ROWS}")
+
+    (file,) = (tmp_path / "t").iterdir()
+    assert file.read_text() == TIMES[format_name]
+
+
+def test_folders_are_named_in_the_zone_of_the_session(tmp_path: Path) -> None:
+    query = "SELECT 1 AS a, timestamp'2024-01-02 03:04:05.1' AS t"
+    with sqlfront.connect() as connection:
+        connection.execute("SET TIME ZONE 'America/New_York'")
+        connection.execute(f"CREATE TABLE t USING csv PARTITIONED BY (t) LOCATION '{tmp_path}/t' AS {query}")
+
+        assert [path.name for path in (tmp_path / "t").iterdir()] == ["t=2024-01-02 03%3A04%3A05.1"]
+        assert connection.execute("SELECT string(t) FROM t").fetchall() == [("2024-01-02 03:04:05.1",)]

@@ -160,13 +160,13 @@ def check_writable(options: Mapping[str, str]) -> None:
             raise NotSupportedError(f"writing to a table USING json with the option {name}")
 
 
-def write(path: str, batches: Sequence[pa.RecordBatch], options: Mapping[str, str]) -> None:
+def write(path: str, batches: Sequence[pa.RecordBatch], options: Mapping[str, str], zone: str) -> None:
     """Write a new file of JSON lines from batches in logical types, as ``to_json`` writes rows: null fields
-    are left out, decimals are numbers, binaries in base 64."""
+    are left out, decimals are numbers, binaries in base 64, times those of the zone."""
     check_writable(options)
     with open(path, "w", encoding="utf-8") as out:
         for batch in batches:
             rows = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
             lines = Call(STRING, "to_json", (Column(rows.type, 0),))
-            texts = evaluate(lines, pa.RecordBatch.from_arrays([rows], names=["row"]), Settings())
+            texts = evaluate(lines, pa.RecordBatch.from_arrays([rows], names=["row"]), Settings(zone))
             out.writelines(f"{text}\n" for text in texts.to_pylist())

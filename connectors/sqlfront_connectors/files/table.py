@@ -195,12 +195,12 @@ class FileTable:
         place, real = os.path.realpath(self.location), os.path.realpath(path)
         return real.startswith(place + os.sep)
 
-    def begin_insert(self, *, overwrite: bool = False) -> "FileWrite":
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "FileWrite":
         """An insert whose files appear together at its commit. NotSupportedError for a format that is only
         read."""
         if self.format not in _WRITTEN:
             raise NotSupportedError(f"table {self.name}: writing files of the format {self.format}")
-        return FileWrite(self, overwrite=overwrite)
+        return FileWrite(self, overwrite=overwrite, time_zone=time_zone)
 
     def adopt(self, version: FileVersion) -> None:
         """Somebody else has published this version. Of a known one nobody waits for writers here."""
@@ -253,9 +253,10 @@ def _nothing() -> None:
 class FileWrite:
     """Rows on their way into a file table; its files are in a hidden folder until they are all there."""
 
-    def __init__(self, table: FileTable, *, overwrite: bool) -> None:
+    def __init__(self, table: FileTable, *, overwrite: bool, time_zone: str) -> None:
         self._table = table
         self._overwrite = overwrite
+        self._settings = Settings(time_zone=time_zone)
         # Batches may come from several threads.
         self._lock = threading.Lock()
         self._batches: list[pa.RecordBatch] = []
@@ -320,7 +321,7 @@ class FileWrite:
         for batch in batches:
             data = batch.select(version.data_ordinals)
             texts = [
-                evaluate(Cast(STRING, Column(field.type, ordinal)), batch, Settings()).cast(STRING)
+                evaluate(Cast(STRING, Column(field.type, ordinal)), batch, self._settings).cast(STRING)
                 for field, ordinal in zip(version.partition_schema, version.partition_ordinals, strict=True)
             ]
             grouping = group_rows(texts, batch.num_rows)
@@ -350,16 +351,16 @@ class FileWrite:
         return DataFile(os.path.join(table.location, path), os.path.getsize(part), partition)
 
     def _fill(self, path: str, batches: list[pa.RecordBatch]) -> None:
-        version = self._table.version
+        version, zone = self._table.version, self._settings.time_zone
         match version.format:
             case "parquet":
                 plain = [_plain(batch, version.data_schema) for batch in batches]
                 parquet.write(path, plain, version.data_schema)
             case "csv":
-                csv_format.write(path, batches, version.data_schema, version.options)
+                csv_format.write(path, batches, version.data_schema, version.options, zone)
             case _:
                 plain = [_plain(batch, version.data_schema) for batch in batches]
-                json_format.write(path, plain, version.options)
+                json_format.write(path, plain, version.options, zone)
 
 
 def _directory_text(text: str | None) -> str | None:

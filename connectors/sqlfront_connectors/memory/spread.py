@@ -324,8 +324,8 @@ class SpreadTable:
             with self.next_version(How.APPEND, indexes) as version:
                 version.publish(self.members.run(_storing(self, version), {_ROWS: HeldBatches(())}))
 
-    def begin_insert(self, *, overwrite: bool = False) -> "SpreadWrite":
-        """An insert that is published by its commit."""
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "SpreadWrite":
+        """An insert that is published by its commit. Nothing of it is text."""
         return SpreadWrite(self, overwrite=overwrite)
 
     def next_key(self, turn: str) -> str:

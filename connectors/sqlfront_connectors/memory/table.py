@@ -176,8 +176,8 @@ class MemoryTable:
         """While it lasts, nobody else publishes."""
         return self._writer
 
-    def begin_insert(self, *, overwrite: bool = False) -> "MemoryWrite":
-        """An insert that is published by its commit."""
+    def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "MemoryWrite":
+        """An insert that is published by its commit. Nothing of it is text."""
         return MemoryWrite(self, overwrite=overwrite)
 
     def publish(self, batches: list[pa.RecordBatch], *, overwrite: bool) -> int:

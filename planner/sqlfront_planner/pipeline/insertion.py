@@ -22,7 +22,9 @@ class Insertion:
 
     def open(self, context: ProcessorContext) -> "_Insert":
         """Begin the insert."""
-        return _Insert(self._table.begin_insert(overwrite=self._overwrite), self._table.schema)
+        zone = context.settings.time_zone
+        write = self._table.begin_insert(overwrite=self._overwrite, time_zone=zone)
+        return _Insert(write, self._table.schema)
 
 
 class _Insert:

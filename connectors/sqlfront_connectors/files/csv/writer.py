@@ -1,43 +1,136 @@
-"""Writing CSV files."""
+"""Writing CSV files, as Spark's generator does: values as texts in the session's time zone, without the white
+space around them, quoted where they must be."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
+from sqlfront_connectors.files.csv.dialect import Dialect
 from sqlfront_connectors.files.csv.settings import CsvSettings, csv_settings
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
+from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY, MICROS_PER_MINUTE
+from sqlfront_engine.functions.datetime_formatting import Moment, formatter
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import STRING
+from sqlfront_engine.types import BIGINT, BINARY, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_decimal
+from sqlfront_engine.zones import wall_clock
+
+_WHITE: Final = "".join(map(chr, range(33)))
+#: A field of the first column that begins so is quoted, since it might be taken for a comment.
+_COMMENT: Final = "#"
+_NTZ_PATTERN: Final = "yyyy-MM-dd'T'HH:mm:ss.SSS"
+
+Texts = list[str | None]
 
 
 def write(
-    path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema, options: Mapping[str, str]
+    path: str, batches: Sequence[pa.RecordBatch], schema: pa.Schema, options: Mapping[str, str], zone: str
 ) -> None:
-    """Write a new file: values as ``CAST(value AS STRING)`` gives them, nulls as ``nullValue``."""
+    """Write a new file of batches in physical form; times in that zone."""
     settings = csv_settings(options)
+    lines = _Lines(settings, options)
     with open(path, "w", encoding=settings.encoding, newline="") as out:
         if settings.header:
-            out.write(_line(schema.names, settings))
+            out.write(lines.line(schema.names))
         for batch in batches:
-            columns = [
-                evaluate(Cast(STRING, Column(field.type, index)), batch, Settings()).to_pylist()
-                for index, field in enumerate(schema)
-            ]
-            out.writelines(_line(row, settings) for row in zip(*columns, strict=True))
+            columns = [_texts(batch, index, field, settings, zone) for index, field in enumerate(schema)]
+            out.writelines(lines.line(row) for row in zip(*columns, strict=True))
 
 
-def _line(texts: Sequence[str | None], settings: CsvSettings) -> str:
-    """One record; fields are quoted where they must be, and empty strings to tell them from nulls."""
-    dialect = settings.dialect
-    fields = []
-    for text in texts:
+# ---- values
+
+
+def _texts(batch: pa.RecordBatch, index: int, field: pa.Field, settings: CsvSettings, zone: str) -> Texts:
+    column, kind = batch.column(index), field.type
+    if kind == DATE and settings.date_format is not None:
+        to_text = formatter(settings.date_format)
+        return _each(column.cast(INT), lambda day: to_text(Moment(day * MICROS_PER_DAY, 0, zone)))
+    if kind == TIMESTAMP:
+        return _instants(column, settings.timestamp_format, zone)
+    if kind == TIMESTAMP_NTZ:
+        to_text = formatter(settings.ntz_format or _NTZ_PATTERN)
+        return _each(column.cast(BIGINT), lambda micros: to_text(Moment(micros, 0, "UTC")))
+    if kind == BINARY:
+        return _each(column, lambda value: f"[{value.hex(' ').upper()}]")
+    if is_decimal(kind):
+        return _each(column, str)
+    texts: Texts = evaluate(Cast(STRING, Column(kind, index)), batch, Settings(time_zone=zone)).to_pylist()
+    return texts
+
+
+def _each(column: pa.Array, to_text: Callable[..., str]) -> Texts:
+    return [None if value is None else to_text(value) for value in column.to_pylist()]
+
+
+def _instants(column: pa.Array, pattern: str | None, zone: str) -> Texts:
+    micros = column.cast(BIGINT).fill_null(0).to_numpy(zero_copy_only=False)
+    local = wall_clock(np.asarray(micros), zone)
+    pairs = zip(local.tolist(), (local - micros).tolist(), strict=True)
+    to_text = _usual_text if pattern is None else formatter(pattern)
+    valid = column.is_valid().to_pylist()
+    return [
+        to_text(Moment(clock, offset, zone)) if known else None
+        for known, (clock, offset) in zip(valid, pairs, strict=True)
+    ]
+
+
+def _usual_text(moment: Moment) -> str:
+    """With the seconds of an offset that has some."""
+    offset = moment.offset * 1_000_000
+    letters = "XXX" if offset % MICROS_PER_MINUTE == 0 else "XXXXX"
+    return formatter(f"{_NTZ_PATTERN}{letters}")(moment)
+
+
+# ---- lines
+
+
+class _Lines:
+    """Texts as records."""
+
+    def __init__(self, settings: CsvSettings, options: Mapping[str, str]) -> None:
+        given = {key.lower(): value for key, value in options.items()}
+        self._dialect: Dialect = settings.dialect
+        self._end = settings.line_separator or "\n"
+        dialect = settings.dialect
+        self._special = (dialect.sep, dialect.quote, "\n", "\r")
+        self._comment = dialect.comment or _COMMENT
+        # What is read as it is is written without white space unless an option says otherwise.
+        self._strips_left = given.get("ignoreleadingwhitespace", "true").lower() == "true"
+        self._strips_right = given.get("ignoretrailingwhitespace", "true").lower() == "true"
+        self._null = self._instead(dialect.null_value)
+        self._empty = self._instead(given.get("emptyvalue", '""'))
+
+    def line(self, texts: Sequence[str | None]) -> str:
+        """One record; nothing for one that would be an empty line."""
+        fields = [self._field(text, is_first=place == 0) for place, text in enumerate(texts)]
+        line = self._dialect.sep.join(fields)
+        return line + self._end if line else ""
+
+    def _field(self, text: str | None, *, is_first: bool) -> str:
         if text is None:
-            fields.append(dialect.null_value)
-        elif not text or any(special in text for special in (dialect.sep, dialect.quote, "\n", "\r")):
-            fields.append(
-                dialect.quote + text.replace(dialect.quote, dialect.escape + dialect.quote) + dialect.quote
-            )
-        else:
-            fields.append(text)
-    return dialect.sep.join(fields) + "\n"
+            return self._null
+        if self._strips_left:
+            text = text.lstrip(_WHITE)
+        if self._strips_right:
+            text = text.rstrip(_WHITE)
+        if not text:
+            return self._empty
+        is_comment = is_first and text.startswith(self._comment)
+        return self._quoted(text) if is_comment or self._needs_quotes(text) else text
+
+    def _instead(self, text: str) -> str:
+        """What stands for null or for an empty text; quotes may be its own."""
+        quote = self._dialect.quote
+        has_quotes = len(text) > 1 and text[0] == quote == text[-1]
+        return text if has_quotes or not self._needs_quotes(text) else self._quoted(text)
+
+    def _needs_quotes(self, text: str) -> bool:
+        return any(special in text for special in self._special)
+
+    def _quoted(self, text: str) -> str:
+        quote, escape, beyond = self._dialect.quote, self._dialect.escape, self._dialect.escape_escape
+        if escape != quote and beyond != "\0":
+            text = text.replace(escape, beyond + escape)
+        return quote + text.replace(quote, escape + quote) + quote
