@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from sqlfront.result import Result, RowsResult
+from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
@@ -62,7 +63,8 @@ class Queries:
             statement = parse(text)
             if not isinstance(statement, Query):
                 return statement
-            plan, values = self._plan(statement, arguments, by_rows=True)
+            with uncollected_if_long(text):
+                plan, values = self._plan(statement, arguments, by_rows=True)
         return self.run(text, plan, values, arguments, timeout, query)
 
     def _plan(

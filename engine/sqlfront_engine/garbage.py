@@ -2,7 +2,11 @@
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Final
+
+#: A text of more characters may make many objects that all stay until its plan is made.
+_LONG: Final = 100_000
 
 
 @contextmanager
@@ -16,6 +20,12 @@ def uncollected() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
+
+
+def uncollected_if_long(text: str) -> AbstractContextManager[None]:
+    """The same while a long text becomes a plan, which looks for garbage took a third of; for others
+    nothing."""
+    return uncollected() if len(text) > _LONG else nullcontext()
 
 
 def keep_all() -> None:

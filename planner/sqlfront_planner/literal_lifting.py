@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from sqlfront_engine.errors import Error
 from sqlfront_engine.types import INT, STRING
-from sqlfront_planner.binder.constants import number
+from sqlfront_planner.binder.constants import INT_DIGITS, number
 from sqlfront_planner.tokens import unescape
 
 #: A number, or a string, as most texts have them. It begins with a set of characters and not with two
@@ -26,8 +26,6 @@ _CAREFUL: Final = (
     r"""(?s)((?<!\w)'(?:[^'\\]|\\.)*'|\b[0-9][\w.]*)"""
     r"""|(?:(?<=\w)'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`[^`]*`|--[^\r\n]*|/\*.*?\*/)"""
 )
-#: So many digits make an INT for certain.
-_INT_DIGITS: Final = 9
 #: Where a number stands that is looked at without its tree.
 _NOWHERE: Final = exp.Literal.number(0)
 
@@ -84,9 +82,11 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
     >>> spaced(("select a\\n  from t where k =  ", ""))
     ('select a from t where k = ', '')
     """
-    if any('"' in piece or "`" in piece or "\\" in piece or "--" in piece for piece in skeleton):
+    text = "\n".join(skeleton)
+    if '"' in text or "`" in text or "\\" in text or "--" in text:
         return skeleton
-    pieces = [re.sub(r"\s+", " ", piece) for piece in skeleton]
+    changed = {piece: re.sub(r"\s+", " ", piece) for piece in skeleton}
+    pieces = [changed[piece] for piece in skeleton]
     pieces[0] = pieces[0].lstrip()
     pieces[-1] = pieces[-1].rstrip()
     return tuple(pieces)
@@ -116,7 +116,7 @@ def plain_literal(text: str) -> tuple[object, pa.DataType] | None:
     """
     if text[-1] == "'":
         return None if "${" in text else (unescape(text), STRING)
-    if len(text) <= _INT_DIGITS and text.isascii() and text.lstrip("-").isdigit():
+    if len(text) <= INT_DIGITS and text.isascii() and text.lstrip("-").isdigit():
         return int(text), INT
     try:
         literal = number(text, _NOWHERE)

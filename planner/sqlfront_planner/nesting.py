@@ -30,6 +30,8 @@ _OPENING: Final = frozenset({_T.L_PAREN, _T.L_BRACKET, _T.L_BRACE})
 _CLOSING: Final = frozenset({_T.R_PAREN, _T.R_BRACKET, _T.R_BRACE})
 #: Operators before their operand, each of which is a level for the parser.
 _PREFIXES: Final = frozenset({_T.NOT, _T.DASH, _T.PLUS, _T.TILDE})
+#: What can make a level.
+_LEVELS: Final = _OPENING | _PREFIXES | {_T.CASE, _T.LT}
 _TYPES: Final = frozenset({_T.ARRAY, _T.MAP, _T.STRUCT})
 #: Nodes that are no level of their own beside what they hold.
 _FRAMES: Final = (
@@ -51,15 +53,16 @@ _FRAMES: Final = (
 def bounded(tokens: list[Token], sql: str) -> list[Token]:
     """The tokens without needless parentheses. Raises FAILED_TO_PARSE_TOO_COMPLEX for those that are nested
     deeper than :data:`MOST_LEVELS`, and for more of them than are planned within seconds."""
-    if len(tokens) > min(_MOST_WORDS.values()):
-        _refuse_long(tokens)
-    tokens = _without_repeated_pairs(tokens)
-    _refuse_deep(tokens, sql)
+    words = Counter([token.token_type for token in tokens])
+    _refuse_long(tokens, words)
+    if words[_T.L_PAREN] > _PAIRS_KEPT:
+        tokens = _without_repeated_pairs(tokens)
+    if sum([words[kind] for kind in _LEVELS]) > MOST_TYPE_LEVELS:
+        _refuse_deep(tokens, sql)
     return tokens
 
 
-def _refuse_long(tokens: Sequence[Token]) -> None:
-    words = Counter([token.token_type for token in tokens])
+def _refuse_long(tokens: Sequence[Token], words: Counter[TokenType]) -> None:
     if len(tokens) > _MOST_TOKENS or any(words[kind] > most for kind, most in _MOST_WORDS.items()):
         raise too_complex()
 
@@ -123,4 +126,5 @@ def refuse_deep_tree(tree: exp.Expr, tokens: Sequence[Token]) -> None:
         below = level + (not isinstance(node, _FRAMES))
         loops = isinstance(node, exp.Connector | exp.SetOperation | exp.Binary | exp.Coalesce)
         for child in node.iter_expressions():
-            waiting.append((child, level if loops and child is node.this else below))
+            if not isinstance(child, exp.Literal):
+                waiting.append((child, level if loops and child is node.this else below))

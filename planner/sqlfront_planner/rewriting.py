@@ -49,6 +49,8 @@ COMPARISONS: Final = frozenset({"equal", "not_equal", "less", "less_equal", "gre
 
 #: So many nodes of an expression tell it from most others.
 _COMPARED: Final = 8
+#: Values of literals that can be hashed.
+_HASHED: Final = (int, str, bytes, float, Decimal)
 
 #: The comparison that holds when the operands change places.
 MIRRORED: Final = {
@@ -123,12 +125,14 @@ def without_repeats(expressions: Iterable[Expr]) -> tuple[Expr, ...]:
 
 def _resemblance(expression: Expr) -> object:
     """Something hashable that equal expressions have in common, and few others."""
+    if isinstance(expression, Literal) and isinstance(expression.value, _HASHED):
+        return expression.value
     parts: list[object] = []
     for item in islice(walk(expression), _COMPARED):
         match item:
             case Column(ordinal=ordinal):
                 parts.append(ordinal)
-            case Literal(value=int() | str() | bytes() | float() | Decimal() as value):
+            case Literal(value=value) if isinstance(value, _HASHED):
                 parts.append(value)
             case Parameter(index=index):
                 parts.append(index)

@@ -133,6 +133,10 @@ class _Rewriter:
         source, position = self._source, 0
         while position < len(source):
             token = source[position]
+            if token.token_type == _T.COMMA:
+                self._output.append(token)
+                position += 1
+                continue
             handler = _HANDLERS.get(token.token_type)
             following = handler(self, position, token) if handler is not None else None
             position = following or self._word(position, token)
@@ -309,7 +313,7 @@ class _Rewriter:
         text, end = self._sql[token.start : token.end + 1], position + (3 if suffixed else 1)
         if (following := self._at(end)) is not None and following.token_type == _T.DCOLON:
             text = self._sign_of_cast() + text
-        self._output.append(replaced(token, _T.NUMBER, text))
+        self._output.append(token if text == token.text else replaced(token, _T.NUMBER, text))
         return end
 
     def _sign_of_cast(self) -> str:

@@ -90,10 +90,14 @@ def common_type(all_types: Iterable[pa.DataType]) -> pa.DataType | None:
     Strings go last, so that the order of the others doesn't matter.
     """
     result: pa.DataType = VOID
+    previous: pa.DataType | None = None
     for data_type in sorted(all_types, key=is_string):
+        if previous is not None and data_type == previous:  # as before, it changes nothing
+            continue
         wider = least_common_type(result, data_type)
         if wider is None:
             return None
+        previous = data_type if wider == result else None
         result = wider
     return result
 

@@ -136,7 +136,10 @@ def _call(call: Call, operands: Sequence[Evaluate]) -> Evaluate | None:
         case "equal_null_safe":
             return _null_safe(*operands) if _alike(kinds) else None
         case "in":
-            return _in(operands) if _alike(kinds) else None
+            if not _alike(kinds):
+                return None
+            known = [choice.value for choice in call.arguments[1:] if isinstance(choice, Literal)]
+            return _among(operands[0], known) if len(known) == len(operands) - 1 else _in(operands)
         case "coalesce":
             return _coalesce(operands)
         case "add" | "subtract" | "multiply":
@@ -187,6 +190,20 @@ def _or(operands: Sequence[Evaluate]) -> Evaluate:
             elif part:
                 return True
         return None if unknown else False
+
+    return value
+
+
+def _among(tested: Evaluate, choices: Sequence[object]) -> Evaluate:
+    """IN over known values, of which there may be very many."""
+    known = frozenset(choices)
+    otherwise = None if None in known else False
+
+    def value(row: Row, values: Sequence[object]) -> bool | None:
+        wanted = tested(row, values)
+        if wanted is None:
+            return None
+        return True if wanted in known else otherwise
 
     return value
 

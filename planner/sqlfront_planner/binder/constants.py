@@ -28,6 +28,8 @@ else:
     interval_texts = lazy_module("sqlfront_engine.casts.interval_texts")
 
 _NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
+#: So many digits make an INT for certain.
+INT_DIGITS: Final = 9
 _TICK: Final = timedelta(microseconds=1)
 #: The digits of the largest bigint.
 _MOST_DIGITS: Final = 19
@@ -44,6 +46,8 @@ CURRENT: Final[dict[type[exp.Expr], tuple[str, pa.DataType]]] = {
 
 def number(text: str, node: exp.Expr) -> Literal:
     """The literal of a number as written, with its sign and suffix."""
+    if len(text) <= INT_DIGITS and text.isascii() and text.isdigit():
+        return Literal(INT, int(text))
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise unsupported(f"The number {text}", node)

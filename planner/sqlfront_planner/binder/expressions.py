@@ -20,18 +20,20 @@ from sqlfront_engine.expressions import Cast, Expr, Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.room import check
 from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, VOID
+from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, VOID, is_decimal
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names import name_of
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.syntax import failure, handler_of, refuse_unknown, span, unsupported
 
 if TYPE_CHECKING:
+    from sqlfront_planner import preimages
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder.collected import Aggregates, Windows
     from sqlfront_planner.binder.query import QueryBinder
 else:
     coercion = lazy_module("sqlfront_planner.types")
+    preimages = lazy_module("sqlfront_planner.preimages")
 
 _BITS = {TINYINT: 7, SMALLINT: 15, INT: 31, BIGINT: 63}
 
@@ -156,6 +158,8 @@ def cast_to(expression: Expr, data_type: pa.DataType) -> Expr:
                 return Literal(data_type, value)
             if data_type == DOUBLE and abs(value) < 1 << 53:
                 return Literal(DOUBLE, float(value))
+        if is_decimal(data_type) and preimages.keeps_order(expression.type, data_type):
+            return preimages.narrowed(expression, data_type) or Cast(data_type, expression)
     return Cast(data_type, expression)
 
 

@@ -1,14 +1,16 @@
 """Literals of the statement: numbers, strings, intervals, parameters, and the words that stand for a value
 of the run."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
 from sqlfront_engine.expressions import Expr, Literal, RunValue
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import check
 from sqlfront_engine.types import BINARY, BOOLEAN, STRING, VOID
-from sqlfront_planner.binder.constants import CURRENT, number
+from sqlfront_planner.binder.constants import CURRENT, negative_literal, number
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
 from sqlfront_planner.query_parser import CHANGES
@@ -19,6 +21,8 @@ else:
     intervals = lazy_module("sqlfront_planner.binder.intervals")
 
 
+#: In a longer list the literals are part of the plan: each would be a parameter of its own otherwise.
+_MOST_PARAMETERS: Final = 2_000
 #: What ``SELECT 1, -2, 'a', ?`` consists of.
 _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
 
@@ -26,8 +30,26 @@ _SELECTED = (exp.Literal, exp.Neg, exp.Placeholder)
 @handles(exp.Literal, arguments="this is_string")
 def bind_literal(binder: ExpressionBinder, node: exp.Literal) -> Expr:
     """A number or a string."""
-    literal = Literal(STRING, node.this) if node.is_string else number(node.this, node)
-    return lifted(binder, node, literal)
+    return lifted(binder, node, _literal(node))
+
+
+def _literal(node: exp.Literal) -> Literal:
+    return Literal(STRING, node.this) if node.is_string else number(node.this, node)
+
+
+def bind_list(binder: ExpressionBinder, nodes: Sequence[exp.Expr]) -> list[Expr]:
+    """The expressions of a list's items, of which there may be very many."""
+    if len(nodes) <= _MOST_PARAMETERS:
+        return binder.bind_all(nodes)
+    check()
+    return [literal_of(node) or binder.bind(node) for node in nodes]
+
+
+def literal_of(node: exp.Expr) -> Literal | None:
+    """The value of a number, with a minus or without, or of a string; None for any other node."""
+    if isinstance(node, exp.Literal):
+        return _literal(node)
+    return negative_literal(node) if isinstance(node, exp.Neg) else None
 
 
 def lifted(binder: ExpressionBinder, node: exp.Expr, literal: Literal) -> Expr:

@@ -12,6 +12,7 @@ from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_integral, is_n
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import refuse_predicate, refuse_predicate_operands, regrouped
+from sqlfront_planner.binder.literals import bind_list
 from sqlfront_planner.binder.operators import decimal_operands, negation
 from sqlfront_planner.binder.subqueries import in_subquery
 from sqlfront_planner.binder.syntax import failure, handles, unparenthesized, unsupported
@@ -135,6 +136,8 @@ def _settled(binder: ExpressionBinder, operand: Expr, other: Expr, kind: pa.Data
     """The operand; if the other one would have to be cast for the sake of a literal's type, the literal's
     value is worth a plan of its own: often the literal can be cast instead, which sources understand. So it
     is if the literal's own cast may fail, which the plan is to say."""
+    if not isinstance(operand, Parameter):
+        return operand
     may_fail = is_string(operand.type) and not is_string(kind)
     if not may_fail and (other.type == kind or (is_integral(other.type) and is_integral(kind))):
         return operand
@@ -166,7 +169,7 @@ def bind_in(binder: ExpressionBinder, node: exp.In) -> Expr:
         )
     if any(isinstance(choice, exp.Values) for choice in choices):
         raise unresolved_routine("values", node)
-    return membership(binder, binder.bind(node.this), binder.bind_all(choices), node)
+    return membership(binder, binder.bind(node.this), bind_list(binder, choices), node)
 
 
 def membership(binder: ExpressionBinder, value: Expr, choices: list[Expr], node: exp.Expr) -> Expr:

@@ -14,8 +14,10 @@ from sqlfront_engine import types
 from sqlfront_engine.errors import Error
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.room import check
 from sqlfront_engine.types import VOID, is_string
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.literals import literal_of
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, span, unparenthesized, unsupported
 from sqlfront_planner.catalog import DEFAULT_CATALOG, TableEntry, ViewEntry
@@ -272,7 +274,8 @@ def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
         if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:
             raise unsupported("An expression that Spark doesn't evaluate in VALUES", value)
     binder = ExpressionBinder(queries, Scope((), 0), "VALUES")
-    rows = [binder.bind_all(_row_parts(row)) for row in node.expressions]
+    check()
+    rows = [[literal_of(part) or binder.bind(part) for part in _row_parts(row)] for row in node.expressions]
     width = len(rows[0])
     varying = next((value for row in rows for value in row if not is_deterministic(value)), None)
     if varying is not None:

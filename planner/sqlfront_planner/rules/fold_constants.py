@@ -68,7 +68,7 @@ def fold(expression: Expr, settings: Settings) -> Expr:
     if isinstance(expression, Subquery):
         expression = within(expression, lambda plan: fold_constants(plan, settings))
     children = expression.children()
-    folded = tuple([fold(child, settings) for child in children])
+    folded = tuple([child if isinstance(child, Literal) else fold(child, settings) for child in children])
     if not any(map(is_not, folded, children)):
         return expression
     return expression.with_children(folded)

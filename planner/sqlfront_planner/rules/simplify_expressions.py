@@ -8,6 +8,7 @@ from sqlfront_engine.expressions import (
     Call,
     Case,
     Cast,
+    Column,
     Expr,
     Literal,
     conjunction,
@@ -73,6 +74,8 @@ def _simplify_operands(plan: LogicalPlan) -> LogicalPlan:
 def simplified(expression: Expr) -> Expr:
     """The expression with all its nodes simplified, operands first; nested ANDs are one node, as are ORs."""
     match expression:
+        case Literal() | Column():
+            return expression
         case Call(function="and" | "or" as function):
             operands = operands_of(function, expression)
             changed = tuple([simplified(operand) for operand in operands])
@@ -80,7 +83,9 @@ def simplified(expression: Expr) -> Expr:
                 expression = connected(function, changed)
         case _:
             operands = expression.children()
-            changed = tuple([simplified(operand) for operand in operands])
+            changed = tuple(
+                [operand if isinstance(operand, Literal) else simplified(operand) for operand in operands]
+            )
             if any(map(is_not, changed, operands)):
                 expression = expression.with_children(changed)
     return simplify(expression)
