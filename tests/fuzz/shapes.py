@@ -259,7 +259,7 @@ SHAPES: Final[dict[str, Shape]] = {
     "order-by": Shape(
         _query(_listed("SELECT a FROM t ORDER BY ", lambda i: f"a + {i}", " LIMIT 1"), _same(1)), 200
     ),
-    "cube": Shape(_query(_grouping("CUBE"), lambda n: 3 * 2**n - 2 if n <= 12 else None), 10),
+    "cube": Shape(_query(_grouping("CUBE"), lambda n: 3 * 2**n - 2 if n <= 12 else None), 12),
     "rollup": Shape(_query(_grouping("ROLLUP"), lambda n: 3 * n + 1), 100),
     "grouping-sets": Shape(_query(_grouping_sets), 100),
     # long words
