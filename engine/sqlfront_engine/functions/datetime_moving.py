@@ -97,6 +97,8 @@ def _next_day(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 # ---- differences
 
 _SECONDS_PER_DAY: Final = 86_400
+#: The first whole second of a bigint's microseconds.
+_FIRST_SECOND: Final = -9_223_372_036_854
 _DAYS_PER_MONTH: Final = 31
 
 
@@ -105,16 +107,24 @@ def _months_between(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
     end, start, rounds = (*arguments, scalar(True, BOOLEAN))[:3]
     columns, valid = _aligned((end, start, rounds), invocation.length)
     zone = invocation.settings.time_zone
-    months = _fractional_months(micros_of(columns[0]), micros_of(columns[1]), zone)
+    months, late = _fractional_months(micros_of(columns[0]), micros_of(columns[1]), zone)
+    if (late if valid is None else late & valid).any():
+        raise DataError("long overflow")
     rounded = np.floor(months * 1e8 + 0.5) / 1e8
     return from_numpy(np.where(numpy_view(columns[2]), rounded, months), DOUBLE, valid)
 
 
-def _fractional_months(end: Integers, start: Integers, zone: str) -> npt.NDArray[np.float64]:
-    """Whole months where both are the same day of the month, or both its last day; else months of 31 days."""
-    parts = []
+def _fractional_months(
+    end: Integers, start: Integers, zone: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Whole months where both are the same day of the month, or both its last day; else months of 31 days.
+    And where Spark fails: for seconds of a day that began before the first microsecond."""
+    parts, unbounded = [], np.zeros(len(end), np.bool_)
     for instants in (end, start):
-        days = wall_clock(instants, zone) // MICROS_PER_DAY
+        wall = wall_clock(instants, zone)
+        days = wall // MICROS_PER_DAY
+        midnight = days * _SECONDS_PER_DAY - (wall - instants) // MICROS_PER_SECOND
+        unbounded |= midnight < _FIRST_SECOND
         year, month, day = civil_from_days(days)
         seconds = (instants - instants_of(days * MICROS_PER_DAY, zone)) // MICROS_PER_SECOND
         parts.append((year * 12 + month, day, days_in_month(year, month) == day, seconds))
@@ -122,7 +132,8 @@ def _fractional_months(end: Integers, start: Integers, zone: str) -> npt.NDArray
     difference = end_month - month
     rest = (end_day - day) * _SECONDS_PER_DAY + end_seconds - seconds
     whole = (end_day == day) | (end_is_last & is_last)
-    return np.where(whole, difference, difference + rest / (_DAYS_PER_MONTH * _SECONDS_PER_DAY))
+    months = np.where(whole, difference, difference + rest / (_DAYS_PER_MONTH * _SECONDS_PER_DAY))
+    return months, unbounded & ~whole
 
 
 def _aligned(
@@ -291,6 +302,7 @@ register(
         DOUBLE,
         _months_between,
         optional=1,
+        can_fail=True,
         example=("months_between('1997-02-28 10:30:00', '1996-10-30')", "3.94959677"),
     ),
     ScalarFunction(
