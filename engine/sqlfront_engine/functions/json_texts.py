@@ -1,6 +1,7 @@
 """Functions over JSON texts: get_json_object, json_array_length, json_object_keys, to_json."""
 
 import base64
+import json
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -105,6 +106,10 @@ def parse_path(text: str) -> Path | None:
     return tuple(steps)
 
 
+class _HalfPairError(ValueError):
+    """Half a surrogate pair was to be copied without its escape."""
+
+
 class Style(Enum):
     """How a match is written."""
 
@@ -154,14 +159,28 @@ def _each(items: list[JsonValue], rest: Path, style: Style) -> list[str]:
     inner = Style.QUOTED if style is Style.RAW else Style.FLATTENED
     groups = [group for item in items if (group := matches(item, rest, inner))]
     texts = ",".join(text for group in groups for text in group)
+    if not _is_writable(texts):
+        raise _HalfPairError("half a surrogate pair")
     return [] if not groups else [texts] if len(groups) == 1 else [f"[{texts}]"]
+
+
+def _is_writable(texts: str) -> bool:
+    """Whether there is a text of JSON values, which Spark copies without their escapes: not of half a
+    surrogate pair."""
+    if "\\uD" not in texts:
+        return True
+    characters = json.dumps(json.loads(f"[{texts}]"), ensure_ascii=False)
+    return well_formed(characters) == characters
 
 
 def _get_json_object(text: str, path: str) -> str | None:
     steps, parsed = parse_path(path), _parsed(text)
     if steps is None or parsed is None:
         return None
-    found = matches(parsed[0], steps, Style.RAW)
+    try:
+        found = matches(parsed[0], steps, Style.RAW)
+    except _HalfPairError:
+        return None
     # Half a surrogate pair can't be written without its escape.
     return found[0] if found and well_formed(found[0]) == found[0] else None
 
