@@ -6,7 +6,7 @@ import lark
 import pyarrow as pa
 
 from sqlfront_engine import types
-from sqlfront_engine.errors import Error, spark_error
+from sqlfront_engine.errors import Error, ProgrammingError, spark_error
 from sqlfront_planner.dotted_names import dotted, name_parts
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.statements import (
@@ -241,6 +241,7 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         given = self._once([part for part in parts if not isinstance(part, Query)])
         given.pop("comment", None)
         query = next(part for part in parts if isinstance(part, Query))
+        _refuse_if_not_exists(given)
         return CreateView(query=query, **_temporary(given))  # type: ignore[arg-type]
 
     def create_view_using(self, parts: Parts) -> CreateTable:
@@ -363,6 +364,19 @@ def _clustering(given: dict[str, object]) -> dict[str, object]:
     if isinstance(clustered, tuple):
         given["clustered_by"], given["buckets"] = clustered
     return given
+
+
+def _refuse_if_not_exists(given: dict[str, object]) -> None:
+    """IF NOT EXISTS is for views that stay, without OR REPLACE."""
+    if "if_not_exists" not in given:
+        return
+    if "replace" in given:
+        raise spark_error(
+            "CREATE_VIEW_WITH_IF_NOT_EXISTS_AND_REPLACE",
+            f"CREATE VIEW {given['name']} with both IF NOT EXISTS and REPLACE is not allowed.",
+        )
+    if "temporary" in given or "is_global" in given:
+        raise ProgrammingError("It is not allowed to define a TEMPORARY view with IF NOT EXISTS.")
 
 
 def _temporary(given: dict[str, object]) -> dict[str, object]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
+from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_engine.expressions import Call, Expr, transform, walk
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
@@ -121,6 +121,27 @@ class _Select(msgspec.Struct):
     order: list[OrderItem] = msgspec.field(default_factory=list)
 
     def bind(self) -> BoundQuery:
+        try:
+            return self._bind()
+        except ProgrammingError as error:
+            is_unresolved = (error.condition or "").startswith("UNRESOLVED_COLUMN")
+            if not is_unresolved or not self._ends_with_comma():
+                raise
+            raise failure(
+                "TRAILING_COMMA_IN_SELECT",
+                "Trailing comma detected in SELECT clause. Remove the trailing comma before the FROM clause.",
+                self.node.expressions[-1],
+            ) from None
+
+    def _ends_with_comma(self) -> bool:
+        """``SELECT a, FROM t``: to Spark FROM is a column's name there, and t its alias."""
+        if self.node.args.get("from_") is not None or len(self.node.expressions) < 2:
+            return False
+        last = self.node.expressions[-1]
+        named = last.this if isinstance(last, exp.Alias) else None
+        return isinstance(named, exp.Column) and [part.upper() for part in parts_of(named)] == ["FROM"]
+
+    def _bind(self) -> BoundQuery:
         where = self.node.args.get("where")
         if where is not None:
             condition = ExpressionBinder(self.queries, self.scope, "WHERE").condition(where.this)
