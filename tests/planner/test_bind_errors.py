@@ -141,7 +141,7 @@ def test_error_has_sparks_condition(sql: str, condition: str) -> None:
         ("select * from t natural cross join u", "NATURAL CROSS JOIN"),
         ("select (select max(u.c) + t.b from u where u.a = t.a) from t", "beside an aggregate"),
         ("select a from t group by a qualify rank() over (order by count(*)) = 1", "in QUALIFY"),
-        ("select a as x, x + 1 as y from t group by x, y", "alias of the same SELECT"),
+        ("select a as x, x + 1 as y from t group by x, y", "lateral column alias via GROUP BY"),
         ("select a as x, x + 1 from t group by 1, 2", "alias of the same SELECT"),
         ("select a as x, x + 1 from t group by all", "alias of the same SELECT"),
         ("select a, rank() over (order by a) from t group by all", "with GROUP BY ALL"),

@@ -1,13 +1,14 @@
 """Names: columns of the scope, fields of structs, the select list's aliases, and columns of the enclosing
 query."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Expr, Literal, RunValue, columns_used
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, RunValue, columns_used
 from sqlfront_engine.types import BIGINT, STRING
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.collected import GroupingCall
@@ -71,7 +72,7 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     match = binder.scope.resolve(parts)
     if match is not None:
         column = _only(match, parts, node)
-        if _is_ungrouped(binder, column):
+        if _is_ungrouped(binder, column, node):
             expression = _output(binder, parts, node)
             if expression is not None:
                 return expression
@@ -100,12 +101,36 @@ def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:
     return match.columns[0].expression
 
 
-def _is_ungrouped(binder: ExpressionBinder, column: Expr) -> bool:
-    """In HAVING: an input column that no grouping expression reads, so that an alias of that name wins."""
+def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> bool:
+    """In HAVING: an input column outside of what is grouped by, so that an alias of that name wins. With
+    ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside, any other outside."""
     output = binder.output
-    if output is None or output.grouped is None or binder.inside_aggregate:
+    if output is None or output.keys is None or binder.inside_aggregate:
         return False
-    return not columns_used(column) <= output.grouped
+    used = columns_used(column)
+    readers = [key for key in output.keys if used <= columns_used(key)]
+    if not readers or any(isinstance(key, Column) for key in readers):
+        return not readers
+    plain = replace(binder, output=None, aggregates=None, windows=None)
+    return not any(_is_key(plain, outer, readers) for outer in _around(node))
+
+
+def _around(node: exp.Expr) -> Iterator[exp.Expr]:
+    """The expression, and those that hold it, up to the whole condition."""
+    place: exp.Expr | None = node
+    while place is not None and not isinstance(place, exp.Having):
+        yield place
+        place = place.parent
+
+
+def _is_key(binder: ExpressionBinder, node: exp.Expr, keys: Sequence[Expr]) -> bool:
+    from sqlfront_planner.binder.groups import is_same  # noqa: PLC0415 - loads with the first GROUP BY
+
+    try:
+        expression = binder.bind(node)
+    except Error:  # an aggregate, for one
+        return False
+    return any(is_same(key, expression) for key in keys)
 
 
 def _fields(binder: ExpressionBinder, expression: Expr, names: tuple[str, ...], node: exp.Expr) -> Expr:
@@ -151,6 +176,8 @@ def _output(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     found = output.expressions.get(parts[0].lower())
     if not found:
         return None
+    if binder.clause == "GROUP BY":  # a whole name of the first of that name
+        return found[0] if len(parts) == 1 else None
     if any(other != found[0] for other in found[1:]):
         if output.first and binder.scope.resolve(parts) is not None:
             raise unsupported("A name of several columns of the select list and of a column below it", node)

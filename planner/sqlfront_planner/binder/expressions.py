@@ -43,12 +43,12 @@ class OutputNames(msgspec.Struct, frozen=True):
     projection.
 
     ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that
-    aren't ``grouped`` (HAVING), None = over none.
+    stand outside of the groups' ``keys`` (HAVING), None = over none.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
     first: bool
-    grouped: frozenset[int] | None = None
+    keys: tuple[Expr, ...] | None = None
 
 
 class ExpressionBinder(msgspec.Struct):

@@ -9,7 +9,7 @@ import msgspec
 from sqlglot import exp
 
 from sqlfront_engine.errors import too_complex
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, columns_used, transform, walk
+from sqlfront_engine.expressions import Call, Column, Expr, Literal, transform, walk
 from sqlfront_engine.types import INT
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.collected import AggregateOutput, WindowOutput
@@ -44,10 +44,6 @@ class Grouping(msgspec.Struct, frozen=True):
 
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
-
-    def columns(self) -> frozenset[int]:
-        """The input columns that some key reads."""
-        return frozenset[int]().union(*(columns_used(key) for key in self.keys))
 
 
 def is_same(key: Expr, expression: Expr) -> bool:

@@ -318,8 +318,11 @@ class _Select(msgspec.Struct):
         grouping = groups.bind_grouping(binder, group, items)
         for item in self.items:
             if item.uses_alias and item.expression in grouping.keys:
-                raise unsupported(
-                    "A reference to an alias of the same SELECT in what is grouped by", item.node
+                raise failure(
+                    "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
+                    "The feature is not supported: Referencing a lateral column alias via GROUP BY "
+                    "alias/ALL is not supported yet.",
+                    item.node,
                 )
         return grouping
 
@@ -330,8 +333,8 @@ class _Select(msgspec.Struct):
         node = self.node.args.get(clause)
         if node is None:
             return None
-        grouped = frozenset[int]() if grouping is None else grouping.columns()
-        names = OutputNames(self._outputs(), first=False, grouped=grouped if clause == "having" else None)
+        keys = () if grouping is None else grouping.keys
+        names = OutputNames(self._outputs(), first=False, keys=keys if clause == "having" else None)
         inner = replace(binder, clause=clause.upper(), output=names, aliases={})
         inner = replace(inner, windows=None) if clause == "having" else replace(inner, aggregates=None)
         return Condition(inner.condition(node.this), node.this)
