@@ -108,7 +108,8 @@ def _launcher(name: str) -> Launcher:
 
 def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
     """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` or ``?`` take
-    ``args``, and ``{name}`` in the text stands for the Arrow data given as keyword ``name``.
+    ``args`` (what has no parameter is ignored), and ``{name}`` in the text stands for the Arrow data given as
+    keyword ``name``.
 
     >>> sql("select :x + 1 as y", {"x": 1}).collect()
     [Row(y=2)]

@@ -12,6 +12,7 @@ from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.errors import InterfaceError, ProgrammingError
 from sqlfront_engine.query_run import Progress, QueryRun
+from sqlfront_planner.parameters import refuse_surplus
 
 if TYPE_CHECKING:
     import pandas
@@ -79,10 +80,13 @@ class Cursor(Closing):
         *,
         timeout: float | None = None,
     ) -> "Cursor":
-        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. ``timeout`` in seconds is an
-        OperationalError."""
+        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. A value that the statement has no
+        parameter for is a ProgrammingError (:func:`sqlfront.sql` ignores it, as ``spark.sql`` does).
+        ``timeout`` in seconds is an OperationalError."""
         if self._closed:
             raise InterfaceError("the cursor is closed")
+        if parameters is not None:
+            refuse_surplus(operation if isinstance(operation, str) else operation.text, parameters)
         session = self._connection.session
         if self._result is not None:
             self._finish()

@@ -14,6 +14,7 @@ import pytest
 
 import sqlfront
 from sqlfront import Connection
+from sqlfront.result import Parameters
 
 
 @pytest.fixture
@@ -112,15 +113,39 @@ def test_a_datetime_without_a_zone_is_in_the_sessions() -> None:
     assert row == ("2020-07-01 12:00:00", 1593597600)
 
 
-@pytest.mark.parametrize("given", [[], [1], [1, 2, 3]])
-def test_a_wrong_number_of_parameters_is_an_error_or_ignored_as_in_spark(given: list[object]) -> None:
+@pytest.mark.parametrize("given", [[], [1], {"a": 1}])
+def test_parameters_without_a_value_are_unbound(connection: Connection, given: Parameters) -> None:
+    with pytest.raises(sqlfront.ProgrammingError) as caught:
+        connection.execute("select ?, ?" if isinstance(given, list) else "select :a, :b", given)
+    assert caught.value.condition == "UNBOUND_SQL_PARAMETER"
+
+
+@pytest.mark.parametrize(
+    ("sql", "given"),
+    [
+        ("select ?", [1, 2]),
+        ("select '?' -- ?", [1]),
+        ("select :a", {"a": 1, "b": 2}),
+        ("select :a", {"A": 1, "a": 1}),
+        ("select :a", [1]),
+        ("select ?", {"a": 1}),
+        ("show tables", [1]),
+    ],
+)
+def test_surplus_values_are_the_drivers_to_refuse(sql: str, given: Parameters) -> None:
     with sqlfront.connect() as connection:
-        if len(given) < 2:
-            with pytest.raises(sqlfront.ProgrammingError) as caught:
-                connection.execute("select ?, ?", given)
-            assert caught.value.condition == "UNBOUND_SQL_PARAMETER"
-        else:
-            assert connection.execute("select ?, ?", given).fetchall() == [(1, 2)]
+        with pytest.raises(sqlfront.ProgrammingError, match="statement has"):
+            connection.execute(sql, given)
+        with pytest.raises(sqlfront.ProgrammingError, match="statement has"):
+            connection.cursor().execute(connection.prepare(sql), given)
+
+
+@pytest.mark.parametrize(
+    ("sql", "args"),
+    [("select ?", [1, 2]), ("select 1", [1]), ("select :a", {"a": 1, "b": 2}), ("select 1", {"b": 2})],
+)
+def test_surplus_values_are_ignored_as_spark_sql_does(sql: str, args: Parameters) -> None:
+    assert sqlfront.sql(sql, args).collect() == [(1,)]
 
 
 def test_fetches_in_pieces(connection: Connection) -> None:

@@ -1,0 +1,47 @@
+"""The parameters that a text has: ``?`` by position, ``:name`` by name."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import msgspec
+
+from sqlfront_engine.errors import ProgrammingError
+from sqlfront_planner.syntax.lexer import tokens_of
+
+
+class _Parameters(msgspec.Struct, frozen=True):
+    """How many parameters a text has by position, and the names of the others. Among these may be words that
+    follow a colon for another reason, as in ``struct<a:int>``."""
+
+    count: int
+    names: frozenset[str]
+
+
+def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") -> None:
+    """Raise ProgrammingError if more values are given than the text has parameters, or a name that it hasn't.
+
+    >>> refuse_surplus("SELECT ?, '?'", [1])
+    >>> refuse_surplus("SELECT :a", {"a": 1, "b": 2})
+    Traceback (most recent call last):
+        ...
+    sqlfront_engine.errors.ProgrammingError: the statement has no parameter :b
+    """
+    wanted = _parameters(text)
+    if isinstance(given, Mapping):
+        unknown = ", ".join(f":{name}" for name in given if name not in wanted.names)
+        if unknown:
+            raise ProgrammingError(f"the statement has no parameter {unknown}")
+    elif len(given) > wanted.count:
+        raise ProgrammingError(
+            f"the statement has {wanted.count} parameters by position, but {len(given)} values were given"
+        )
+
+
+@lru_cache(maxsize=1024)
+def _parameters(text: str) -> _Parameters:
+    tokens = tokens_of(text)
+    names = set()
+    for kind, start, end in zip(tokens.kinds[:-1], tokens.starts[1:], tokens.ends[1:], strict=True):
+        if kind == ":":
+            names.add(text[start:end].strip("`"))
+    return _Parameters(tokens.kinds.count("?"), frozenset(names))
