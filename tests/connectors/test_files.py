@@ -682,3 +682,13 @@ def test_what_spark_infers_by_how_it_cuts_files_is_refused(tmp_path: Path) -> No
 
     with pytest.raises(NotSupportedError, match="inferSchema"):
         table("csv", tmp_path, inferSchema="true")
+
+
+def test_separators_that_count_again_need_all_columns(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", '"a,b"c,d\n')
+    schema = pa.schema([("a", STRING), ("b", STRING), ("c", STRING)])
+    made = table("csv", tmp_path, schema, unescapedQuoteHandling="BACK_TO_DELIMITER")
+
+    assert rows(made) == [("a", "bc,d", None)]
+    with pytest.raises(NotSupportedError, match="with some of the columns"):
+        list(read(made.snapshot(), [0]))

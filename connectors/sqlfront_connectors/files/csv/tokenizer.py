@@ -474,6 +474,8 @@ class Tokenizer:
         pattern = any_of(self._delimiter + self._newline)
         while (found := pattern.search(self._value)) is not None:
             place = found.start()
+            if self._limited is not None:
+                raise NotSupportedError("unescapedQuoteHandling BACK_TO_DELIMITER with some of the columns")
             self._push(self._value[:place])
             if self._value[place] == self._newline:
                 raise NotSupportedError("unescapedQuoteHandling BACK_TO_DELIMITER beyond a line's end")
