@@ -1,5 +1,6 @@
 """ORC and text files: rows as Spark's, or a refusal by name."""
 
+import base64
 import bz2
 import gzip
 import zlib
@@ -11,7 +12,11 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
+from sqlfront_connectors.files.orc_footer import CHAR, type_kinds
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
+
+#: Kinds of types in ORC's footers.
+STRING_KIND, STRUCT_KIND = 7, 12
 
 
 def rows(sql: str, *before: str) -> list[tuple[object, ...]]:
@@ -99,3 +104,40 @@ def test_text_has_one_column_of_strings(tmp_path: Path) -> None:
     view = "CREATE TEMPORARY VIEW v ({}) USING text OPTIONS (path '{}')"
     assert rows("SELECT line FROM v", view.format("line STRING", tmp_path)) == [("a",)]
     assert condition(view.format("line INT", tmp_path)) == "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE"
+
+
+#: Spark's file of ``SELECT INTERVAL '3' MONTH AS a``.
+MONTHS = base64.b64decode(
+    "T1JDEQAACgYSBAgBUAArAAAKEwoDAAAAEgwIARIGCAYQBhgGUAAHAABGAGBBAAAKBggGEAAYCwoGCAYQARgYCgYIARABGAYS"
+    "AggAEgIIAjEAAAoWCgQIAVAACg4IARIGCAYQBhgGUABYBiUBAAgDEE8aCggDECMYBiAjKAEiCAgMEgEBGgFhIi0IAzopChdz"
+    "cGFyay5zcWwuY2F0YWx5c3QudHlwZRIOaW50ZXJ2YWwgbW9udGgqIQoYb3JnLmFwYWNoZS5zcGFyay52ZXJzaW9uEgU0LjMu"
+    "MDABOgQIAVAAOg4IARIGCAYQBhgGUABYBkCQTkgAWAFiBTIuMy4wCJUBEAUYgIAQIgIADCgbMAmC9AMDT1JDGA=="
+)
+
+
+def test_what_spark_has_written_as_another_type_than_orc_s_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.orc").write_bytes(MONTHS)
+
+    for declared in ("", "(a INT)"):
+        with pytest.raises(NotSupportedError, match="written as interval month"):
+            rows("SELECT * FROM t", f"CREATE TABLE t {declared} USING orc LOCATION '{tmp_path}'")
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd", "lz4"])
+def test_the_types_of_an_orc_footer_are_found(tmp_path: Path, compression: str) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table({f"c{number}": ["x"] for number in range(3000)}), path, compression=compression)
+
+    assert type_kinds(str(path)) == {STRUCT_KIND, STRING_KIND}
+
+
+def test_blanks_of_char_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table({"a": ["x"]}), path, compression="uncompressed")
+    kind = b'"\x08\x08'
+    content = path.read_bytes()
+    assert content.count(kind + bytes([STRING_KIND])) == 1
+    path.write_bytes(content.replace(kind + bytes([STRING_KIND]), kind + bytes([CHAR])))
+
+    with pytest.raises(NotSupportedError, match="columns of type CHAR"):
+        rows(f"SELECT * FROM orc.`{tmp_path}`")

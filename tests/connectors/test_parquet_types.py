@@ -1,5 +1,6 @@
 """Parquet columns as Spark reads them: by what the leaves say, and as the types of the table."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,3 +117,39 @@ def test_a_footer_that_arrow_alone_can_t_read_is_no_broken_one(tmp_path: Path) -
 
     with pytest.raises(NotSupportedError, match="a footer that Arrow can't read"):
         read(tmp_path, "a BIGINT")
+
+
+@pytest.mark.parametrize(
+    ("written", "metadata"),
+    [("interval month", {}), ("variant", {}), ("string", {"__COLLATIONS": {"a": "x"}})],
+)
+def test_what_spark_has_written_as_another_type_is_refused(
+    tmp_path: Path, written: str, metadata: dict[str, object]
+) -> None:
+    with_schema(tmp_path, pa.array([3], pa.int32()), written, metadata)
+
+    with pytest.raises(NotSupportedError, match="Spark has written"):
+        rows_of(tmp_path)
+
+
+def test_the_schema_that_spark_has_written_counts(tmp_path: Path) -> None:
+    with_schema(tmp_path, pa.array([3], pa.int32()), {"type": "array", "elementType": "string"}, {}, "b")
+    assert rows_of(tmp_path) == [(None,)]
+
+    with_schema(tmp_path, pa.array([3], pa.int32()), "long", {})
+    assert rows_of(tmp_path) == [(3,)]
+
+
+def with_schema(
+    folder: Path, column: pa.Array, written: object, metadata: dict[str, object], name: str = "a"
+) -> None:
+    field = {"name": name, "type": written, "nullable": True, "metadata": metadata}
+    schema = pa.schema([("a", column.type)]).with_metadata(
+        {"org.apache.spark.sql.parquet.row.metadata": json.dumps({"type": "struct", "fields": [field]})}
+    )
+    pq.write_table(pa.table([column], schema=schema), folder / "a.parquet")
+
+
+def rows_of(folder: Path) -> list[tuple[object, ...]]:
+    with Session(Config()) as session:
+        return [tuple(row) for row in session.execute(f"SELECT * FROM parquet.`{folder}`").collect()]

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront_connectors.files.catalyst_types import named_type
 from sqlfront_connectors.files.failures import file_unreadable, reading
+from sqlfront_connectors.files.orc_footer import CHAR, type_kinds
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
 from sqlfront_engine import kernels as pc
@@ -19,16 +21,21 @@ if TYPE_CHECKING:
 
 #: The first day of the Gregorian calendar; before it Arrow and Spark count days otherwise.
 _GREGORIAN: Final = -141_427
+#: Where Spark leaves the type that it has written.
+_WRITTEN: Final = b"spark.sql.catalyst.type"
 #: Columns as Hive named them before ORC kept names: they go by position.
 _POSITIONAL: Final = "_col"
 
 
 def open_file(path: str, access: FileAccess) -> "orc.ORCFile":
-    """The file, or an OperationalError that names it."""
+    """The file, or an OperationalError that names it. NotSupportedError for one with columns of type CHAR."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
-        return orc.ORCFile(file.source)
+        opened = orc.ORCFile(file.source)
+        if CHAR in type_kinds(file.source):
+            raise NotSupportedError(f"{path}: ORC with columns of type CHAR")
+        return opened
 
 
 def infer_schema(paths: Sequence[str], access: FileAccess) -> pa.Schema:
@@ -56,16 +63,20 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
 def _type(field: pa.Field, path: str) -> pa.DataType:
     if field.name.startswith(_POSITIONAL):
         raise NotSupportedError(f"{path}: ORC whose columns have no names")
-    return _checked(field.type, field.name, path)
+    return _checked(field, field.name, path)
 
 
-def _checked(kind: pa.DataType, name: str, path: str) -> pa.DataType:
-    """Spark's type; NotSupportedError if one in it isn't read as Spark reads it."""
+def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
+    """Spark's type of a field of the column; NotSupportedError if one in it isn't read as Spark reads it."""
+    kind, written = field.type, (field.metadata or {}).get(_WRITTEN)
     if pa.types.is_timestamp(kind) or pa.types.is_union(kind):
         raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
     for index in range(kind.num_fields if pa.types.is_nested(kind) else 0):
-        _checked(kind.field(index).type, name, path)
-    return logical_type(kind, name)
+        _checked(kind.field(index), name, path)
+    own = logical_type(kind, name)
+    if written is not None and named_type(written.decode()) != own:
+        raise NotSupportedError(f"{path}: column `{name}` of {ddl(own)} that is {written.decode()}")
+    return own
 
 
 class OrcReader:

@@ -9,6 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.files.catalyst_types import written_schema
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, reading
 from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.parquet_types import (
@@ -37,6 +38,8 @@ _DICTIONARY_BYTES = 1.5
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
 #: What Arrow says of files that end in no footer, or in one that isn't written as Thrift writes.
 _NO_PARQUET: Final = ("Parquet magic bytes not found", "Parquet file size is", "Couldn't deserialize thrift")
+#: Where Spark leaves the schema that it has written.
+_WRITTEN: Final = b"org.apache.spark.sql.parquet.row.metadata"
 #: The annotations of leaves whose statistics Arrow gives in the order of Spark's values.
 _ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 
@@ -63,7 +66,10 @@ def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileA
     of the first."""
     by_name = {os.path.basename(path): path for path in reversed(paths)}
     summary = next((by_name[name] for name in SUMMARIES if name in by_name), None)
-    path = summary or paths[0]
+    return _schema(summary or paths[0], access)
+
+
+def _schema(path: str, access: FileAccess) -> pa.Schema:
     try:
         file = open_file(path, access)
     except OperationalError as error:
@@ -75,6 +81,9 @@ def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileA
             condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
             sqlstate="KD001",
         ) from error
+    written = (file.metadata.metadata or {}).get(_WRITTEN)
+    if written is not None:
+        return written_schema(written.decode())
     leaves = iter(leaves_of(file.schema))
     return pa.schema([(field.name, spark_type(field.type, leaves)) for field in file.schema_arrow])
 

@@ -1,0 +1,87 @@
+"""Types as Spark writes them into the files that it makes: names in ORC's columns, a schema in JSON in
+Parquet's footers. What stands there counts, whatever the columns' own types are."""
+
+import json
+import re
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.types import (
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    TINYINT,
+    decimal,
+)
+
+_NAMES: Final = {
+    "string": STRING,
+    "binary": BINARY,
+    "boolean": BOOLEAN,
+    "byte": TINYINT,
+    "tinyint": TINYINT,
+    "short": SMALLINT,
+    "smallint": SMALLINT,
+    "integer": INT,
+    "int": INT,
+    "long": BIGINT,
+    "bigint": BIGINT,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "date": DATE,
+    "timestamp": TIMESTAMP,
+    "timestamp_ntz": TIMESTAMP_NTZ,
+}
+_DECIMAL: Final = r"decimal\((\d+), ?(\d+)\)"
+#: Where a field's metadata say how its strings compare.
+_COLLATIONS: Final = "__COLLATIONS"
+
+
+def named_type(name: str) -> pa.DataType:
+    """The type of that name; NotSupportedError for one that isn't built.
+
+    >>> str(named_type("long"))
+    'int64'
+    """
+    found = re.fullmatch(_DECIMAL, name)
+    if found is not None:
+        return decimal(int(found[1]), int(found[2]))
+    if name not in _NAMES:
+        raise NotSupportedError(f"columns that Spark has written as {name}")
+    return _NAMES[name]
+
+
+def written_schema(text: str) -> pa.Schema:
+    """The schema of a Parquet footer's JSON; NotSupportedError for one that isn't built."""
+    return pa.schema(_fields(json.loads(text)["fields"]))
+
+
+def _fields(fields: list[dict[str, object]]) -> list[pa.Field]:
+    for field in fields:
+        if _COLLATIONS in str(field.get("metadata")):
+            raise NotSupportedError(f"column `{field['name']}`, which Spark has written with a collation")
+    return [pa.field(str(field["name"]), _type(field["type"])) for field in fields]
+
+
+def _type(written: object) -> pa.DataType:
+    match written:
+        case str():
+            return named_type(written)
+        case {"type": "struct", "fields": list() as fields}:
+            return pa.struct(_fields(fields))
+        case {"type": "array", "elementType": element}:
+            return pa.list_(_type(element))
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return pa.map_(_type(key), _type(value))
+        case _:
+            raise NotSupportedError("columns that Spark has written with a type of its own")
