@@ -209,8 +209,9 @@ class Edge(msgspec.Struct, frozen=True, eq=False):
 
     def in_turn(self) -> Self:
         """Pieces of rows keep their order: a consumer takes one of each of its producers in turn, and rows
-        that stay with their instance are handed on piece by piece. For local edges that are isolated or lead
-        to one instance, from vertices of one output."""
+        that stay with their instance are handed on piece by piece. For local edges from vertices of one
+        output. Instances that share a producer's rows must not wait for each other: they take all of their
+        input before they emit anything, or their own output isn't taken in turn."""
         return replace(self, takes_turns=True)
 
     def distributed(self) -> Self:

@@ -143,6 +143,8 @@ class Partitioned:
         return not self._pieces
 
     def _split(self, batch: pa.RecordBatch) -> dict[int, pa.RecordBatch]:
+        if batch is END_OF_PIECE:
+            return dict.fromkeys(range(len(self._queues)), batch)
         keys = [batch.column(ordinal) for ordinal in self._key_columns]
         owners = self._owners[partitions.partition_ids(keys, batch.num_rows, len(self._owners))]
         if (owners == owners[0]).all():

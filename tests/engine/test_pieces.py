@@ -1,6 +1,7 @@
 """Pieces of rows that several instances handle come out in the order of their source."""
 
 import random
+from itertools import pairwise
 
 import pyarrow as pa
 import pytest
@@ -127,6 +128,38 @@ def test_a_union_gives_one_input_after_the_other(parallelism: int, seed: int) ->
         for ordinal, count in enumerate(counts)
         for number in range(ordinal << 32, (ordinal << 32) + count)
     ]
+
+
+class Held(Processor, frozen=True):
+    """All rows of its input, once it has ended."""
+
+    def run(self, context: ProcessorContext) -> Steps:
+        held = []
+        while (batch := (yield Take(0))) is not None:
+            held.append(batch)
+        yield from held
+
+
+@pytest.mark.parametrize("parallelism", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_are_exchanged_by_key_come_in_the_order_of_the_source(parallelism: int, seed: int) -> None:
+    """Each consumer gets its keys' rows in order, through queues of any size and twice in a row, and their
+    consumer gets those of one after those of the other."""
+    chosen = random.Random(seed)
+    count, size = chosen.randrange(1, 8 * BATCH_ROWS), chosen.choice([1, 2, 1024])
+    dag = DAG()
+    vertices = [dag.vertex("range", Range(0, 1, count)), dag.vertex("some", Some())]
+    dag.edge(Edge.between(*vertices).isolated().in_turn().queue_size(size))
+    for number in range(chosen.choice([1, 2])):
+        vertices.append(dag.vertex(f"held {number}", Held()))
+        dag.edge(Edge.between(*vertices[-2:]).partitioned((0,)).in_turn().queue_size(size))
+    sink = dag.vertex("result", ResultSink(), 1)
+    dag.edge(Edge.between(vertices[-1], sink).to_one().in_turn().queue_size(size))
+
+    found = run_dag(dag, seed=seed, parallelism=parallelism)
+    numbers = [number for batch in found for number in batch.column(0).to_pylist()]
+    assert sorted(numbers) == [number for number in range(count) if passes(number)]
+    assert sum(left > right for left, right in pairwise(numbers)) < parallelism
 
 
 def test_an_edge_that_merges_by_keys_takes_no_turns() -> None:

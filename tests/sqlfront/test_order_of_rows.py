@@ -83,8 +83,15 @@ def test_a_union_has_one_branch_after_the_other(connection: sqlfront.Connection)
         "SELECT id, n FROM stored JOIN names USING (g)",
         "SELECT id, n FROM parquets LEFT JOIN names USING (g) LIMIT 70000",
         "SELECT g, count(*) FROM stored GROUP BY g",
+        "SELECT id % 30000 AS k, sum(id / 7.0D), first(id), collect_list(g) FROM parquets GROUP BY k",
+        "SELECT DISTINCT id % 40000 FROM stored LIMIT 7",
+        "SELECT id, sum(id / 7.0D) OVER (PARTITION BY g ORDER BY id % 10) FROM csvs LIMIT 500",
+        "SELECT k, count(*) FROM (SELECT id % 30000 AS k, max(g) AS g FROM stored GROUP BY k) GROUP BY k",
+        "SELECT id FROM parquets ORDER BY g LIMIT 70000",
+        "SELECT sum(id / 7.0D), stddev(g / 3.0D) FROM stored",
+        "SELECT id % 50000 AS k FROM stored EXCEPT SELECT g FROM stored",
     ],
 )
-def test_small_groups_and_joins_come_the_same_each_time(connection: sqlfront.Connection, sql: str) -> None:
+def test_groups_joins_and_windows_come_the_same_each_time(connection: sqlfront.Connection, sql: str) -> None:
     first = connection.execute(sql).fetch_arrow_table()
-    assert all(connection.execute(sql).fetch_arrow_table() == first for _ in range(4))
+    assert all(connection.execute(sql).fetch_arrow_table() == first for _ in range(6))

@@ -27,7 +27,7 @@ def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], so
         vertex = builder.vertex("aggregate", single, parallel=True)
         builder.keep(source, vertex)
         partitioned = tuple(keys.index(ordinal) for ordinal in source.partitioned)
-        return Fragment(vertex, True, partitioned, partitions=source.partitions)
+        return Fragment(vertex, True, partitioned, partitions=source.partitions, in_pieces=True)
     rows = builder.cardinality.rows(plan.input)
     groups = builder.cardinality.rows(plan)
     whole = any(call.distinct for call in plan.calls) or groups > HARDLY_GROUPED * rows
@@ -40,14 +40,16 @@ def lower_aggregate(builder: Builder, plan: Aggregate, keys: tuple[int, ...], so
             return builder.gather("aggregate", single, source)
         vertex = builder.vertex("aggregate", single, parallel=True)
         builder.spread(source, vertex, keys)
-        return Fragment(vertex, True, out)
+        return Fragment(vertex, True, out, in_pieces=True)
     # The suffix marks the first of two stages, see the DAG's DOT output.
     partial = builder.follow(
-        "aggregate-prepare", processor(AggregateMode.PARTIAL), Fragment(source.vertex, True)
+        "aggregate-prepare",
+        processor(AggregateMode.PARTIAL),
+        Fragment(source.vertex, True, in_pieces=source.in_pieces),
     )
     final = processor(AggregateMode.FINAL)
     if not keys or groups <= few:
         return builder.gather("aggregate", final, partial)
     vertex = builder.vertex("aggregate", final, parallel=True)
     builder.spread(partial, vertex, out)
-    return Fragment(vertex, True, out)
+    return Fragment(vertex, True, out, in_pieces=True)

@@ -26,7 +26,8 @@ class Fragment(msgspec.Struct, frozen=True):
     instance (None: nothing is known); ``partitions`` is the number of partitions of which each instance has
     its share: two fragments that agree in both lie alike. ``ordered``: each instance's rows have this order.
     ``output``: which of the vertex's outputs the next edge leaves from. ``in_pieces``: its instances emit the
-    pieces of a source's rows, from which the source's order can be had again.
+    pieces of a source's rows, from which the source's order can be had again, or had taken all of their input
+    before they emitted anything (what each emits is one piece then): they can be taken in turn.
     """
 
     vertex: Vertex
@@ -128,6 +129,10 @@ class Builder(msgspec.Struct):
         """Over several members an edge that isn't kept on its own goes to all of them."""
         self.dag.edge(edge.distributed() if self.distributed else edge)
 
+    def _add_in_turn(self, source: Fragment, edge: Edge) -> None:
+        """In one process the consumers get the rows of several instances in the source's order."""
+        self._add(edge.in_turn() if source.in_pieces and not self.distributed else edge)
+
     def keep(self, source: Fragment, target: Vertex, ordinal: int = 0, *, priority: int = 0) -> None:
         """Rows stay with their instance. Inputs of lower ``priority`` are consumed first."""
         edge = self._edge(source, target, ordinal).priority(priority)
@@ -143,7 +148,7 @@ class Builder(msgspec.Struct):
             edge = edge.distribute_to() if self.distributed else edge
             if source.ordered:
                 edge = edge.ordered(source.ordered)
-            elif source.in_pieces:
+            elif source.in_pieces and not self.distributed:
                 edge = edge.in_turn()
         self.dag.edge(edge)
 
@@ -156,11 +161,11 @@ class Builder(msgspec.Struct):
 
     def spread(self, source: Fragment, target: Vertex, keys: tuple[int, ...], ordinal: int = 0) -> None:
         """Rows that agree in ``keys`` to one instance."""
-        self._add(self._edge(source, target, ordinal).partitioned(keys))
+        self._add_in_turn(source, self._edge(source, target, ordinal).partitioned(keys))
 
     def broadcast(self, source: Fragment, target: Vertex, ordinal: int = 0) -> None:
         """Every row to every instance."""
-        self._add(self._edge(source, target, ordinal).broadcast())
+        self._add_in_turn(source, self._edge(source, target, ordinal).broadcast())
 
     def collected(self, source: Fragment) -> bool:
         """True if all rows of the fragment are in one instance."""

@@ -234,7 +234,10 @@ def _lower_nested_loop(
     if parallel:
         builder.keep(left, vertex, 0)
         builder.broadcast(right, vertex, 1)
-        return narrowed(Fragment(vertex, True, left.partitioned, partitions=left.partitions), output)
+        result = Fragment(
+            vertex, True, left.partitioned, partitions=left.partitions, in_pieces=left.in_pieces
+        )
+        return narrowed(result, output)
     builder.to_one(left, vertex, 0)
     builder.to_one(right, vertex, 1)
     return Fragment(vertex, False)

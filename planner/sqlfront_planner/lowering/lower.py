@@ -246,7 +246,7 @@ class _Lowering:
                 builder.spread(branch, vertex, columns, ordinal)
             else:
                 builder.to_one(branch, vertex, ordinal)
-        return Fragment(vertex, exchange, columns if exchange else None)
+        return Fragment(vertex, exchange, columns if exchange else None, in_pieces=exchange)
 
 
 def _ordinals(expressions: Sequence[Expr]) -> tuple[int, ...] | None:

@@ -36,7 +36,7 @@ def _sorted(builder: Builder, plan: Sort, source: Fragment) -> Fragment:
         builder.keep(source, vertex)
         return Fragment(vertex, True, source.partitioned, plan.keys, partitions=source.partitions)
     vertex = builder.vertex("sort", processor, parallel=False)
-    builder.to_one(Fragment(source.vertex, source.parallel), vertex)
+    builder.to_one(Fragment(source.vertex, source.parallel, in_pieces=source.in_pieces), vertex)
     return Fragment(vertex, False, None, plan.keys)
 
 

@@ -15,10 +15,11 @@ def lower_window(
     stays = source.partitioned is not None and set(source.partitioned) <= set(partition)
     exchange = builder.exchanges(builder.cardinality.rows(plan.input))
     if not source.parallel or not partition or not (stays or exchange):
-        return builder.gather("window", processor, Fragment(source.vertex, source.parallel))
+        unordered = Fragment(source.vertex, source.parallel, in_pieces=source.in_pieces)
+        return builder.gather("window", processor, unordered)
     vertex = builder.vertex("window", processor, parallel=True)
     if stays:
         builder.keep(source, vertex)
-        return Fragment(vertex, True, source.partitioned, partitions=source.partitions)
+        return Fragment(vertex, True, source.partitioned, partitions=source.partitions, in_pieces=True)
     builder.spread(source, vertex, partition)
-    return Fragment(vertex, True, partition)
+    return Fragment(vertex, True, partition, in_pieces=True)
