@@ -228,7 +228,8 @@ class MemoryTable:
         columns = [index.columns for index in indexes]
         together = merged(segments, self._schema, self._partitioning, added, columns)
         if self.memory is not None:
-            self.memory.hold(together, self.name)
+            before = set(map(id, self._current.segments))  # which are counted already
+            self.memory.hold([segment for segment in together if id(segment) not in before], self.name)
         return MemorySnapshot(
             self.name,
             self._schema,

@@ -9,6 +9,8 @@ from sqlfront_planner.syntax.recognizer import first_wrong_token
 
 #: Tokens that may hold any character.
 _ANY_CHARACTERS: Final = frozenset({"<code>", "<quoted>", "<string>", "<unknown>"})
+#: A statement of so many tokens is planned within seconds, whatever they are.
+MOST_TOKENS: Final = 600_000
 #: Levels of CASE within CASE.
 _MOST_CASES: Final = 400
 #: The first words of Hive's statements.
@@ -24,11 +26,14 @@ def check_syntax(sql: str) -> Tokens:
     """The tokens of a text that is one statement by Spark's grammar (or sqlfront's additions to it).
 
     Raises ProgrammingError: PARSE_EMPTY_STATEMENT, UNCLOSED_BRACKETED_COMMENT, INVALID_IDENTIFIER,
-    SYNTAX_DISCONTINUED, INVALID_STATEMENT_OR_CLAUSE, PARSE_SYNTAX_ERROR at the first token that doesn't fit.
+    SYNTAX_DISCONTINUED, INVALID_STATEMENT_OR_CLAUSE, PARSE_SYNTAX_ERROR at the first token that doesn't fit;
+    FAILED_TO_PARSE_TOO_COMPLEX.
     """
     if not sql.strip():
         raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
     tokens = tokens_of(sql)
+    if len(tokens.kinds) > MOST_TOKENS:
+        raise too_complex()
     if tokens.kinds.count("CASE") > _MOST_CASES:
         _refuse_deep(tokens)
     with uncollected():  # the states of the grammar stay

@@ -11,7 +11,9 @@ from sqlfront_planner.syntax.comments import comment_end
 #: goes on.
 _TOKEN: Final = re.compile(
     r"""
-    (?P<integer>[0-9]+(?![\w.]))
+    \x20*(?:
+    (?P<name>(?![rR]['"])[A-Za-z_][A-Za-z0-9_]*+(?!\w))
+    |(?P<integer>[0-9]+(?![\w.]))
     |(?P<space>[ \t\n\f\r\x0b\xa0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+|--(?:\\\n|[^\r\n])*\r?\n?)
     |(?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
     |(?P<fraction>
@@ -23,6 +25,7 @@ _TOKEN: Final = re.compile(
     |(?P<code>\$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
     |(?P<sign>/\*\+|\*/|@[vV]|<=>|>>>|[<>=!]=|![<>]|<>|<<|>>|\|\||\|>|::|->|=>|[;(),.\[\]!<>=+\-*/%~&|^:@?])
     |(?P<unknown>.)
+    )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -72,16 +75,21 @@ def tokens_of(sql: str, start: int = 0) -> Tokens:
         match = match_at(sql, place)
         assert match is not None
         assert match.lastgroup is not None
-        kind, begin, place = match.lastgroup, place, match.end()
+        kind = match.lastgroup
+        begin, place = match.span(kind)
         if kind == "space":
             continue
-        if kind == "integer":
+        if kind == "name":
+            word = match["name"].upper()
+            kind = _SAME.get(word, word)
+            depth += kind in _NESTING
+        elif kind == "integer":
             kind = "<integer>"
         elif kind == "word":
-            kind = _kind_of_word(match[0])
+            kind = _kind_of_word(match["word"])
             depth += kind in _NESTING
         elif kind == "sign":
-            kind = _SAME.get(match[0], match[0])
+            kind = _SAME.get(match["sign"], match["sign"])
             if depth and kind[0] == ">":
                 if kind in (">>", ">>>"):
                     kind, place = ">", begin + 1

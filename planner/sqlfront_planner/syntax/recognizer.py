@@ -25,6 +25,8 @@ class _Call:
 
 #: A text of more tokens is looked at without the repetitions in it first.
 _LONG: Final = 500
+#: So many beginnings of texts are kept, of a kilobyte or two each.
+_MOST_BEGINNINGS: Final = 4_000
 _SEPARATORS: Final = (",", "AND", "OR", "+", "-", "*", "/", "||")
 #: What else items may have of which repetitions are left out: nothing that nests but parentheses.
 _SIMPLE: Final = (
@@ -35,6 +37,41 @@ _NO_CALL: Final[_Call] = _Call.__new__(_Call)
 _NO_CALL.state, _NO_CALL.below = State(), []
 
 Reading = tuple[State, _Call]
+
+
+class _Beginning:
+    """The readings of the tokens that texts have begun with, and each kind that has come behind these."""
+
+    __slots__ = ("following", "readings")
+
+    def __init__(self, readings: list[Reading]) -> None:
+        self.readings = readings
+        self.following: dict[int, _Beginning] = {}
+
+
+class _Beginnings:
+    """Those of a rule: texts that begin alike, but for names and literals, are followed once. Safe to use
+    from several threads."""
+
+    def __init__(self, grammar: Grammar, rule: str) -> None:
+        self._grammar = grammar
+        self._start = _at_start(grammar, rule)
+        self._count = 0
+        self.first = _Beginning(self._start)
+
+    def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
+        """The beginning with one more token, which is kept; if there are too many, the others are not."""
+        made = _Beginning(_after(self._grammar, beginning.readings, kind))
+        self._count += 1
+        if self._count > _MOST_BEGINNINGS:
+            self._count, self.first = 0, _Beginning(self._start)
+        beginning.following[kind] = made
+        return made
+
+
+@cache
+def _beginnings(grammar: Grammar, rule: str) -> _Beginnings:
+    return _Beginnings(grammar, rule)
 
 
 def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
@@ -49,8 +86,14 @@ def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
 
 
 def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
-    readings = _at_start(grammar, rule)
-    for position, kind in enumerate(kinds):
+    beginnings = _beginnings(grammar, rule)
+    beginning = beginnings.first
+    for position, kind in enumerate(kinds[:_LONG]):
+        beginning = beginning.following.get(kind) or beginnings.longer(beginning, kind)
+        if not beginning.readings:
+            return position
+    readings = beginning.readings
+    for position, kind in enumerate(kinds[_LONG:], _LONG):
         readings = _after(grammar, readings, kind)
         if not readings:
             return position
@@ -85,7 +128,7 @@ def keywords_as_names(tokens: Tokens) -> list[int]:
     found, readings = [], _at_start(grammar, "text")
     for position, kind in enumerate(kinds):
         if tokens.kinds[position].isidentifier() and kind != grammar.kinds["<word>"]:
-            others = _after(grammar, readings[:], ~kind)
+            others = _after(grammar, readings, ~kind)
             for following in kinds[position + 1 :]:
                 others = _after(grammar, others, following)
             if not _is_whole(grammar, others):
@@ -102,7 +145,7 @@ def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading
     """The readings behind one more token."""
     entered: dict[State, _Call] = {}
     behind: dict[Reading, None] = {}
-    seen = set(readings)
+    seen, readings = set(readings), list(readings)
     for state, call in readings:  # grows by the calls that end here
         for pushed, target in grammar.moves(state, kind):
             top = call
@@ -125,7 +168,7 @@ def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading
 
 def _is_whole(grammar: Grammar, readings: list[Reading]) -> bool:
     """Whether the text may end here."""
-    seen = set(readings)
+    seen, readings = set(readings), list(readings)
     for state, call in readings:  # grows
         if state.is_end():
             if not call.below:
