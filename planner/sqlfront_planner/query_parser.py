@@ -47,6 +47,16 @@ else:
 _FEW_TOKENS: Final = 100
 #: Longer texts are not searched for keywords that are names, which takes time by the square of their length.
 _MOST_TOKENS_WITH_NAMES: Final = 2_000
+_T: Final = TokenType
+#: Keywords that sqlglot takes for clauses wherever they stand, and what stands around them as items.
+_CLAUSES: Final = frozenset(
+    {
+        _T.ALL, _T.DISTINCT, _T.EXCEPT, _T.FETCH, _T.FROM, _T.INTERSECT, _T.INTO, _T.JOIN, _T.LATERAL,
+        _T.SOME, _T.UNION,
+    }
+)  # fmt: skip
+_BEFORE_ITEM: Final = frozenset({_T.SELECT, _T.COMMA})
+_AFTER_NAME: Final = frozenset({_T.FROM, _T.COMMA, _T.DOT})
 _LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*+([^\W\d]\w*|/\*|\S)")
 
 
@@ -71,6 +81,8 @@ def query_of(tokens: list[Token], sql: str) -> Query:
     :func:`parse_query`."""
     if len(tokens) > _FEW_TOKENS:
         tokens = nesting.bounded(tokens, sql)
+    if _begins_item_with_keyword(tokens):
+        tokens = with_names(tokens, sql) or tokens
     try:
         tree = _tree(tokens, sql)
     except NotSupportedError as error:
@@ -84,6 +96,15 @@ def query_of(tokens: list[Token], sql: str) -> Query:
     if not isinstance(tree, exp.Query | exp.Values):
         raise unread_at(tokens[0], sql)
     return Query(sql, sql[tokens[0].start : max(tokens[0].start, tokens[-1].end) + 1], tree)
+
+
+def _begins_item_with_keyword(tokens: list[Token]) -> bool:
+    """Whether an item of a SELECT may be a name that sqlglot reads as a clause without an error: ``SELECT
+    union FROM t``."""
+    return any(
+        token.token_type in _CLAUSES and before.token_type in _BEFORE_ITEM and after.token_type in _AFTER_NAME
+        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+    )
 
 
 def _tree(tokens: list[Token], sql: str) -> exp.Expr | None:
