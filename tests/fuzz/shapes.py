@@ -235,6 +235,36 @@ SHAPES: Final[dict[str, Shape]] = {
     "in-strings": Shape(_condition(_listed("b IN ('x', ", lambda i: f"'{i}'", ")"), _same(1)), 10_000),
     "in-constant": Shape(_constant(_listed("1 IN (", str, ")"), _same(True)), 10_000),
     "not-in": Shape(_condition(_listed("a NOT IN (", lambda i: str(i + 2), ")"), _same(1)), 10_000),
+    "in-negatives": Shape(_condition(_listed("a IN (1, ", lambda i: str(-i), ")"), _same(1)), 100_000),
+    "in-decimals": Shape(_condition(_listed("a IN (1, ", lambda i: f"{i}.5", ")"), _same(1)), 10_000),
+    "in-nulls": Shape(_condition(_listed("a NOT IN (NULL, ", str, ")"), _same(0)), 100_000),
+    "lateral-aliases": Shape(
+        _query(
+            lambda n: (
+                "SELECT a AS c0"
+                + "".join(f", c{i} + 1 AS c{i + 1}" for i in range(n))
+                + " FROM t ORDER BY a LIMIT 1"
+            ),
+            _same(1),
+        ),
+        50,
+    ),
+    "set-operations": Shape(
+        _counted(
+            lambda n: (
+                "SELECT 1"
+                + "".join(f" {('UNION', 'EXCEPT ALL', 'INTERSECT')[i % 3]} SELECT {i % 2}" for i in range(n))
+            )
+        ),
+        50,
+    ),
+    "windows-nested": Shape(
+        _counted(_nested("SELECT sum(a) OVER (ORDER BY a) AS a FROM (", "SELECT a FROM t", ")"), _same(3)),
+        50,
+    ),
+    "aggregates-nested": Shape(
+        _query(_nested("SELECT max(a) AS a FROM (", "SELECT a FROM t", ")"), _same(3)), 50
+    ),
     "columns": Shape(_query(_listed("SELECT ", lambda i: f"a + {i} AS c{i}", " FROM t LIMIT 1")), 500),
     "arguments": Shape(_constant(_listed("greatest(0, ", str, ")"), lambda n: n - 1), 1_000),
     "elements": Shape(_constant(_listed("size(array(", str, "))"), lambda n: n), 1_000),
