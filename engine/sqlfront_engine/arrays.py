@@ -228,9 +228,45 @@ def _timestamp_to_micros(value: datetime.datetime) -> int:
 
 def to_python(array: pa.Array) -> list[object]:
     """The values as Python objects, as ``array.to_pylist()`` gives them, but without pandas for timestamps.
-    Timestamps with a zone come as aware datetimes in UTC."""
+    Timestamps with a zone come as aware datetimes in UTC; the keys of structs are :func:`field_keys`."""
     if not pa.types.is_timestamp(array.type):
+        if pa.types.is_nested(array.type) and _repeats_names(array.type):
+            return [_with_keys(scalar) for scalar in array]
         return array.to_pylist()
     epoch = _EPOCH if array.type.tz is None else _EPOCH_UTC
     micros: list[int | None] = array.view(pa.int64()).to_pylist()
     return [None if value is None else epoch + datetime.timedelta(microseconds=value) for value in micros]
+
+
+def scalar_to_python(scalar: pa.Scalar) -> object:
+    """The same for one value."""
+    return to_python(pa.repeat(scalar, 1))[0] if pa.types.is_nested(scalar.type) else scalar.as_py()
+
+
+def field_keys(data_type: pa.StructType) -> list[str]:
+    """The keys of a struct as a Python dict: the fields' names, or their positions where any nested name
+    repeats."""
+    fields = list(data_type)
+    if _repeats_names(data_type):
+        return [str(position) for position in range(len(fields))]
+    return [field.name for field in fields]
+
+
+def _with_keys(scalar: pa.Scalar) -> object:
+    """The Python value of a scalar in which names repeat, which pyarrow doesn't make."""
+    if not scalar.is_valid or not pa.types.is_nested(scalar.type):
+        return scalar.as_py()
+    if pa.types.is_struct(scalar.type):
+        keys = field_keys(scalar.type)
+        return {key: _with_keys(scalar[position]) for position, key in enumerate(keys)}
+    if pa.types.is_map(scalar.type):
+        return [(_with_keys(entry[0]), _with_keys(entry[1])) for entry in scalar.values]
+    return [_with_keys(item) for item in scalar.values]
+
+
+def _repeats_names(data_type: pa.DataType) -> bool:
+    """Whether two fields of a struct in there have one name."""
+    fields = [data_type.field(index) for index in range(data_type.num_fields)]
+    if pa.types.is_struct(data_type) and len({field.name for field in fields}) < len(fields):
+        return True
+    return any(pa.types.is_nested(field.type) and _repeats_names(field.type) for field in fields)

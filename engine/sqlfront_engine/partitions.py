@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqlfront_engine.arrays import numpy_view, valid_mask
+from sqlfront_engine.arrays import numpy_view, to_python, valid_mask
 from sqlfront_engine.scalar_hash import SEED, KeyHasher, key_hasher, value_hasher
 from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_engine.types import MAX_SHORT_PRECISION
@@ -263,7 +263,7 @@ def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
 def _hash_nested(column: pa.Array, seeds: Hashes) -> Hashes:
     """Arrays and structs, one value at a time: their elements are chained."""
     hash_value = value_hasher(column.type)
-    values = column.to_pylist()
+    values = to_python(column)
     hashes = [
         int(seed) if value is None else hash_value(value, int(seed))
         for value, seed in zip(values, seeds, strict=True)

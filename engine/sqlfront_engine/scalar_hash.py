@@ -11,6 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from sqlfront_engine.arrays import field_keys
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.types import MAX_SHORT_PRECISION, ddl, is_interval, logical, physical
 
@@ -70,8 +71,8 @@ def value_hasher(data_type: pa.DataType) -> ValueHasher:
     if pa.types.is_list(data_type):
         return _list_hasher(value_hasher(data_type.value_type))
     if pa.types.is_struct(data_type):
-        fields = [data_type.field(index) for index in range(data_type.num_fields)]
-        return _struct_hasher({field.name: value_hasher(field.type) for field in fields})
+        hashers = [value_hasher(field.type) for field in data_type]
+        return _struct_hasher(dict(zip(field_keys(data_type), hashers, strict=True)))
     raise NotSupportedError(f"a key of type {ddl(data_type)}")
 
 

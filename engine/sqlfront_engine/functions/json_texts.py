@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_engine.arrays import field_keys
 from sqlfront_engine.casts.interval_texts import interval_text
 from sqlfront_engine.errors import NotSupportedError, spark_error
 from sqlfront_engine.floats import float_text
@@ -223,15 +224,17 @@ def _amount(value: object) -> int:
 
 def _struct_writer(data_type: pa.StructType, zone: str) -> Writer:
     """Fields that are null are left out."""
-    fields = [data_type.field(index) for index in range(data_type.num_fields)]
-    writers = [(field.name, write_string(field.name), writer(field.type, zone)) for field in fields]
+    writers = [
+        (key, write_string(field.name), writer(field.type, zone))
+        for key, field in zip(field_keys(data_type), data_type, strict=True)
+    ]
 
     def write(value: object) -> str:
         assert isinstance(value, dict)
         return _braces(
-            f"{quoted}:{write_field(value[name])}"
-            for name, quoted, write_field in writers
-            if value[name] is not None
+            f"{quoted}:{write_field(value[key])}"
+            for key, quoted, write_field in writers
+            if value[key] is not None
         )
 
     return write

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values, numpy_view, to_python, valid_mask
+from sqlfront_engine.arrays import from_values, numpy_view, scalar_to_python, to_python, valid_mask
 from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
 from sqlfront_engine.room import check
@@ -92,7 +92,7 @@ def constants(arguments: tuple[Datum, ...]) -> tuple[object, ...] | None:
     """The Python values of arguments that are all constants and not null, else None."""
     if any(isinstance(argument, pa.Array) or not argument.is_valid for argument in arguments):
         return None
-    return tuple(argument.as_py() for argument in arguments)
+    return tuple(scalar_to_python(argument) for argument in arguments)
 
 
 def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
@@ -112,7 +112,7 @@ def _call(
         return from_values([function()] * length, result_type)
     try:
         columns = [
-            to_python(argument) if isinstance(argument, pa.Array) else [argument.as_py()] * length
+            to_python(argument) if isinstance(argument, pa.Array) else [scalar_to_python(argument)] * length
             for argument in arguments
         ]
     except OverflowError:

@@ -7,6 +7,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_engine import types
+from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.types import (
     BIGINT,
     BINARY,
@@ -103,15 +104,31 @@ def _decimal(node: exp.DataType) -> pa.DataType:
 
 
 def _array(node: exp.DataType) -> pa.DataType:
+    if not node.expressions:
+        raise _incomplete(node, "an element type", "ARRAY<INT>")
     return pa.list_(data_type_of(node.expressions[0]))
 
 
 def _map(node: exp.DataType) -> pa.DataType:
+    if not node.expressions:
+        raise _incomplete(node, "a key type and a value type", "MAP<TIMESTAMP, INT>")
     key, item = node.expressions
     return pa.map_(data_type_of(key), data_type_of(item))
 
 
+def _incomplete(node: exp.DataType, missing: str, example: str) -> DatabaseError:
+    """A nested type that doesn't say of what it is."""
+    name = node.this.value
+    message = (
+        f'Incomplete complex type: The definition of "{name}" type is incomplete. You must provide '
+        f'{missing}. For example: "{example}".'
+    )
+    return failure(f"INCOMPLETE_TYPE_DEFINITION.{name}", message, node)
+
+
 def _struct(node: exp.DataType) -> pa.DataType:
+    if not node.expressions:
+        raise _incomplete(node, "at least one field type", "STRUCT<name STRING, phone DECIMAL(10, 0)>")
     return pa.struct([(field.this.name, data_type_of(field.args["kind"])) for field in node.expressions])
 
 
