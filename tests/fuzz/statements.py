@@ -146,7 +146,7 @@ def _work() -> None:
             limits = sqlfront.Config(file_access="none", memory_limit=512 << 20, timeout=MOST_SECONDS)
             connection = sqlfront.connect(config=limits)
             for table in TABLES:
-                connection.execute(table)
+                connection.execute(table, timeout=60.0)  # which is not what is measured
         began = time.process_time()
         try:
             cursor = connection.execute(json.loads(line))
