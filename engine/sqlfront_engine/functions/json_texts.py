@@ -265,7 +265,7 @@ def _plain(value: object, *, single: bool) -> str:
             text = float_text(value, single=single)
             return text if text[-1].isdigit() else f'"{text}"'
         case Decimal():
-            return format(value, "f")
+            return str(value)
         case int():
             return str(value)
         case str():
