@@ -76,10 +76,11 @@ imports: $(DEV_READY)  ## Who may import whom, by import-linter
 
 # ---- by hand
 
-oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again (needs Java)
+oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and read 3,000 odd files beside it (needs Java)
 	@$(BIN)/python demo/prepare.py
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
+	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
 	$(BIN)/pytest -q -m "spark and cluster" tests/engine/functions
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
