@@ -21,8 +21,6 @@ MOST_LEVELS: Final = 400
 MOST_TYPE_LEVELS: Final = 100
 #: So many words of a kind make a statement that is planned within seconds.
 _MOST_WORDS: Final = {_T.AND: 20_000, _T.OR: 20_000, _T.UNION: 10_000, _T.JOIN: 1_000, _T.WHEN: 10_000}
-#: So many tokens do, whatever they are.
-_MOST_TOKENS: Final = 600_000
 #: So many pairs of parentheses directly around each other mean the same as any greater number.
 _PAIRS_KEPT: Final = 8
 
@@ -54,17 +52,13 @@ def bounded(tokens: list[Token], sql: str) -> list[Token]:
     """The tokens without needless parentheses. Raises FAILED_TO_PARSE_TOO_COMPLEX for those that are nested
     deeper than :data:`MOST_LEVELS`, and for more of them than are planned within seconds."""
     words = Counter([token.token_type for token in tokens])
-    _refuse_long(tokens, words)
+    if any(words[kind] > most for kind, most in _MOST_WORDS.items()):
+        raise too_complex()
     if words[_T.L_PAREN] > _PAIRS_KEPT:
         tokens = _without_repeated_pairs(tokens)
     if sum([words[kind] for kind in _LEVELS]) > MOST_TYPE_LEVELS:
         _refuse_deep(tokens, sql)
     return tokens
-
-
-def _refuse_long(tokens: Sequence[Token], words: Counter[TokenType]) -> None:
-    if len(tokens) > _MOST_TOKENS or any(words[kind] > most for kind, most in _MOST_WORDS.items()):
-        raise too_complex()
 
 
 def _without_repeated_pairs(tokens: list[Token]) -> list[Token]:

@@ -5,8 +5,11 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_engine.errors import too_complex
 from sqlfront_planner.syntax.comments import comment_end
 
+#: So many tokens make a statement that is planned within seconds.
+MOST_TOKENS: Final = 600_000
 #: The kinds by a pattern each; the first that fits is the longest. A number with a point ends where no name
 #: goes on.
 _TOKEN: Final = re.compile(
@@ -61,7 +64,8 @@ class Tokens(msgspec.Struct, frozen=True):
 
 def tokens_of(sql: str, start: int = 0) -> Tokens:
     """The tokens from offset ``start``. What is no token, a quote that isn't closed among them, is
-    ``<unknown>``; so is a comment that isn't closed, up to the end.
+    ``<unknown>``; so is a comment that isn't closed, up to the end. Raises FAILED_TO_PARSE_TOO_COMPLEX for
+    more than :data:`MOST_TOKENS`.
 
     >>> tokens_of("SELECT a >> 1.5, 'x'").kinds
     ['SELECT', 'A', '>>', '<decimal>', ',', '<string>']
@@ -71,7 +75,7 @@ def tokens_of(sql: str, start: int = 0) -> Tokens:
     ends: list[int] = []
     depth, place, size = 0, start, len(sql)
     match_at = _TOKEN.match
-    while place < size:
+    while place < size and len(kinds) <= MOST_TOKENS:
         match = match_at(sql, place)
         assert match is not None
         assert match.lastgroup is not None
@@ -107,6 +111,8 @@ def tokens_of(sql: str, start: int = 0) -> Tokens:
         kinds.append(kind)
         starts.append(begin)
         ends.append(place)
+    if len(kinds) > MOST_TOKENS:
+        raise too_complex()
     return Tokens(kinds, starts, ends)
 
 
