@@ -141,3 +141,12 @@ def test_blanks_of_char_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NotSupportedError, match="columns of type CHAR"):
         rows(f"SELECT * FROM orc.`{tmp_path}`")
+
+
+def test_zeros_of_both_signs_alone_are_refused(tmp_path: Path) -> None:
+    orc.write_table(pa.table({"a": [0.0, -0.0, None]}), tmp_path / "a.orc")
+    with pytest.raises(NotSupportedError, match="zeros of both signs"):
+        rows(f"SELECT * FROM orc.`{tmp_path}`")
+
+    orc.write_table(pa.table({"a": [0.0, -0.0, 1.0]}), tmp_path / "a.orc")
+    assert rows(f"SELECT string(a) FROM orc.`{tmp_path}`") == [("0.0",), ("-0.0",), ("1.0",)]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.files.catalyst_types import named_type
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 #: The first day of the Gregorian calendar; before it Arrow and Spark count days otherwise.
 _GREGORIAN: Final = -141_427
+#: Rows that Spark reads at a time, from the begin of a stripe.
+_SPARK_BATCH: Final = 4096
 #: Where Spark leaves the type that it has written.
 _WRITTEN: Final = b"spark.sql.catalyst.type"
 #: Columns as Hive named them before ORC kept names: they go by position.
@@ -79,6 +82,22 @@ def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
     return own
 
 
+def _has_floats(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_has_floats(kind.field(index).type) for index in range(kind.num_fields))
+    return kind in (FLOAT, DOUBLE)
+
+
+def _children(array: pa.Array) -> list[pa.Array]:
+    """The arrays that a nested array is made of, without what is below nulls."""
+    kinds = pa.types
+    if kinds.is_struct(array.type):
+        return list(array.flatten())
+    if kinds.is_map(array.type):
+        return [array.keys, array.items]
+    return [array.flatten()] if kinds.is_nested(array.type) else []
+
+
 class OrcReader:
     """Reads the stripes of one file."""
 
@@ -133,20 +152,25 @@ class OrcReader:
 
     def _converted(self, array: pa.Array, name: str) -> pa.Array:
         self._check_days(array)
+        if _has_floats(array.type):
+            for start in range(0, len(array), _SPARK_BATCH):
+                self._check_zeros(array.slice(start, _SPARK_BATCH))
         return to_physical(array, self._version.data_schema.field(name).type)
+
+    def _check_zeros(self, array: pa.Array) -> None:
+        """NotSupportedError for a batch of zeros of both signs, all of which Spark reads as the first."""
+        for child in _children(array):
+            self._check_zeros(child)
+        if array.type in (FLOAT, DOUBLE):
+            values = array.drop_null().to_numpy()
+            if not values.any() and len(set(np.signbit(values).tolist())) > 1:
+                raise NotSupportedError(f"{self._path}: ORC's zeros of both signs without another number")
 
     def _check_days(self, array: pa.Array) -> None:
         """NotSupportedError for days of the Julian calendar."""
-        kinds = pa.types
-        if kinds.is_struct(array.type):
-            for child in array.flatten():
-                self._check_days(child)
-        elif kinds.is_map(array.type):
-            self._check_days(array.keys)
-            self._check_days(array.items)
-        elif kinds.is_nested(array.type):
-            self._check_days(array.flatten())
-        elif array.type == DATE:
+        for child in _children(array):
+            self._check_days(child)
+        if array.type == DATE:
             first = pc.min(array.cast(pa.int32())).as_py()
             if first is not None and first < _GREGORIAN:
                 raise NotSupportedError(f"{self._path}: ORC's dates before 1582-10-15")
