@@ -95,6 +95,15 @@ def _joins(kind: str, condition: str) -> _Text:
     )
 
 
+def _aliases(item: Callable[[int], str]) -> Callable[[int], str]:
+    """Columns each of which reads the one before."""
+    return lambda size: (
+        "SELECT a AS c0"
+        + "".join(f", {item(place)} AS c{place + 1}" for place in range(size))
+        + " FROM t ORDER BY a LIMIT 1"
+    )
+
+
 def _laterals(size: int) -> str:
     return "SELECT count(*) FROM t" + "".join(
         f", LATERAL (SELECT {'t.a' if not index else f'l{index - 1}.x'} AS x) l{index}"
@@ -238,16 +247,14 @@ SHAPES: Final[dict[str, Shape]] = {
     "in-negatives": Shape(_condition(_listed("a IN (1, ", lambda i: str(-i), ")"), _same(1)), 100_000),
     "in-decimals": Shape(_condition(_listed("a IN (1, ", lambda i: f"{i}.5", ")"), _same(1)), 10_000),
     "in-nulls": Shape(_condition(_listed("a NOT IN (NULL, ", str, ")"), _same(0)), 100_000),
-    "lateral-aliases": Shape(
+    "lateral-aliases": Shape(_query(_aliases(lambda i: f"c{i} + 1"), _same(1)), 500, 2.0),
+    "lateral-aliases-twice": Shape(_query(_aliases(lambda i: f"c{i} + c{i} - a"), _same(1)), 50, 2.0),
+    "lateral-aliases-filtered": Shape(
         _query(
-            lambda n: (
-                "SELECT a AS c0"
-                + "".join(f", c{i} + 1 AS c{i + 1}" for i in range(n))
-                + " FROM t ORDER BY a LIMIT 1"
-            ),
-            _same(1),
+            lambda n: f"SELECT * FROM ({_aliases(lambda i: f'c{i} + c{i} - a')(n)}) WHERE c{n} > 0", _same(1)
         ),
         50,
+        2.0,
     ),
     "set-operations": Shape(
         _counted(

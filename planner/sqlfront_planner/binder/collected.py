@@ -2,13 +2,19 @@
 its expressions are bound, and what stands for their values until they are known."""
 
 from collections.abc import Callable
+from itertools import islice
+from typing import Final
 
 import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, WindowCall
+from sqlfront_engine.expressions import AggregateCall, Column, Expr, WindowCall, walk
 from sqlfront_planner.logical import LogicalPlan, Window
+from sqlfront_planner.rewriting import is_deterministic
+
+#: An alias of so many nodes is written out wherever it is read.
+_MOST_COPIED: Final = 32
 
 #: An expression, whether it is descending, whether nulls come first.
 OrderItem = tuple[Expr, bool, bool]
@@ -64,6 +70,18 @@ class WindowOutput(Expr, frozen=True, tag_field="kind", tag=True):
     """The value of window call ``index`` while the select list is being bound."""
 
     index: int
+
+
+class AliasOutput(Expr, frozen=True, tag_field="kind", tag=True):
+    """The value of the select list's column ``index`` in what reads it by its alias."""
+
+    index: int
+
+
+def as_read(expression: Expr, index: int) -> Expr:
+    """What later columns of the select list read of its column ``index``: itself, if it is short."""
+    is_short = next(islice(walk(expression), _MOST_COPIED, None), None) is None
+    return expression if is_short or not is_deterministic(expression) else AliasOutput(expression.type, index)
 
 
 class WindowItem(msgspec.Struct, frozen=True):

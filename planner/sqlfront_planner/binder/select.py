@@ -16,7 +16,7 @@ from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_engine.expressions import Call, Expr, transform, walk
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BOOLEAN
-from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows
+from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows, as_read
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names import result_name
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
@@ -32,10 +32,11 @@ from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
 
 if TYPE_CHECKING:
+    from sqlfront_planner.binder import aliases, group_rows, groups, outer, relations, suggestions
     from sqlfront_planner.binder import columns as column_binder
-    from sqlfront_planner.binder import group_rows, groups, outer, relations, suggestions
     from sqlfront_planner.binder.query import QueryBinder
 else:
+    aliases = lazy_module("sqlfront_planner.binder.aliases")
     column_binder = lazy_module("sqlfront_planner.binder.columns")
     group_rows = lazy_module("sqlfront_planner.binder.group_rows")
     groups = lazy_module("sqlfront_planner.binder.groups")
@@ -119,6 +120,8 @@ class _Select(msgspec.Struct):
     having: Condition | None = None
     qualify: Condition | None = None
     order: list[OrderItem] = msgspec.field(default_factory=list)
+    #: Whether expressions may hold an AliasOutput.
+    has_stand_ins: bool = False
 
     def bind(self) -> BoundQuery:
         try:
@@ -161,9 +164,13 @@ class _Select(msgspec.Struct):
         distinct = self.node.args.get("distinct")
         if not distinct:
             self._bind_order(binder)
+        if self.has_stand_ins:
+            self._write_out_aliases()
         if grouping is not None or self.aggregates.used or self.having is not None:
             self._group(grouping or groups.Grouping())
         self._apply_windows()
+        if self.has_stand_ins:
+            self._apply_aliases()
         outputs = [item.expression for item in self.items]
         names = tuple(item.name for item in self.items)
         qualifiers = tuple(item.qualifier for item in self.items)
@@ -223,7 +230,9 @@ class _Select(msgspec.Struct):
         expression = binder.bind(part.this)
         uses_alias = len(binder.aliases_used) > used
         self.items.append(SelectItem(expression, part.alias, part.this, uses_alias=uses_alias))
-        binder.aliases.setdefault(part.alias.lower(), []).append(expression)
+        read = as_read(expression, len(self.items) - 1)
+        binder.aliases.setdefault(part.alias.lower(), []).append(read)
+        self.has_stand_ins |= read is not expression
 
     def _is_unnamed(self, part: exp.Expr, expression: Expr) -> bool:
         """Whether nobody reads the column's name, which may depend on values: that of DELETE and UPDATE is
@@ -316,8 +325,9 @@ class _Select(msgspec.Struct):
         )
         items = [(item.expression, item.node) for item in self.items]
         grouping = groups.bind_grouping(binder, group, items)
+        stand_ins = self.has_stand_ins and any(map(aliases.aliases_read, grouping.keys))
         for item in self.items:
-            if item.uses_alias and item.expression in grouping.keys:
+            if item.uses_alias and (stand_ins or item.expression in grouping.keys):
                 raise failure(
                     "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
                     "The feature is not supported: Referencing a lateral column alias via GROUP BY "
@@ -380,6 +390,47 @@ class _Select(msgspec.Struct):
             self._rewrite(lambda expression, node: transform(expression, place), windows=False)
         if self.qualify is not None:
             self.plan = Filter(self.plan, self.qualify.expression)
+
+    def _write_out_aliases(self) -> None:
+        """What is computed below the select list reads none of its columns."""
+        columns = [item.expression for item in self.items]
+
+        def rewrite(expression: Expr, node: exp.Expr) -> Expr:
+            return aliases.written_out(expression, columns)
+
+        if self.having is not None:
+            self.having = replace(self.having, expression=rewrite(self.having.expression, self.having.node))
+        if self.qualify is not None:
+            self.qualify = replace(
+                self.qualify, expression=rewrite(self.qualify.expression, self.qualify.node)
+            )
+        self.windows.items = [item.over(rewrite) for item in self.windows.items]
+
+    def _apply_aliases(self) -> None:
+        """The columns of the select list that others read, as columns of projections below."""
+        columns = [item.expression for item in self.items]
+        order = [item.expression for item in self.order]
+        read = frozenset().union(*map(aliases.aliases_read, (*columns, *order)))
+        if not read:
+            return
+        names = [item.name for item in self.items]
+        self.plan, places = aliases.apply_aliases(self.plan, columns, names, read)
+        outputs = [
+            places[index] if index in places else aliases.placed(column, places)
+            for index, column in enumerate(columns)
+        ]
+        self.items = [
+            replace(item, expression=output) for item, output in zip(self.items, outputs, strict=True)
+        ]
+        self.order = [
+            replace(
+                item,
+                expression=outputs[columns.index(item.expression)]
+                if item.expression in columns
+                else aliases.placed(item.expression, places),
+            )
+            for item in self.order
+        ]
 
     def _rewrite(
         self, rewrite: Rewrite, rewrite_order: Rewrite | None = None, *, windows: bool = True

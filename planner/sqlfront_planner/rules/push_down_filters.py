@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import islice
+from typing import Final
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts, walk
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.stacks import deep
 from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
@@ -35,6 +37,7 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.rewriting import (
     filtered,
     is_deterministic,
+    is_trivial,
     remap,
     shift,
     substitute,
@@ -42,6 +45,9 @@ from sqlfront_planner.rewriting import (
 )
 
 Parts = tuple[Expr, ...]
+
+#: By so many nodes may a condition grow on its way below one projection.
+_MOST_GROWTH: Final = 2_000
 
 
 def push_down_filters(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
@@ -119,13 +125,23 @@ def _push_scan(scan: Scan, parts: Parts) -> LogicalPlan:
 
 
 def _push_project(plan: Project, parts: Parts) -> LogicalPlan:
-    fixed = tuple(part for part in parts if not _reads_deterministic(part, plan.expressions))
+    fixed = tuple(part for part in parts if not _may_move(part, plan.expressions))
     movable = (part for part in parts if part not in fixed)
     return filtered(_over(plan, tuple(substitute(part, plan.expressions) for part in movable)), fixed)
 
 
-def _reads_deterministic(part: Expr, items: Sequence[Expr]) -> bool:
-    return all(is_deterministic(items[place]) for place in columns_used(part))
+def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
+    """Whether the condition may be said of what ``items`` are made of: they are deterministic, and it doesn't
+    grow much by that (``a + a``, projection over projection, doubles it each time)."""
+    if not all(is_deterministic(items[place]) for place in columns_used(part)):
+        return False
+    growth = 0
+    for item in walk(part):
+        if isinstance(item, Column) and not is_trivial(items[item.ordinal]):
+            growth += sum(1 for _ in islice(walk(items[item.ordinal]), _MOST_GROWTH))
+            if growth > _MOST_GROWTH:
+                return False
+    return True
 
 
 def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
@@ -134,8 +150,7 @@ def _push_aggregate(plan: Aggregate, parts: Parts) -> LogicalPlan:
     movable = tuple(
         part
         for part in parts
-        if max(columns_used(part), default=len(plan.keys)) < len(plan.keys)
-        and _reads_deterministic(part, plan.keys)
+        if max(columns_used(part), default=len(plan.keys)) < len(plan.keys) and _may_move(part, plan.keys)
     )
     fixed = tuple(part for part in parts if part not in movable)
     return filtered(_over(plan, tuple(substitute(part, plan.keys) for part in movable)), fixed)
