@@ -286,10 +286,17 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
             raise _wrong_show("SCOPE", f"SHOW `{word}` FUNCTIONS not supported.")
         return "scope", scope
 
+    def like(self, _: Parts) -> Part:
+        return "like", True
+
     def show_functions(self, parts: Parts) -> ShowFunctions:
         given = _named(parts)
         pattern = next((part for part in parts if isinstance(part, str)), None)
         name = given.pop("name", None)
+        is_first = given.keys().isdisjoint(("like", "scope"))
+        if is_first and str(name).lower() == "functions":  # SHOW FUNCTIONS FUNCTIONS: the scope comes first
+            raise _wrong_show("SCOPE", "SHOW `functions` FUNCTIONS not supported.")
+        given.pop("like", None)
         if name is not None:
             if "database" in given:
                 raise _wrong_show(

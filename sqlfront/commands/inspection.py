@@ -12,7 +12,7 @@ from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
-from sqlfront_engine.errors import spark_error
+from sqlfront_engine.errors import ProgrammingError, spark_error
 from sqlfront_engine.types import BOOLEAN, STRING, ddl
 from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
@@ -190,8 +190,10 @@ def set_option(run: Run, statement: SetOption) -> Made:
 
 
 def _zone_of_interval(run: Run, query: Query) -> str:
-    """The time zone of an offset, the only value of the query. Errors:
-    INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE."""
+    """The time zone of an offset, the only value of the query. Errors: ProgrammingError for a word behind the
+    interval, INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE."""
+    if any(value.alias for value in query.tree.selects):
+        raise ProgrammingError("Invalid time zone displacement value.")
     offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
     if not isinstance(offset, timedelta) or abs(offset) > _LONGEST or offset % _SECOND:
         raise spark_error(
