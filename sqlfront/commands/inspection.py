@@ -192,7 +192,7 @@ def set_option(run: Run, statement: SetOption) -> Made:
 def _zone_of_interval(run: Run, query: Query) -> str:
     """The time zone of an offset, the only value of the query. Errors: ProgrammingError for a word behind the
     interval, INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE."""
-    if any(value.alias for value in query.tree.selects):
+    if any(value.alias for value in query.tree.expressions):
         raise ProgrammingError("Invalid time zone displacement value.")
     offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
     if not isinstance(offset, timedelta) or abs(offset) > _LONGEST or offset % _SECOND:
