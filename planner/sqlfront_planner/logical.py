@@ -412,17 +412,33 @@ class Window(UnaryPlan, frozen=True):
 
     @property
     def schema(self) -> pa.Schema:
-        added = [(name, call.type) for name, call in zip(self.names, self.calls, strict=True)]
-        return pa.schema([*self.input.schema, *(pa.field(name, kind) for name, kind in added)])
+        below, added = self._added()
+        return pa.schema([*below.schema, *(pa.field(name, call.type) for name, call in added)])
 
     def row(self) -> tuple[Column, ...]:
-        before = self.input.row()
-        added = enumerate(zip(self.names, self.calls, strict=True), len(before))
-        return (*before, *(Column(call.type, place, name) for place, (name, call) in added))
+        below, added = self._added()
+        before = below.row()
+        return (
+            *before,
+            *(Column(call.type, place, name) for place, (name, call) in enumerate(added, len(before))),
+        )
 
     @property
     def width(self) -> int:
-        return self.input.width + len(self.calls)
+        below, added = self._added()
+        return below.width + len(added)
+
+    def _added(self) -> tuple[LogicalPlan, list[tuple[str, WindowCall]]]:
+        """The plan below all windows that stand directly on each other, and what they add to it: a row that
+        each asked of the one below would be made anew at each."""
+        plan: LogicalPlan = self
+        windows: list[Window] = []
+        while isinstance(plan, Window):
+            windows.append(plan)
+            plan = plan.input
+        return plan, [
+            pair for window in reversed(windows) for pair in zip(window.names, window.calls, strict=True)
+        ]
 
     def operands(self) -> tuple[Expr, ...]:
         order = (expression for expression, _, _ in self.order)
