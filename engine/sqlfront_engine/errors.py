@@ -174,6 +174,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "INVALID_INTERVAL_FORMAT": (_D, "22006"),
     "INVALID_LIMIT_LIKE_EXPRESSION": (_P, "42K0E"),
     "INVALID_NUMERIC_LITERAL_RANGE": (_P, "22003"),
+    "INVALID_SET_SYNTAX": (_P, "42000"),
     "INVALID_SQL_ARG": (_P, "42K08"),
     "INVALID_SQL_SYNTAX": (_P, "42000"),
     "INVALID_SCHEMA_OR_RELATION_NAME": (_P, "42602"),

@@ -1,5 +1,6 @@
 """From the tree of the grammar (``statements.lark``) to a statement."""
 
+import re
 from typing import Final
 
 import lark
@@ -55,6 +56,8 @@ _TYPES: Final = {
     "TIMESTAMP_NTZ": types.TIMESTAMP_NTZ,
     "VOID": types.VOID,
 }
+#: A text that ends with the word.
+_SET_ALONE: Final = re.compile(r"\bset[\s;]*\Z", re.IGNORECASE)
 _DECIMAL_DEFAULTS: Final = (10, 0)
 
 Part = tuple[str, object]
@@ -323,6 +326,10 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         if len(parts) == 1 and not isinstance(parts[0], lark.Token):
             zone = parts[0]
             return SetOption("spark.sql.session.timeZone", zone if isinstance(zone, Query) else str(zone))
+        if not parts and not _SET_ALONE.search(self._sql):  # a comment behind it is a key
+            raise spark_error(
+                "INVALID_SET_SYNTAX", "Expected format is 'SET', 'SET key', or 'SET key=value'."
+            )
         key, value, *_ = (*(str(part).strip() for part in parts), None, None)
         return SetOption(key, value)
 

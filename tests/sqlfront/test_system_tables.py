@@ -295,7 +295,8 @@ def test_there_is_no_such_query(connection: Connection) -> None:
         ("KILL QUERY x", [], "PARSE_SYNTAX_ERROR"),
         ("KILL QUERY 1, 2", [], "PARSE_SYNTAX_ERROR"),
         ("KILL QUERY ?", [], "UNBOUND_SQL_PARAMETER"),
-        ("KILL QUERY :id", [5], "UNBOUND_SQL_PARAMETER"),
+        ("KILL QUERY :id", [], "UNBOUND_SQL_PARAMETER"),
+        ("KILL QUERY :id", [5], None),  # a value that the statement has no parameter for
     ],
 )
 def test_what_kill_query_takes(
