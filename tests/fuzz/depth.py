@@ -7,6 +7,7 @@ other than InternalError::
     python -m tests.fuzz.depth                                        all shapes, sizes 10 to 100,000
     python -m tests.fuzz.depth --shapes and joins --sizes 500 10000
     python -m tests.fuzz.depth --failures                             prints nothing but what is wrong
+    python -m tests.fuzz.depth --way members --sizes 50 500           by a cluster of three; see WAYS
 """
 
 import argparse
@@ -16,14 +17,22 @@ import resource
 import selectors
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, NamedTuple, Self
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, Self
 
-from tests.fuzz.shapes import SHAPES, TABLES, Shape
+from tests.fuzz.shapes import SHAPES, TABLES, Shape, Statement
+
+if TYPE_CHECKING:
+    from sqlfront import Connection
 
 SIZES: Final = (10, 50, 100, 200, 500, 1_000, 5_000, 10_000, 100_000)
+#: Where statements go: a cursor, EXPLAIN and EXPLAIN EXTENDED, a prepared statement, ``sqlfront check``, and
+#: a cursor of a cluster of three members.
+WAYS: Final = ("cursor", "explain", "extended", "prepared", "check", "members")
 #: Seconds that no statement may take, an error included.
 MOST_SECONDS: Final = 5.0
 #: Seconds after which a worker is killed.
@@ -65,10 +74,10 @@ class Worker:
     ) -> None:
         self._end()
 
-    def run(self, shape: str, size: int) -> Ending:
+    def run(self, shape: str, size: int, way: str = "cursor") -> Ending:
         """The ending of a statement."""
         stdin, stdout = self._pipes()
-        stdin.write(f"{json.dumps([shape, size])}\n")
+        stdin.write(f"{json.dumps([shape, size, way])}\n")
         stdin.flush()
         with selectors.DefaultSelector() as selector:
             selector.register(stdout, selectors.EVENT_READ)
@@ -113,12 +122,12 @@ def fault(shape: Shape, size: int, ending: Ending) -> str:
     return "SLOW" if ending.seconds > within else ""
 
 
-def outcomes(names: Sequence[str], sizes: Sequence[int]) -> Iterator[Outcome]:
+def outcomes(names: Sequence[str], sizes: Sequence[int], way: str = "cursor") -> Iterator[Outcome]:
     """Run the shapes at the sizes, in order; one that hangs or dies isn't tried at larger sizes."""
     with Worker() as worker:
         for name in names:
             for size in sizes:
-                ending = worker.run(name, size)
+                ending = worker.run(name, size, way)
                 yield Outcome(name, size, ending, fault(SHAPES[name], size, ending))
                 if ending.kind in ("HANG", "DEATH"):
                     break
@@ -130,26 +139,59 @@ def _work() -> None:
     import sqlfront
 
     for line in sys.stdin:
-        name, size = json.loads(line)
+        name, size, way = json.loads(line)
         statement = SHAPES[name].make(size)
-        with sqlfront.connect() as connection:
+        with sqlfront.connect(members=3 if way == "members" else 1) as connection:
             cursor = connection.cursor()
             for table in TABLES:
                 cursor.execute(table)
             began = time.process_time()
             try:
-                cursor.execute(statement.text, statement.parameters)
-                rows = cursor.fetchall() if cursor.description else []
+                value = _value(connection, statement, way)
             except sqlfront.Error as error:
                 kind, detail = type(error).__name__, str(error)
             except BaseException as error:  # noqa: BLE001 - which is what the run is to find
                 kind, detail = "RAW", f"{type(error).__name__}: {error}"
             else:
-                value = rows[0][0] if rows else None
-                right = statement.value is None or value == statement.value
+                is_answer = way in ("cursor", "prepared", "members")
+                right = not is_answer or statement.value is None or value == statement.value
                 kind, detail = ("answer", "") if right else ("WRONG", f"{value!r:.50}")
             seconds = time.process_time() - began
         print(json.dumps([kind, detail[:120], seconds]), flush=True)
+
+
+def _value(connection: "Connection", statement: Statement, way: str) -> object:
+    """The first value of what comes of a statement that goes this way, None if nothing does."""
+    cursor = connection.cursor()
+    match way:
+        case "cursor" | "members":
+            cursor.execute(statement.text, statement.parameters)
+        case "explain" if not statement.text.upper().startswith("EXPLAIN"):
+            cursor.execute(f"EXPLAIN {statement.text}", statement.parameters)
+        case "extended" if not statement.text.upper().startswith("EXPLAIN"):
+            cursor.execute(f"EXPLAIN EXTENDED {statement.text}", statement.parameters)
+        case "prepared":
+            found = connection.prepare(statement.text).execute(statement.parameters).collect()
+            return found[0][0] if found else None
+        case "check":
+            return _checked(statement.text)
+    rows = cursor.fetchall() if cursor.description else []
+    return rows[0][0] if rows else None
+
+
+def _checked(text: str) -> str:
+    """The way that ``sqlfront check`` tells of the last statement of a file, the tables' being the others;
+    what it says fails is raised here."""
+    import sqlfront
+    from sqlfront.check import files
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "statement.sql"
+        path.write_text(";\n".join((*TABLES, text)))
+        verdict = list(files.check_file(path))[-1].verdict
+    if verdict.way == "error":
+        raise sqlfront.NotSupportedError(verdict.reason)
+    return verdict.way
 
 
 def main() -> int:
@@ -157,6 +199,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES), metavar="NAME")
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, metavar="N")
+    parser.add_argument("--way", choices=WAYS, default="cursor", help="where the statements go")
     parser.add_argument("--failures", action="store_true", help="print what is wrong only")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -164,7 +207,7 @@ def main() -> int:
         _work()
         return 0
     count = faults = 0
-    for name, size, ending, wrong in outcomes(options.shapes, options.sizes):
+    for name, size, ending, wrong in outcomes(options.shapes, options.sizes, options.way):
         count, faults = count + 1, faults + bool(wrong)
         if wrong or not options.failures:
             detail = ending.detail.replace("\n", " ")
