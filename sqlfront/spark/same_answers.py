@@ -55,6 +55,17 @@ OTHERS: Final[Mapping[str, str]] = {
     "spark.sql.legacy.statisticalAggregate": "false",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    # files (what ignores broken ones is missing: reading fails here then, and is Spark's)
+    "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
+    "spark.sql.orc.mergeSchema": "false",
+    "spark.sql.parquet.binaryAsString": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.int96AsTimestamp": "true",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.mergeSchema": "false",
+    "spark.sql.parquet.respectSummaryFiles": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
 }
 
 

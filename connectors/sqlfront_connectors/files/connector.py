@@ -121,7 +121,7 @@ class FileConnector:
                 described = [file.path for file in files.described if file.size]
                 if not described:
                     raise _no_schema(self._format)
-                return orc.infer_schema(described, access)
+                return orc.infer_schema(described, options, access)
             case "text":
                 return text_format.SCHEMA
             case "csv":

@@ -3,32 +3,33 @@
 from collections.abc import Mapping
 from typing import Final
 
+from sqlfront_connectors.files.listing_options import truth
 from sqlfront_engine.errors import NotSupportedError
 
-#: The options that are honoured, lower case, with Spark's defaults.
-_DEFAULTS: Final[dict[str, dict[str, str]]] = {
-    "orc": {},
-    "parquet": {},
-}
+#: The option that has the schemas of all files merged, lower case.
+MERGE_SCHEMA: Final = "mergeschema"
 #: An option of every table of files, which no reader needs.
 FOREIGN: Final = "overwriteforeignfiles"
 
 
-def check_options(format_name: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The options over the defaults, keys in lower case; an option that isn't honoured is refused by name.
+def check_options(format_name: str, options: Mapping[str, str]) -> None:
+    """NotSupportedError that names an option that isn't honoured, ProgrammingError for a value that is none.
 
     >>> check_options("parquet", {"OverwriteForeignFiles": "true"})
-    {}
     """
-    defaults = _DEFAULTS[format_name]
-    given = {key.lower(): value for key, value in options.items()}
-    given.pop(FOREIGN, None)
-    unknown = sorted(set(given) - set(defaults))
+    unknown = sorted(key for key in options if key.lower() not in (FOREIGN, MERGE_SCHEMA))
     if unknown:
-        raise NotSupportedError(
-            f"option {unknown[0]} of USING {format_name}; known are {', '.join(defaults) or 'none'}"
-        )
-    return {**defaults, **given}
+        raise NotSupportedError(f"option {unknown[0]} of USING {format_name}; known is mergeSchema")
+    merges_schemas(options)
+
+
+def merges_schemas(options: Mapping[str, str]) -> bool:
+    """Whether the files' columns are those of all files together.
+
+    >>> merges_schemas({"mergeSchema": "True"})
+    True
+    """
+    return any(truth(key, value) for key, value in options.items() if key.lower() == MERGE_SCHEMA)
 
 
 def replaces_foreign_files(options: Mapping[str, str]) -> bool:

@@ -1,6 +1,7 @@
 """ORC files, stripe by stripe: what Arrow's reader gives as Spark's does; the rest is refused by name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -8,6 +9,9 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.catalyst_types import named_type
 from sqlfront_connectors.files.failures import file_unreadable, reading
+from sqlfront_connectors.files.merging import is_certain, merged_schema
+from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
+from sqlfront_connectors.files.options import merges_schemas
 from sqlfront_connectors.files.orc_footer import CHAR, type_kinds
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
@@ -15,7 +19,7 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.types import DATE, DOUBLE, FLOAT, INTEGRALS, ddl
+from sqlfront_engine.types import DATE, DOUBLE, FLOAT, INTEGRALS, ddl, is_decimal
 
 if TYPE_CHECKING:
     from pyarrow import orc
@@ -41,10 +45,17 @@ def open_file(path: str, access: FileAccess) -> "orc.ORCFile":
         return opened
 
 
-def infer_schema(paths: Sequence[str], access: FileAccess) -> pa.Schema:
+def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
     """The columns of the files. Spark takes one file's, and which one nobody knows: files that differ are
-    refused."""
+    refused. With ``mergeSchema`` those of all, in an order that nobody knows either unless it makes no
+    difference."""
     schemas = [_schema(path, access) for path in paths]
+    if merges_schemas(options):
+        if not is_certain(schemas):
+            raise NotSupportedError(
+                f"ORC files of one table with columns in different orders, such as {paths[0]}"
+            )
+        return merged_schema(schemas)
     if any(schema != schemas[0] for schema in schemas):
         raise NotSupportedError(f"ORC files of one table with different columns, such as {paths[0]}")
     return schemas[0]
@@ -98,6 +109,49 @@ def _children(array: pa.Array) -> list[pa.Array]:
     return [array.flatten()] if kinds.is_nested(array.type) else []
 
 
+def _conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | None:
+    """How a column of one of Spark's types becomes one of another; None where nobody here does it."""
+    kinds = pa.types
+    if own == wanted or _widens(own, wanted):
+        return partial(to_physical, logical=wanted)
+    if kinds.is_struct(own) and kinds.is_struct(wanted):
+        return _struct_conversion(own, wanted)
+    if kinds.is_list(own) and kinds.is_list(wanted):
+        element = _conversion(own.value_type, wanted.value_type)
+        return element and partial(converted_list, wanted=wanted, element=element)
+    if kinds.is_map(own) and kinds.is_map(wanted):
+        key = _conversion(own.key_type, wanted.key_type)
+        item = _conversion(own.item_type, wanted.item_type)
+        return key and item and partial(converted_map, wanted=wanted, key=key, item=item)
+    return None
+
+
+def _widens(own: pa.DataType, wanted: pa.DataType) -> bool:
+    if own in INTEGRALS and wanted in INTEGRALS:
+        return bool(own.bit_width <= wanted.bit_width)
+    if is_decimal(own) and is_decimal(wanted):
+        return bool(own.scale == wanted.scale and own.precision <= wanted.precision)
+    return (own, wanted) == (FLOAT, DOUBLE)
+
+
+def _struct_conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | None:
+    found = {own.field(index).name.lower(): index for index in range(own.num_fields)}
+    if len(found) < own.num_fields:
+        return None
+    parts: list[tuple[int, Conversion] | None] = []
+    for position in range(wanted.num_fields):
+        field = wanted.field(position)
+        place = found.get(field.name.lower())
+        if place is None:
+            parts.append(None)
+            continue
+        part = _conversion(own.field(place).type, field.type)
+        if part is None:
+            return None
+        parts.append((place, part))
+    return partial(converted_struct, wanted=wanted, parts=parts)
+
+
 class OrcReader:
     """Reads the stripes of one file."""
 
@@ -124,11 +178,11 @@ class OrcReader:
     def check(self, piece: int) -> None:
         """Whether the columns' types can be read."""
         for name, field in self._columns:
-            self._check_column(name, field)
+            self._conversion(name, field)
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """The stripe's rows."""
-        self.check(piece)
+        conversions = [self._conversion(name, field) for name, field in self._columns]
         names = [field.name for _, field in self._columns]
         with reading(self._path):
             if not names:
@@ -139,23 +193,27 @@ class OrcReader:
         for start in range(0, stripe.num_rows, BATCH_ROWS):
             part = stripe.slice(start, BATCH_ROWS)
             try:
-                arrays = [self._converted(part.column(field.name), name) for name, field in self._columns]
+                arrays = [
+                    convert(self._checked(part.column(field.name)))
+                    for (_, field), convert in zip(self._columns, conversions, strict=True)
+                ]
             except pa.ArrowException as error:
                 raise file_unreadable(self._path, error) from error
             yield pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in self._columns])
 
-    def _check_column(self, name: str, field: pa.Field) -> None:
+    def _conversion(self, name: str, field: pa.Field) -> Conversion:
         own, wanted = _type(field, self._path), self._version.data_schema.field(name).type
-        widens = own in INTEGRALS and wanted in INTEGRALS and own.bit_width <= wanted.bit_width
-        if own != wanted and not widens and (own, wanted) != (FLOAT, DOUBLE):
+        found = _conversion(own, wanted)
+        if found is None:
             raise NotSupportedError(f"{self._path}: ORC's {ddl(own)} that is read as {ddl(wanted)}")
+        return found
 
-    def _converted(self, array: pa.Array, name: str) -> pa.Array:
+    def _checked(self, array: pa.Array) -> pa.Array:
         self._check_days(array)
         if _has_floats(array.type):
             for start in range(0, len(array), _SPARK_BATCH):
                 self._check_zeros(array.slice(start, _SPARK_BATCH))
-        return to_physical(array, self._version.data_schema.field(name).type)
+        return array
 
     def _check_zeros(self, array: pa.Array) -> None:
         """NotSupportedError for a batch of zeros of both signs, all of which Spark reads as the first."""

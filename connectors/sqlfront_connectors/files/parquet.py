@@ -12,8 +12,10 @@ from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files.catalyst_types import written_schema
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, reading
 from sqlfront_connectors.files.listing import SUMMARIES
+from sqlfront_connectors.files.merging import merged_schema
+from sqlfront_connectors.files.nested import Conversion
+from sqlfront_connectors.files.options import merges_schemas
 from sqlfront_connectors.files.parquet_types import (
-    Conversion,
     Leaf,
     Mismatch,
     conversion,
@@ -38,6 +40,8 @@ _DICTIONARY_BYTES = 1.5
 _CODECS: Final = frozenset({"UNCOMPRESSED", "SNAPPY", "GZIP", "ZSTD", "LZ4", "LZ4_RAW"})
 #: What Arrow says of files that end in no footer, or in one that isn't written as Thrift writes.
 _NO_PARQUET: Final = ("Parquet magic bytes not found", "Parquet file size is", "Couldn't deserialize thrift")
+#: The order in which summaries follow the files that hold rows when schemas are merged.
+_MERGED_LAST: Final = {"_metadata": 1, "_common_metadata": 2}
 #: Where Spark leaves the schema that it has written.
 _WRITTEN: Final = b"org.apache.spark.sql.parquet.row.metadata"
 #: The annotations of leaves whose statistics Arrow gives in the order of Spark's values.
@@ -62,8 +66,11 @@ def open_file(path: str, access: FileAccess, dictionaries: Sequence[str] = ()) -
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """The logical schema of one file, as Spark takes it (``mergeSchema`` is off by default): of a summary, or
-    of the first."""
+    """The logical schema of one file, as Spark takes it: of a summary, or of the first; with ``mergeSchema``
+    that of all, those of summaries last."""
+    if merges_schemas(options):
+        order = sorted(paths, key=lambda path: _MERGED_LAST.get(os.path.basename(path), 0))
+        return merged_schema(_schema(path, access) for path in order)
     by_name = {os.path.basename(path): path for path in reversed(paths)}
     summary = next((by_name[name] for name in SUMMARIES if name in by_name), None)
     return _schema(summary or paths[0], access)

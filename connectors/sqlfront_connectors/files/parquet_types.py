@@ -6,16 +6,16 @@ order of the leaves of Arrow's types.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import pyarrow as pa
 
+from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.columns.lists import put_together
 from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.types import (
     BIGINT,
@@ -35,13 +35,10 @@ from sqlfront_engine.types import (
     decimal,
     is_decimal,
     is_interval,
-    physical,
 )
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
-
-Conversion = Callable[[pa.Array], pa.Array]
 
 #: Spark's types for annotated integers, by width and sign.
 _INTEGERS: Final = {
@@ -180,9 +177,12 @@ def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -
     kinds = pa.types
     if kinds.is_map(kind) and kinds.is_map(wanted):
         taken = list(_taken(kind, leaves))
-        if spark_type(kind, iter(taken)) == wanted:
+        if _is_natural(kind, taken, wanted):
             return partial(to_physical, logical=wanted)
-        raise NotSupportedError(f"maps in Parquet that are read as {ddl(wanted)}")
+        rest = iter(taken)
+        key = conversion(kind.key_type, rest, wanted.key_type)
+        item = conversion(kind.item_type, rest, wanted.item_type)
+        return partial(converted_map, wanted=wanted, key=key, item=item)
     if kinds.is_struct(kind) and kinds.is_struct(wanted):
         return _struct_conversion(kind, leaves, wanted)
     if kinds.is_nested(kind) and kinds.is_list(wanted) and not kinds.is_struct(kind):
@@ -190,7 +190,7 @@ def conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.DataType) -
         inner = conversion(kind.value_type, iter(taken), wanted.value_type)
         if _is_natural(kind, taken, wanted):
             return partial(to_physical, logical=wanted)
-        return partial(_list, wanted=wanted, inner=inner)
+        return partial(converted_list, wanted=wanted, element=inner)
     if kinds.is_nested(kind) or kinds.is_nested(wanted):
         raise NotSupportedError(f"a Parquet column that is read as {ddl(wanted)}, which it is not")
     return _leaf_conversion(next(leaves), wanted)
@@ -224,27 +224,7 @@ def _struct_conversion(kind: pa.DataType, leaves: Iterator[Leaf], wanted: pa.Dat
         else:
             index, own = place
             parts.append((index, conversion(kind.field(index).type, iter(own), field.type)))
-    return partial(_struct, wanted=wanted, parts=parts)
-
-
-def _struct(array: pa.Array, wanted: pa.DataType, parts: list[tuple[int, Conversion] | None]) -> pa.Array:
-    children = array.flatten()
-    columns = [
-        pa.nulls(len(array), physical(wanted.field(position).type))
-        if part is None
-        else part[1](children[part[0]])
-        for position, part in enumerate(parts)
-    ]
-    form = physical(wanted)
-    fields = [form.field(index) for index in range(form.num_fields)]
-    columns = [column.cast(field.type) for column, field in zip(columns, fields, strict=True)]
-    return pa.StructArray.from_arrays(columns, fields=fields, mask=pc.is_null(array))
-
-
-def _list(array: pa.Array, wanted: pa.DataType, inner: Conversion) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(array), pa.scalar(0, INT)).to_numpy(zero_copy_only=False)
-    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
-    return put_together(physical(wanted), inner(array.flatten()), lengths, valid)
+    return partial(converted_struct, wanted=wanted, parts=parts)
 
 
 def _leaf_conversion(leaf: Leaf, wanted: pa.DataType) -> Conversion:

@@ -22,6 +22,48 @@ PLAIN: Final[tuple[pa.DataType, ...]] = (
     *(pa.bool_(), pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.float32(), pa.float64(), pa.string()),
     *(pa.binary(), pa.date32(), pa.decimal128(5, 2), pa.decimal128(18, 0), pa.decimal128(38, 10)),
 )
+#: Types of one column in files of one table: those that are merged, and those that are not.
+_MERGED: Final[tuple[tuple[pa.DataType, ...], ...]] = (
+    *((pa.int32(),), (pa.int64(),), (pa.string(),), (pa.float64(),), (pa.date32(),), (pa.binary(),)),
+    (pa.decimal128(5, 2), pa.decimal128(10, 2), pa.decimal128(30, 2)),
+    (
+        pa.struct([("x", pa.int32())]),
+        pa.struct([("x", pa.int32()), ("y", pa.string())]),
+        pa.struct([("x", pa.int32()), ("y", pa.string()), ("z", pa.list_(pa.int64()))]),
+    ),
+    (
+        pa.list_(pa.struct([("x", pa.decimal128(5, 2))])),
+        pa.list_(pa.struct([("x", pa.decimal128(9, 2)), ("y", pa.string())])),
+    ),
+    (
+        pa.map_(pa.string(), pa.struct([("x", pa.int32())])),
+        pa.map_(pa.string(), pa.struct([("x", pa.int32()), ("y", pa.bool_())])),
+    ),
+    (pa.list_(pa.decimal128(4, 1)), pa.list_(pa.decimal128(25, 1))),
+)
+_CONFLICTS: Final[tuple[tuple[pa.DataType, ...], ...]] = (
+    (pa.int32(), pa.int64()),
+    (pa.decimal128(10, 2), pa.decimal128(10, 4)),
+    (pa.string(), pa.binary()),
+    (pa.struct([("x", pa.int32())]), pa.struct([("x", pa.int64())])),
+    (pa.list_(pa.float32()), pa.list_(pa.float64())),
+    (pa.map_(pa.string(), pa.int32()), pa.list_(pa.int32())),
+)
+
+
+def evolved(random: random.Random, moved: float) -> list[pa.Table]:
+    """Tables whose columns have grown one by one, some otherwise: with the probability ``moved`` in another
+    order, with gaps, or with names in another case."""
+    kinds = [random.choice(_MERGED if random.random() < 0.93 else _CONFLICTS) for _ in range(4)]
+    tables = []
+    for _ in range(random.choice((2, 2, 3, 4))):
+        columns = list(zip("abcd", kinds, strict=True))[: random.randint(1, 4)]
+        if random.random() < moved:
+            columns = random.sample(columns, random.randint(1, len(columns)))
+            columns = [(name.upper() if random.random() < 0.2 else name, kind) for name, kind in columns]
+        length = random.choice((0, 1, 1, 2))
+        tables.append(pa.table({name: array(random, random.choice(of), length) for name, of in columns}))
+    return tables
 
 
 def nested(random: random.Random, leaves: Sequence[pa.DataType], depth: int = 2) -> pa.DataType:

@@ -100,6 +100,17 @@ def _changed(random: random.Random) -> _Content:
     return Layout(files), None, _ALL
 
 
+def _merged(random: random.Random) -> _Content:
+    """Files of one table with mergeSchema, whose columns have grown in number."""
+    contents = [_written(random, table) for table in arrow_values.evolved(random, 0.15)]
+    layout = Layout(tuple((f"{number}.orc", content) for number, content in enumerate(contents)))
+    if random.random() < 0.3:
+        layout = layouts.partitions(random, contents, ".orc")
+    options = {"mergeSchema": random.choice(("true", "TRUE", "true", "true", "true", "true", "false", "yes"))}
+    query = random.choice((_ALL, _ALL, _ALL, _COUNT, "SELECT b FROM {source}"))
+    return Layout(layout.files, layout.place, options), None, query
+
+
 def _declared(random: random.Random) -> _Content:
     """A declared schema over files of other types."""
     kinds = random.choices(arrow_values.PLAIN, k=random.randint(1, 3))
@@ -159,6 +170,7 @@ _CLASSES: Final[Mapping[str, Callable[[random.Random], _Content]]] = {
     "nested": _nested,
     "letter case": _letters,
     "changed columns": _changed,
+    "merged schemas": _merged,
     "declared schema": _declared,
     "empty": _empty,
     "mutated": _mutated,

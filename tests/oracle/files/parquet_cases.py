@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -179,10 +180,32 @@ def _of_changed_types(random: random.Random) -> tuple[Layout, list[tuple[pa.Data
 
 
 def _merged(random: random.Random) -> _Content:
-    """The same with mergeSchema."""
+    """The same with mergeSchema, and columns that have grown in number."""
     layout, _ = _of_changed_types(random)
-    options = {"mergeSchema": random.choice(("true", "true", "true", "false"))}
-    return Layout(layout.files, "", options), None, _ALL
+    if random.random() < 0.75:
+        tables = [_signed(random, table) for table in arrow_values.evolved(random, 0.4)]
+        contents = [_written(random, table) for table in tables]
+        layout = Layout(_several(contents))
+        if random.random() < 0.3:
+            layout = layouts.partitions(random, contents, ".parquet")
+    options = {"mergeSchema": random.choice(("true", "TRUE", "true", "true", "true", "true", "false", "yes"))}
+    query = random.choice((_ALL, _ALL, _ALL, "SELECT count(*) FROM {source}", "SELECT b FROM {source}"))
+    return Layout(layout.files, layout.place, options), None, query
+
+
+def _signed(random: random.Random, table: pa.Table) -> pa.Table:
+    """The table, perhaps with the schema that Spark leaves in the files that it writes."""
+    names = {pa.int32(): "integer", pa.int64(): "long", pa.string(): "string", pa.date32(): "date"}
+    if random.random() < 0.8 or any(field.type not in names for field in table.schema):
+        return table
+    fields = [
+        {"name": field.name, "type": names[field.type], "nullable": True, "metadata": {}}
+        for field in table.schema
+    ]
+    if random.random() < 0.3:
+        fields[0]["type"] = random.choice(("long", "string", "integer"))
+    written = json.dumps({"type": "struct", "fields": fields})
+    return table.replace_schema_metadata({"org.apache.spark.sql.parquet.row.metadata": written})
 
 
 def _times(random: random.Random) -> _Content:

@@ -1,0 +1,44 @@
+"""Nested columns of a file as a table's: part by part, where their forms differ."""
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.columns.lists import entries, put_together, take_apart
+from sqlfront_engine.types import physical
+
+#: Makes an array of a file one in physical form of a wanted type.
+Conversion = Callable[[pa.Array], pa.Array]
+
+
+def converted_struct(
+    array: pa.Array, wanted: pa.DataType, parts: Sequence[tuple[int, Conversion] | None]
+) -> pa.Array:
+    """A struct column as one of the type ``wanted``. ``parts``: for each wanted field its place in the
+    array and its conversion; None = the file has no such field, and it is null."""
+    children, form = array.flatten(), physical(wanted)
+    fields = [form.field(index) for index in range(form.num_fields)]
+    columns = [
+        pa.nulls(len(array), field.type) if part is None else part[1](children[part[0]]).cast(field.type)
+        for field, part in zip(fields, parts, strict=True)
+    ]
+    return pa.StructArray.from_arrays(columns, fields=fields, mask=pc.is_null(array))
+
+
+def converted_list(array: pa.Array, wanted: pa.DataType, element: Conversion) -> pa.Array:
+    """A list column, of any of Arrow's list types, as one of the type ``wanted``."""
+    lengths = pc.fill_null(pc.list_value_length(array), pa.scalar(0, pa.int32())).to_numpy(
+        zero_copy_only=False
+    )
+    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    form = physical(wanted)
+    return put_together(form, element(array.flatten()).cast(form.value_type), lengths, valid)
+
+
+def converted_map(array: pa.Array, wanted: pa.DataType, key: Conversion, item: Conversion) -> pa.Array:
+    """A map column as one of the type ``wanted``."""
+    lists, form = take_apart(array), physical(wanted)
+    keys, items = lists.flat().flatten()
+    both = entries(form, key(keys).cast(form.key_type), item(items).cast(form.item_type))
+    return put_together(form, both, lists.lengths, lists.valid)
