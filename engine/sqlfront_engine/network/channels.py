@@ -99,6 +99,10 @@ class Channel:
         except OSError:  # not connected any more
             pass
 
+    def close(self) -> None:
+        """Let go of the socket and of what is large, once no thread reads or writes any more."""
+        self.socket.close()
+
 
 def _consume(pending: Pending, count: int) -> None:
     while count:
@@ -221,3 +225,10 @@ class TlsChannel(Channel):
     def flush_needed(self) -> bool:
         """See :meth:`Channel.flush_needed`."""
         return self._outgoing.pending > 0
+
+    def close(self) -> None:
+        """See :meth:`Channel.close`. A closed connection is part of cycles, which the garbage collector may
+        leave alone for hours: its buffers go now."""
+        super().close()
+        self._received = bytearray()
+        self._encrypted = memoryview(b"")

@@ -87,7 +87,7 @@ class Connection:
 
     def corked(self) -> AbstractContextManager[None]:
         """See :meth:`~sqlfront_engine.network.transport.Peer.corked`."""
-        return self._outbox.corked()
+        return self._outbox
 
     def close(self, reason: str) -> None:
         """See :meth:`~sqlfront_engine.network.transport.Peer.close`."""
@@ -283,6 +283,6 @@ class Connection:
             self._released = True
             if self._gate is not None:
                 self._gate.release()
-            self.channel.socket.close()
+            self.channel.close()
         self.decided.set()
         self.finished.set()

@@ -12,8 +12,8 @@ from sqlfront_engine.network.frames import Outgoing
 from sqlfront_engine.network.transport import TrafficCounter
 
 
-class Outbox:
-    """Frames on their way into a channel.
+class Outbox(AbstractContextManager[None]):
+    """Frames on their way into a channel; collected while anyone is inside, as a context manager.
 
     A frame goes through three hands: ``_arrived`` (any thread appends), ``_admitted`` (counted, under
     ``_admission``), ``_pending`` (being written, by who has ``_turn``). Both locks are only tried, never
@@ -41,7 +41,6 @@ class Outbox:
         # Invariant: bytes that wait = _admitted_bytes - channel.written; each has one writer at a time.
         self._admitted_bytes = 0
         self._corks: list[None] = []
-        self._cork = _Cork(self._corks, self.push)
         self._handed_over: SimpleQueue[bool] = SimpleQueue()
         self._writer: Thread | None = None
         self._stopped = False
@@ -61,9 +60,15 @@ class Outbox:
         if not self._corks:
             self.push()
 
-    def corked(self) -> AbstractContextManager[None]:
-        """See :meth:`~sqlfront_engine.network.transport.Peer.corked`."""
-        return self._cork
+    def __enter__(self) -> None:
+        self._corks.append(None)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._corks.pop()
+        if not self._corks:
+            self.push()
 
     def push(self) -> None:
         """Write what waits, as far as that is possible now. After an interrupt nobody knows what of it has
@@ -117,6 +122,9 @@ class Outbox:
             writer.join()
         for waiting in (self._arrived, self._admitted, self._pending):
             waiting.clear()
+        # Both are methods of who owns this outbox: without that cycle, an ended connection's memory goes now
+        # rather than when the garbage collector comes.
+        self._give_up = self._broken = _nobody
 
     def _admit(self) -> None:
         while self._arrived:
@@ -165,21 +173,5 @@ class Outbox:
             self.push()
 
 
-class _Cork(AbstractContextManager[None]):
-    """Collects frames while anyone is inside."""
-
-    __slots__ = ("_corks", "_push")
-
-    def __init__(self, corks: list[None], push: Callable[[], None]) -> None:
-        self._corks = corks
-        self._push = push
-
-    def __enter__(self) -> None:
-        self._corks.append(None)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._corks.pop()
-        if not self._corks:
-            self._push()
+def _nobody(reason: str) -> None:
+    """Hears of no failure: the connection has ended."""

@@ -1,9 +1,11 @@
 """Members on real sockets: order, sizes, slow readers, ends in every state."""
 
+import gc
 import logging
 import random
 import threading
 import time
+import weakref
 from typing import Any
 
 import pyarrow as pa
@@ -171,6 +173,18 @@ def test_corked_messages_leave_together_and_in_order(town: Town, way: dict[str, 
     assert peer.statistics().sent["Note"].messages == 2
     b.wait(lambda member: len(member.messages) == 2)
     assert [message.number for _, message, _ in b.messages] == [1, 2]
+
+
+def test_an_ended_connection_waits_for_no_garbage_collector(town: Town, way: dict[str, Any]) -> None:
+    """A member may go for hours without a full collection, and whoever knows the secret may come and go."""
+    (_, a), (_, b) = pair(town, way)
+    ended = [weakref.ref(member.peers[name]) for member, name in ((a, "b"), (b, "a"))]
+    gc.disable()
+    try:
+        a.peer("b").close("enough")
+        until(lambda: not any(each() for each in ended))
+    finally:
+        gc.enable()
 
 
 def test_a_finalizer_may_send_within_a_send(town: Town) -> None:
