@@ -3,6 +3,7 @@
 import base64
 import bz2
 import gzip
+import time
 import zlib
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files.orc_footer import CHAR, type_kinds
+from sqlfront_connectors.files.orc_footer import CHAR, description
 from sqlfront_engine.errors import DatabaseError, NotSupportedError
 
 #: Kinds of types in ORC's footers.
@@ -53,7 +54,9 @@ def test_what_arrow_reads_otherwise_of_orc_is_refused(tmp_path: Path) -> None:
             rows(f"SELECT * FROM orc.`{tmp_path}/a.orc`")
         return str(caught.value)
 
-    assert "ORC's type timestamp" in refused(pa.array([1], pa.timestamp("us")))
+    assert "before 1678 or after 2261" in refused(pa.array([-62_135_596_800], pa.timestamp("s")))
+    assert "parts of seconds, not written by Java" in refused(pa.array([-1], pa.timestamp("us", "UTC")))
+    assert "parts of microseconds" in refused(pa.array([1], pa.timestamp("ns")))
     assert "dates before 1582" in refused(pa.array([-719_162], pa.int32()).cast(pa.date32()))
     assert "no names" in refused(pa.array([1]), "_col0")
 
@@ -123,12 +126,72 @@ def test_what_spark_has_written_as_another_type_than_orc_s_is_refused(tmp_path: 
             rows("SELECT * FROM t", f"CREATE TABLE t {declared} USING orc LOCATION '{tmp_path}'")
 
 
+#: Spark's file of ``SELECT TIMESTAMP'{0}' AS l, TIMESTAMP_NTZ'{0}' AS n`` for each of these, in UTC.
+MOMENTS = (
+    *("1700-03-01 00:00:00.000001", "1883-11-18 11:59:59", "1969-12-31 23:59:59.000001"),
+    *("1969-12-31 23:59:59.5", "2014-12-31 23:59:59.25", "2021-03-14 02:30:00"),
+)
+MOMENTS_IN_ORC = base64.b64decode(
+    "T1JDCgYSBAgGUAAKIgoEAAAAABIaCAZKFBj/v5S80+8DIICRjemFXijpBzABUAAKJwoCAAASIQgGEhsI/f+TgI6koB4QgOjMjr3d"
+    "3gUYm7Xfr+bQjx1QAPYF/5+Gg0r+kP+YK6H8VcAAAAABVKSN/wuo5ylOBQoACi/OAPwF/f+TgI6koB7+tpLI+7bMFAmntJNw8AEA"
+    "AAAAB6EfBQuL57uvcACx6gE1i7AKBggGEAAYCAoGCAYQARgkCgYIBhACGCkKBggBEAEYHAoGCAUQARgICgYIARACGC4SAggAEgII"
+    "AhICCAIaB0V0Yy9VVEMKSQoECAZQAAocCAZKFBj/v5S80+8DIICRjemFXijpBzABUABYJAojCAYSGwj9/5OAjqSgHhCA6MyOvd3e"
+    "BRibtd+v5tCPHVAAWC4IAxDvARoKCAMQVRhSIEUoBiIMCAwSAgECGgFsGgFuIigICTokChdzcGFyay5zcWwuY2F0YWx5c3QudHlw"
+    "ZRIJdGltZXN0YW1wIiwIBDooChdzcGFyay5zcWwuY2F0YWx5c3QudHlwZRINdGltZXN0YW1wX250eiohChhvcmcuYXBhY2hlLnNw"
+    "YXJrLnZlcnNpb24SBTQuMy4wMAY6BAgGUAA6HAgGShQY/7+UvNPvAyCAkY3phV4o6QcwAVAAWCQ6IwgGEhsI/f+TgI6koB4QgOjM"
+    "jr3d3gUYm7Xfr+bQjx1QAFguQJBOSABYAWIFMi4zLjAI8wEQACICAAwoSzAJgvQDA09SQxQ="
+)
+
+
+def test_timestamps_that_spark_has_written_in_utc_are_read(tmp_path: Path) -> None:
+    (tmp_path / "a.orc").write_bytes(MOMENTS_IN_ORC)
+
+    source = f"orc.`{tmp_path}`"
+    found = rows(f"SELECT string(l), string(n) FROM {source}")
+    assert [ntz for _, ntz in found] == list(MOMENTS)
+    # Half a second before 1970 ORC's Java library loses the sign, and so does Spark.
+    read = {"1969-12-31 23:59:59.5": "1970-01-01 00:00:00.5"}
+    assert [moment for moment, _ in found] == [read.get(text, text) for text in MOMENTS]
+    assert rows(f"SELECT typeof(l), typeof(n) FROM {source} LIMIT 1") == [("timestamp", "timestamp_ntz")]
+    assert rows(f"SELECT count(*) FROM {source} WHERE l < TIMESTAMP'1970-01-01'") == [(3,)]
+
+
+def test_timestamps_inside_of_others_are_read(tmp_path: Path) -> None:
+    inside = pa.struct([("l", pa.list_(pa.timestamp("us"))), ("z", pa.timestamp("ms", "America/New_York"))])
+    orc.write_table(pa.table({"a": pa.array([{"l": [1, None], "z": 1}, None], inside)}), tmp_path / "a.orc")
+
+    assert rows(f"SELECT string(a) FROM orc.`{tmp_path}`") == [
+        ("{[1970-01-01 00:00:00.000001, null], 1970-01-01 00:00:00.001}",),
+        (None,),
+    ]
+
+
+def test_timestamps_of_another_zone_s_clock_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.orc"
+    table = pa.table({"a": pa.array([1], pa.timestamp("us")), "z": pa.array([1], pa.timestamp("us", "UTC"))})
+    orc.write_table(table, path, compression="uncompressed")
+    content = path.read_bytes()
+    assert content.count(b"GMT") == 1
+    path.write_bytes(content.replace(b"GMT", b"EST"))
+
+    with pytest.raises(NotSupportedError, match="in the time zone EST, on a machine whose time zone is UTC;"):
+        rows(f"SELECT a FROM orc.`{tmp_path}`")
+    assert rows(f"SELECT string(z) FROM orc.`{tmp_path}`") == [("1970-01-01 00:00:00.000001",)]
+
+    path.write_bytes(content)
+    monkeypatch.setattr(time, "tzname", ("CET", "CEST"))
+    with pytest.raises(NotSupportedError, match="on a machine whose time zone is CET"):
+        rows(f"SELECT a FROM orc.`{tmp_path}`")
+
+
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "zstd", "lz4"])
 def test_the_types_of_an_orc_footer_are_found(tmp_path: Path, compression: str) -> None:
     path = tmp_path / "a.orc"
     orc.write_table(pa.table({f"c{number}": ["x"] for number in range(3000)}), path, compression=compression)
 
-    assert type_kinds(str(path)) == {STRUCT_KIND, STRING_KIND}
+    assert description(str(path)).kinds == {STRUCT_KIND, STRING_KIND}
 
 
 def test_blanks_of_char_are_refused(tmp_path: Path) -> None:

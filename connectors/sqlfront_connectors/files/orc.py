@@ -1,5 +1,6 @@
 """ORC files, stripe by stripe: what Arrow's reader gives as Spark's does; the rest is refused by name."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -12,14 +13,25 @@ from sqlfront_connectors.files.failures import file_unreadable, reading
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.orc_footer import CHAR, type_kinds
+from sqlfront_connectors.files.orc_footer import CHAR, Description, description
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.types import DATE, DOUBLE, FLOAT, INTEGRALS, ddl, is_decimal
+from sqlfront_engine.types import (
+    BIGINT,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ddl,
+    is_decimal,
+    with_leaves,
+)
 
 if TYPE_CHECKING:
     from pyarrow import orc
@@ -28,21 +40,28 @@ if TYPE_CHECKING:
 _GREGORIAN: Final = -141_427
 #: Rows that Spark reads at a time, from the begin of a stripe.
 _SPARK_BATCH: Final = 4096
+#: What Arrow says of timestamps that are none in nanoseconds.
+_OUT_OF_RANGE: Final = "is out of range for nanosecond resolution"
+#: Names of the zone in which the clock shows UTC.
+_UTC: Final = frozenset({"UTC", "GMT", "Etc/UTC", "Etc/GMT"})
 #: Where Spark leaves the type that it has written.
 _WRITTEN: Final = b"spark.sql.catalyst.type"
+#: The type that Spark writes as a number of microseconds.
+_NTZ: Final = b"timestamp_ntz"
 #: Columns as Hive named them before ORC kept names: they go by position.
 _POSITIONAL: Final = "_col"
 
 
-def open_file(path: str, access: FileAccess) -> "orc.ORCFile":
+def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description]:
     """The file, or an OperationalError that names it. NotSupportedError for one with columns of type CHAR."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
         opened = orc.ORCFile(file.source)
-        if CHAR in type_kinds(file.source):
+        described = description(file.source)
+        if CHAR in described.kinds:
             raise NotSupportedError(f"{path}: ORC with columns of type CHAR")
-        return opened
+        return opened, described
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
@@ -63,7 +82,7 @@ def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileA
 
 def _schema(path: str, access: FileAccess) -> pa.Schema:
     try:
-        schema = open_file(path, access).schema
+        schema = open_file(path, access)[0].schema
     except OperationalError as error:
         raise OperationalError(
             f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
@@ -83,20 +102,33 @@ def _type(field: pa.Field, path: str) -> pa.DataType:
 def _checked(field: pa.Field, name: str, path: str) -> pa.DataType:
     """Spark's type of a field of the column; NotSupportedError if one in it isn't read as Spark reads it."""
     kind, written = field.type, (field.metadata or {}).get(_WRITTEN)
-    if pa.types.is_timestamp(kind) or pa.types.is_union(kind):
+    if pa.types.is_union(kind):
         raise NotSupportedError(f"{path}: column `{name}` of ORC's type {kind}")
     for index in range(kind.num_fields if pa.types.is_nested(kind) else 0):
         _checked(kind.field(index), name, path)
-    own = logical_type(kind, name)
+    own = logical_type(with_leaves(kind, _moment), name)
+    if written == _NTZ and own == BIGINT:
+        return TIMESTAMP_NTZ
     if written is not None and named_type(written.decode()) != own:
         raise NotSupportedError(f"{path}: column `{name}` of {ddl(own)} that is {written.decode()}")
     return own
+
+
+def _moment(kind: pa.DataType) -> pa.DataType:
+    """Both of ORC's types of timestamps are Spark's TIMESTAMP."""
+    return TIMESTAMP if pa.types.is_timestamp(kind) else kind
 
 
 def _has_floats(kind: pa.DataType) -> bool:
     if pa.types.is_nested(kind):
         return any(_has_floats(kind.field(index).type) for index in range(kind.num_fields))
     return kind in (FLOAT, DOUBLE)
+
+
+def _holds_clock_time(kind: pa.DataType) -> bool:
+    if pa.types.is_nested(kind):
+        return any(_holds_clock_time(kind.field(index).type) for index in range(kind.num_fields))
+    return bool(pa.types.is_timestamp(kind) and kind.tz is None)
 
 
 def _children(array: pa.Array) -> list[pa.Array]:
@@ -157,7 +189,7 @@ class OrcReader:
 
     def __init__(self, path: str, names: tuple[str, ...], version: FileVersion, access: FileAccess) -> None:
         self._path = path
-        self._file = open_file(path, access)
+        self._file, self._described = open_file(path, access)
         self._version = version
         found: dict[str, pa.Field] = {}
         for field in self._file.schema:
@@ -189,7 +221,7 @@ class OrcReader:
                 rows = self._file.read_stripe(piece, [self._file.schema.names[0]]).num_rows
                 yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["_"]).select([])
                 return
-            stripe = self._file.read_stripe(piece, names)
+            stripe = self._stripe(piece, names)
         for start in range(0, stripe.num_rows, BATCH_ROWS):
             part = stripe.slice(start, BATCH_ROWS)
             try:
@@ -201,15 +233,28 @@ class OrcReader:
                 raise file_unreadable(self._path, error) from error
             yield pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in self._columns])
 
+    def _stripe(self, piece: int, names: list[str]) -> pa.RecordBatch:
+        try:
+            return self._file.read_stripe(piece, names)
+        except pa.ArrowInvalid as error:
+            if _OUT_OF_RANGE in str(error):
+                raise NotSupportedError(
+                    f"{self._path}: ORC's timestamps before 1678 or after 2261"
+                ) from error
+            raise
+
     def _conversion(self, name: str, field: pa.Field) -> Conversion:
         own, wanted = _type(field, self._path), self._version.data_schema.field(name).type
         found = _conversion(own, wanted)
+        if _holds_clock_time(field.type):
+            self._check_zones()
         if found is None:
             raise NotSupportedError(f"{self._path}: ORC's {ddl(own)} that is read as {ddl(wanted)}")
         return found
 
     def _checked(self, array: pa.Array) -> pa.Array:
         self._check_days(array)
+        self._check_moments(array)
         if _has_floats(array.type):
             for start in range(0, len(array), _SPARK_BATCH):
                 self._check_zeros(array.slice(start, _SPARK_BATCH))
@@ -232,3 +277,29 @@ class OrcReader:
             first = pc.min(array.cast(pa.int32())).as_py()
             if first is not None and first < _GREGORIAN:
                 raise NotSupportedError(f"{self._path}: ORC's dates before 1582-10-15")
+
+    def _check_moments(self, array: pa.Array) -> None:
+        """NotSupportedError for timestamps that Arrow and Spark read as others: those with parts of
+        microseconds, and such before 1970 with parts of seconds that another library than ORC's for Java has
+        written (Spark fails on these)."""
+        for child in _children(array):
+            self._check_moments(child)
+        if not pa.types.is_timestamp(array.type):
+            return
+        nanos = array.drop_null().cast(BIGINT).to_numpy()
+        if (nanos % 1000).any():
+            raise NotSupportedError(f"{self._path}: ORC's timestamps with parts of microseconds")
+        if not self._described.is_java and ((nanos < 0) & (nanos % 1_000_000_000 != 0)).any():
+            raise NotSupportedError(
+                f"{self._path}: ORC's timestamps before 1970 with parts of seconds, not written by Java"
+            )
+
+    def _check_zones(self) -> None:
+        """NotSupportedError unless the clock that the file's timestamps are of and the machine's are in UTC:
+        Spark moves them from the one to the other."""
+        zone = next(iter(sorted(self._described.zones - _UTC)), "UTC")
+        if zone != "UTC" or time.tzname != ("UTC", "UTC"):
+            raise NotSupportedError(
+                f"{self._path}: ORC's timestamps written in the time zone {zone}, on a machine whose time "
+                f"zone is {time.tzname[0]}; both have to be UTC"
+            )

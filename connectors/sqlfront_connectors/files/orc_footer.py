@@ -1,16 +1,17 @@
 """What Arrow doesn't tell of an ORC file: whether a part of a column is of ORC's type CHAR, which Spark reads
-with blanks at the end or without, as the wanted type has it. From the file's own description (ORC's
-specification, "File Tail")."""
+with blanks at the end or without, as the wanted type has it; and who has written timestamps, in which time
+zones. From the file's own description (ORC's specification, "File Tail" and "Stripe Footer")."""
 
 import os
 import zlib
 from collections.abc import Iterator
-from typing import Final
+from typing import BinaryIO, Final
 
+import msgspec
 import pyarrow as pa
 
-#: The kind of the type CHAR.
-CHAR: Final = 17
+#: The kinds of the types TIMESTAMP, whose values are those of a clock, and CHAR.
+TIMESTAMP, CHAR = 9, 17
 #: A chunk's header.
 _HEADER: Final = 3
 _NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
@@ -23,25 +24,56 @@ _BLOCK: Final = 1 << 18
 Value = int | bytes
 
 
-def type_kinds(source: str) -> set[int]:
-    """The kinds of types that columns of an ORC file, or parts of them, have. It is one that Arrow reads."""
+class Description(msgspec.Struct, frozen=True):
+    """``kinds``: of types that columns, or parts of them, have. ``is_java``: whether ORC's Java library has
+    written the file. ``zones``: the time zones in which it has written values of the kind TIMESTAMP; empty
+    if no column is of that kind."""
+
+    kinds: frozenset[int]
+    is_java: bool
+    zones: frozenset[str]
+
+
+def description(source: str) -> Description:
+    """What an ORC file, one that Arrow reads, says of itself."""
     with open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(-min(size, 256), os.SEEK_END)
-        last = file.read()
+        last = _part(file, size - min(size, 256), min(size, 256))
         length = last[-1]
-        postscript = dict(_fields(last[-1 - length : -1]))
-        footer_length = _number(postscript, 1)
-        file.seek(size - 1 - length - footer_length)
-        stored = file.read(footer_length)
-    footer = _plain(stored, _number(postscript, 2), _number(postscript, 3) or _BLOCK)
-    types = [value for number, value in _fields(footer) if number == 4 and isinstance(value, bytes)]
-    return {_number(dict(_fields(one)), 1) for one in types}
+        postscript = _Message(last[-1 - length : -1])
+        footer_length = postscript.number(1)
+        stored = _part(file, size - 1 - length - footer_length, footer_length)
+        compression, block = postscript.number(2), postscript.number(3) or _BLOCK
+        footer = _Message(_plain(stored, compression, block))
+        kinds = frozenset(_Message(kind).number(1) for kind in footer.parts(4))
+        zones: set[str] = set()
+        for stripe in map(_Message, footer.parts(3) if TIMESTAMP in kinds else ()):
+            start = stripe.number(1) + stripe.number(2) + stripe.number(3)
+            stripe_footer = _Message(_plain(_part(file, start, stripe.number(4)), compression, block))
+            zones.add(b"".join(stripe_footer.parts(3)).decode())
+    return Description(kinds, footer.number(9) == 0, frozenset(zones))
 
 
-def _number(message: dict[int, Value], field: int) -> int:
-    value = message.get(field, 0)
-    return value if isinstance(value, int) else 0
+def _part(file: BinaryIO, start: int, length: int) -> bytes:
+    file.seek(start)
+    return file.read(length)
+
+
+class _Message:
+    """The fields of a message of Protocol Buffers, by their numbers."""
+
+    def __init__(self, message: bytes) -> None:
+        self._fields = list(_fields(message))
+
+    def number(self, field: int) -> int:
+        """The value of a field of numbers; 0 if there is none."""
+        return next(
+            (value for key, value in self._fields[::-1] if key == field and isinstance(value, int)), 0
+        )
+
+    def parts(self, field: int) -> list[bytes]:
+        """The values of a field of bytes."""
+        return [value for key, value in self._fields if key == field and isinstance(value, bytes)]
 
 
 def _plain(stored: bytes, compression: int, block: int) -> bytes:

@@ -27,6 +27,12 @@ _DECLARED: Final = (
     "DECIMAL(10,2)",
     "BOOLEAN",
 )
+_MOMENTS: Final = (
+    *(pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ms"), pa.timestamp("ms", "UTC")),
+    pa.timestamp("us", "America/New_York"),
+)
+#: Since 1970: around ORC's own epoch, a change of the clock, the end of 32 bits, and in 2222.
+_SECONDS: Final = (0, 1, 1_420_070_399, 1_420_070_400, 1_615_705_200, 1 << 31, 7_952_342_400)
 _ALL: Final = "SELECT * FROM {source}"
 _COUNT: Final = "SELECT count(*) FROM {source}"
 _Content = tuple[Layout, str | None, str]
@@ -100,6 +106,25 @@ def _changed(random: random.Random) -> _Content:
     return Layout(files), None, _ALL
 
 
+def _times(random: random.Random) -> _Content:
+    """Timestamps with and without a zone, mostly in years that all readers know, and dates."""
+    arrays = []
+    for kind in random.choices((*_MOMENTS, *_MOMENTS, pa.date32()), k=random.randint(1, 3)):
+        if random.random() < 0.1 or pa.types.is_date(kind):
+            arrays.append(arrow_values.array(random, kind, 3))
+            continue
+        per_second = 1_000_000 if kind.unit == "us" else 1000
+        sign = -1 if random.random() < 0.1 else 1
+        moments = [
+            sign * (random.choice(_SECONDS) * per_second + random.choice((0, 0, 1, 999))) for _ in range(3)
+        ]
+        some = [None if random.random() < 0.2 else moment for moment in moments]
+        arrays.append(pa.array(some, pa.int64()).cast(pa.timestamp(kind.unit)).cast(kind))
+    table = pa.table(dict(zip(_NAMES, arrays, strict=False)))
+    where = random.choice(("", "", "", " WHERE a > TIMESTAMP'2000-01-01'", " WHERE a IS NULL"))
+    return _one(_written(random, table)), None, f"{_ALL}{where}"
+
+
 def _merged(random: random.Random) -> _Content:
     """Files of one table with mergeSchema, whose columns have grown in number."""
     contents = [_written(random, table) for table in arrow_values.evolved(random, 0.15)]
@@ -171,6 +196,7 @@ _CLASSES: Final[Mapping[str, Callable[[random.Random], _Content]]] = {
     "letter case": _letters,
     "changed columns": _changed,
     "merged schemas": _merged,
+    "times": _times,
     "declared schema": _declared,
     "empty": _empty,
     "mutated": _mutated,
