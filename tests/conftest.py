@@ -1,8 +1,10 @@
 """What all tests share: the live Spark, and what happens to its tests on a machine without Java."""
 
+import gc
 import os
 import shutil
 import signal
+import sys
 import warnings
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -15,6 +17,10 @@ import pytest
 if TYPE_CHECKING:
     from tests.oracle.spark import SparkOracle
 
+
+# Tests start hundreds of processes, each of which would compile every module anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A loaded machine is no reason for an example to fail.
 hypothesis.settings.register_profile(
@@ -51,6 +57,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark") is not None:
             item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests out of every look for garbage: each look through their half a million objects
+    takes half a second, and hundreds of tests look."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

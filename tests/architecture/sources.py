@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -26,13 +27,14 @@ class Source:
         return f"{self.path}:{line}"
 
 
-def sources() -> list[Source]:
+@cache
+def sources() -> tuple[Source, ...]:
     """All modules of the four packages, in order of path."""
-    return [
+    return tuple(
         Source(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"), str(path)))
         for package in PACKAGES
         for path in sorted(package.rglob("*.py"))
-    ]
+    )
 
 
 def public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
