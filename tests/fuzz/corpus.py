@@ -13,7 +13,23 @@ _TESTS = _HERE.parent
 @cache
 def spark_statements() -> tuple[str, ...]:
     """The statements of Spark's SQL reference in their variants."""
-    lines = (_HERE / "spark_statements.sql").read_text(encoding="utf-8").splitlines()
+    return _lines("spark_statements.sql")
+
+
+@cache
+def fixed_statements() -> tuple[str, ...]:
+    """The same and some of our own, fixed: a sample of these fails for its own reasons alone."""
+    return (*spark_statements(), *_lines("own_statements.sql"))
+
+
+@cache
+def all_statements() -> tuple[str, ...]:
+    """Everything, Spark's statements three times as often."""
+    return (*spark_statements() * 3, *our_statements())
+
+
+def _lines(name: str) -> tuple[str, ...]:
+    lines = (_HERE / name).read_text(encoding="utf-8").splitlines()
     return tuple(line for line in lines if line and not line.startswith("--"))
 
 

@@ -25,7 +25,7 @@ from sqlfront_engine.errors import Error
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_planner.syntax.lexer import tokens_of
-from tests.fuzz.corpus import our_statements, spark_statements
+from tests.fuzz.corpus import all_statements
 
 #: Seconds that no text may take.
 MOST_SECONDS: Final = 5.0
@@ -55,10 +55,10 @@ class Ending(NamedTuple):
         return self.kind in ("RAW", "DEATH", "HANG", "InternalError") or self.seconds > MOST_SECONDS
 
 
-def texts(count: int, seed: int) -> Iterator[str]:
-    """So many changed statements."""
+def texts(count: int, seed: int, corpus: Sequence[str]) -> Iterator[str]:
+    """So many statements of the corpus, changed."""
     chance = random.Random(seed)
-    statements = [_tokens(text) for text in (*spark_statements() * 3, *our_statements())]
+    statements = [_tokens(text) for text in corpus]
     words = [kind for kind in spark_grammar().kinds if kind.isidentifier()]
     everything = [token for statement in statements for token in statement]
     for _ in range(count):
@@ -201,7 +201,7 @@ def main() -> int:
         return 0
     kinds, faults = collections.Counter[str](), 0
     with _spark() if options.spark else nullcontext() as spark:
-        for text, ending, wrong in endings(texts(options.count, options.seed), spark):
+        for text, ending, wrong in endings(texts(options.count, options.seed, all_statements()), spark):
             kinds[ending.kind] += 1
             if wrong:
                 faults += 1
