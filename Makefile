@@ -81,7 +81,7 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and rea
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
-	$(BIN)/pytest -q -m "spark and cluster" tests/engine/functions
+	$(BIN)/pytest -q -m "spark and cluster" tests/engine/functions tests/engine/casts
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
 	$(BIN)/pytest -q -m soak tests
@@ -94,7 +94,8 @@ attack: $(DEV_READY)  ## The whole attack suite: hostile traffic, hostile neighb
 cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on Spark's executors (needs Java)
 	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
-		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py $(ARGS)
+		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py \
+		tests/sqlfront/test_direct_lane.py $(ARGS)
 	$(BIN)/pytest -q -m "cluster and not spark" tests/connectors/spark $(ARGS)
 	$(BIN)/pytest -q -m "cluster and not spark" tests/sqlfront/spark $(ARGS)
 	$(BIN)/pytest -q -m "cluster and spark" tests/sqlfront/spark $(ARGS)

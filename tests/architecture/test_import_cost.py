@@ -15,8 +15,8 @@ HEAVY = DATAFRAMES | {"pyarrow.dataset", "pyarrow.acero", "pyarrow.parquet"}
 PEERS = "import sqlglot, pyarrow"
 SELECT_1 = "import sqlfront; assert sqlfront.sql('select 1').collect()[0][0] == 1"
 GOAL = 1.3
-ROUNDS = 7
-ATTEMPTS = 8
+ROUNDS = 4
+ATTEMPTS = 14
 
 
 def loaded_by(program: str) -> set[str]:

@@ -16,7 +16,7 @@ from tests.oracle.spark import SparkOracle
 from tests.oracle.subject import Subject
 
 SEED = os.environ.get("SQLFRONT_ORACLE_SEED", "0")
-SAMPLE_OF_A_FILE = 3
+SAMPLE_OF_A_FILE = 2
 RECORDS = {path.name: slt.read(path) for path in files([SLT_FOLDER])}
 
 

@@ -28,6 +28,8 @@ from tests.sqlfront.test_cluster import SECRET, SERVICE, address, kill, until
 
 ROWS = 3000
 MIB = 1 << 20
+#: Whether the path to the rows is known already; `make cluster` has both.
+WARM = [pytest.param(False, marks=pytest.mark.cluster), True]
 #: What belongs to the membership, and comes by the clock.
 MEMBERSHIP = ("Heartbeat", "HeartbeatAnswer", "ListAdopted", "DocumentsSeen")
 
@@ -338,7 +340,7 @@ def ends_soon(
 SQL = "SELECT v FROM t WHERE k = ?"
 
 
-@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("warm", WARM)
 def test_a_timeout_reaches_a_lookup_that_waits(shaken: LocalCluster, warm: bool) -> None:
     lookups = Lookups(shaken)
     connection, cursor = lookups.connection, lookups.connection.cursor()
@@ -361,7 +363,7 @@ def test_a_timeout_reaches_a_lookup_that_waits(shaken: LocalCluster, warm: bool)
     lookups.close()
 
 
-@pytest.mark.parametrize("warm", [False, True])
+@pytest.mark.parametrize("warm", WARM)
 def test_a_lookup_that_waits_can_be_cancelled(shaken: LocalCluster, warm: bool) -> None:
     lookups = Lookups(shaken)
     cursor = lookups.connection.cursor()

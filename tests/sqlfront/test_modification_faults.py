@@ -260,7 +260,7 @@ CLIENT_STEPS = {
 }
 
 
-@pytest.mark.parametrize("step", shortened(CLIENT_STEPS, "staging", "put"))
+@pytest.mark.parametrize("step", shortened(CLIENT_STEPS, "put"))
 def test_a_client_killed_during_an_update(town: Town, step: str) -> None:
     [before] = town.values()
     assert isinstance(before, int)
@@ -331,7 +331,7 @@ def numbers(town: Town) -> set[object]:
 CHANGE_STEPS = {step: who for step, who in CLIENT_STEPS.items() if step not in ("submit", "scanning")}
 
 
-@pytest.mark.parametrize("step", shortened(CHANGE_STEPS, "staged", "put"))
+@pytest.mark.parametrize("step", shortened(CHANGE_STEPS, "put"))
 @pytest.mark.usefixtures("few")
 def test_a_client_killed_during_a_change_by_key(town: Town, step: str) -> None:
     town.connection.execute(BY_KEY)

@@ -194,5 +194,6 @@ def test_the_next_session_stays_when_that_of_a_stopped_one_is_closed() -> None:
     assert printed(NEXT) == ["3 True"]
 
 
+@pytest.mark.cluster
 def test_a_process_ends_well_while_spark_runs_its_query() -> None:
     assert printed(ENDING) == ["ends"]
