@@ -7,7 +7,7 @@ import lark
 import pyarrow as pa
 
 from sqlfront_engine import types
-from sqlfront_engine.errors import Error, ProgrammingError, spark_error
+from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_planner.dotted_names import dotted, name_parts
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.statements import (
@@ -112,7 +112,12 @@ class StatementBuilder(lark.Transformer[lark.Token, object]):
         return _TYPES[str(parts[0]).upper()]
 
     def sized_type(self, parts: Parts) -> pa.DataType:
-        return types.STRING
+        # Spark checks and cuts what is written, fills CHAR with blanks, and compares it without them.
+        name, length = str(parts[0]).upper(), parts[1]
+        raise NotSupportedError(
+            f"A column of type {name}({length}) is not supported; STRING holds texts of any length.",
+            sqlstate="0A000",
+        )
 
     def unknown_type(self, parts: Parts) -> pa.DataType:
         raise spark_error("UNSUPPORTED_DATATYPE", f'Unsupported data type "{str(parts[0]).upper()}".')

@@ -121,7 +121,12 @@ def test_a_footer_that_arrow_alone_can_t_read_is_no_broken_one(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("written", "metadata"),
-    [("interval month", {}), ("variant", {}), ("string", {"__COLLATIONS": {"a": "x"}})],
+    [
+        ("interval month", {}),
+        ("variant", {}),
+        ("string", {"__COLLATIONS": {"a": "x"}}),
+        ("string", {"__CHAR_VARCHAR_TYPE_STRING": "struct<a:char(5)>"}),
+    ],
 )
 def test_what_spark_has_written_as_another_type_is_refused(
     tmp_path: Path, written: str, metadata: dict[str, object]

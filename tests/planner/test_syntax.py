@@ -1,5 +1,6 @@
 """Spark's grammar: what is a syntax error, and what is only not built."""
 
+import re
 import time
 from contextlib import suppress
 
@@ -50,6 +51,24 @@ def test_what_spark_takes_and_is_not_built_has_its_name(sql: str, name: str) -> 
     with pytest.raises(NotSupportedError) as caught:
         parse(sql)
     assert caught.value.message == f"{name} is not supported."
+
+
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        ("a CHAR(5)", "CHAR(5)"),
+        ("a INT, b varchar(20) NOT NULL", "VARCHAR(20)"),
+        ("a ARRAY<CHARACTER(3)>", "CHARACTER(3)"),
+        ("a STRUCT<b: VARCHAR(3)>", "VARCHAR(3)"),
+    ],
+)
+def test_columns_of_a_length_are_refused_by_their_type(columns: str, name: str) -> None:
+    for sql in (
+        f"CREATE TABLE t ({columns}) USING parquet",
+        f"CREATE TEMPORARY VIEW t ({columns}) USING csv OPTIONS (path 'a.csv')",
+    ):
+        with pytest.raises(NotSupportedError, match=re.escape(f"column of type {name} is not supported")):
+            parse(sql)
 
 
 def test_the_first_token_that_does_not_fit_is_told() -> None:

@@ -43,8 +43,9 @@ _NAMES: Final = {
     "timestamp_ntz": TIMESTAMP_NTZ,
 }
 _DECIMAL: Final = r"decimal\((\d+), ?(\d+)\)"
-#: Where a field's metadata say how its strings compare.
+#: Where a field's metadata say how its strings compare: by a collation, or without blanks at the end.
 _COLLATIONS: Final = "__COLLATIONS"
+_FIXED_LENGTH: Final = r"__CHAR_VARCHAR_TYPE_STRING.*\bchar\("
 
 
 def named_type(name: str) -> pa.DataType:
@@ -68,8 +69,11 @@ def written_schema(text: str) -> pa.Schema:
 
 def _fields(fields: list[dict[str, object]]) -> list[pa.Field]:
     for field in fields:
-        if _COLLATIONS in str(field.get("metadata")):
+        metadata = str(field.get("metadata"))
+        if _COLLATIONS in metadata:
             raise NotSupportedError(f"column `{field['name']}`, which Spark has written with a collation")
+        if re.search(_FIXED_LENGTH, metadata):
+            raise NotSupportedError(f"column `{field['name']}`, which Spark has written with the type CHAR")
     return [pa.field(str(field["name"]), _type(field["type"])) for field in fields]
 
 
