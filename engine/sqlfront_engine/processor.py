@@ -24,8 +24,9 @@ A filter is three lines::
             yield batch.filter(...)
 
 A step between two yields should handle at most about :data:`BATCH_ROWS` rows, so that no call holds a
-cooperative worker for more than a few milliseconds. A processor that can't promise that (a sort, a file
-read) sets ``cooperative = False`` and gets a thread of its own.
+cooperative worker for more than a few milliseconds, and that the end of a query is noticed. One that makes no
+rows yields :data:`END_OF_STEP`. A processor that can't promise that (a sort, a file read) sets
+``cooperative = False`` and gets a thread of its own.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -45,6 +46,9 @@ BATCH_ROWS: Final = 65_536
 #: Emitted by a source behind each piece of its rows. The tasklets hand it on to where instances are taken in
 #: turn (:meth:`sqlfront_engine.dag.Edge.in_turn`); no processor gets to see it.
 END_OF_PIECE: Final = pa.RecordBatch.from_arrays([], names=[])
+
+#: Emitted by a processor whose step has made no rows and that goes on without a Take: others have their turn.
+END_OF_STEP: Final = pa.RecordBatch.from_arrays([], names=[])
 
 ANY_INPUT: Final = -1
 NO_RESOURCES: Final[Mapping[str, object]] = MappingProxyType({})

@@ -23,6 +23,7 @@ from sqlfront_engine.processor import (
     ANY_INPUT,
     BATCH_ROWS,
     END_OF_PIECE,
+    END_OF_STEP,
     Processor,
     ProcessorContext,
     Steps,
@@ -282,7 +283,7 @@ class Tasklet:
                     self._step = step
                     return Progress.BLOCKED
                 share -= rows + STEP_ROWS
-                if share <= 0:
+                if share <= 0 or step is END_OF_STEP:
                     self._step = None
                     return Progress.RUNNABLE
             try:

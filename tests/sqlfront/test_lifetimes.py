@@ -1,6 +1,7 @@
 """What a reader of rows keeps alive: its session, until the last row is read."""
 
 import gc
+import threading
 import weakref
 from collections.abc import Callable, Iterator
 
@@ -65,3 +66,26 @@ def test_closing_a_connection_still_ends_its_readers() -> None:
 
     with pytest.raises(sqlfront.OperationalError, match="cancelled"):
         reader.read_all()
+
+
+#: Joins of pairs by the billion, none of which is a row of the answer.
+FRUITLESS = {
+    "hash join": "a JOIN range(300000) b ON a.id % 7 = b.id % 11 AND a.id + b.id < 0",
+    "semi join": "a SEMI JOIN range(300000) b ON a.id % 7 = b.id % 11 AND a.id + b.id < 0",
+    "nested loops": "a JOIN range(300000) b ON a.id + b.id < 0",
+}
+
+
+@pytest.mark.parametrize("join", FRUITLESS)
+@pytest.mark.timeout(120)
+def test_a_join_without_rows_ends_when_it_is_told_to(join: str) -> None:
+    query = f"SELECT count(*) FROM range(300000) {FRUITLESS[join]}"
+    with sqlfront.connect() as connection:
+        with pytest.raises(sqlfront.OperationalError, match="timeout"):
+            connection.execute(query, timeout=0.3)
+
+        closing = threading.Timer(0.3, connection.close)
+        closing.start()
+        with pytest.raises(sqlfront.OperationalError, match="cancelled"):
+            connection.execute(query)
+        closing.join()

@@ -12,7 +12,7 @@ from sqlfront_engine.columns.batches import Mask, Rows, gather, make_batch, row_
 from sqlfront_engine.errors import InternalError
 from sqlfront_engine.evaluate import compile_expression
 from sqlfront_engine.expressions import Column, Expr, columns_used, transform
-from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.processor import BATCH_ROWS, END_OF_STEP
 from sqlfront_engine.processors.aggregate_calls import is_true
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import physical
@@ -135,6 +135,8 @@ class JoinRows:
                 self.build_matched[build_rows] = True
             if wanted.pairs and len(probe_rows):
                 yield self.emit(probe, probe_rows, build_rows)
+            else:
+                yield END_OF_STEP
         if wanted.matched_probe or wanted.unmatched_probe:
             yield from self.probe_rows(probe, matched)
 
