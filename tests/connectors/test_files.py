@@ -56,6 +56,19 @@ def test_hidden_files_and_directories_are_ignored(tmp_path: Path) -> None:
     assert rows(table("csv", tmp_path)) == [("1",)]
 
 
+def test_files_are_read_in_the_order_of_their_inserts(tmp_path: Path) -> None:
+    schema = pa.schema([("a", INT)])
+    made = table("csv", tmp_path / "t", schema)
+    assert isinstance(made, FileTable)
+    for number in range(12):
+        insert_all(made, [pa.RecordBatch.from_pydict({"a": pa.array([number] * (12 - number), INT)})])
+    inserted = [(number,) for number in range(12) for _ in range(12 - number)]
+
+    assert rows(made) == inserted
+    made.refresh()
+    assert rows(made) == rows(table("csv", tmp_path / "t", schema)) == inserted
+
+
 def test_globs_name_several_places(tmp_path: Path) -> None:
     write(tmp_path / "one" / "a.csv", "1\n")
     write(tmp_path / "two" / "a.csv", "2\n")

@@ -345,7 +345,9 @@ class FileWrite:
         directories = [
             f"{escape(name)}={NULL_DIRECTORY if value is None else value}" for name, value in partition
         ]
-        path = os.path.join(*directories, f"part-{uuid.uuid4()}.{version.format}")
+        # Sorted by their names, files of one folder are in the order in which they were inserted.
+        number = len(self._files) + (0 if self._overwrite else len(version.files))
+        path = os.path.join(*directories, f"part-{number:05}-{uuid.uuid4()}.{version.format}")
         part = write.part(path)
         self._fill(part, batches)
         return DataFile(os.path.join(table.location, path), os.path.getsize(part), partition)
