@@ -64,10 +64,11 @@ class StoppedError(OperationalError):
 
 
 class _Room(threading.local):
-    """What this thread may make now: ``most`` bytes at once, ``held`` of them are charged to ``account``; and
-    whether it is to stop."""
+    """What this thread may make now: ``most`` bytes at once, ``held`` of them are charged to ``account``;
+    what it does meanwhile; and whether it is to stop."""
 
     account: Account | None = None
+    meanwhile: Callable[[], None] | None = None
     is_stopped: Callable[[], bool] | None = None
     most: int = NO_LIMIT
     held: int = 0
@@ -119,8 +120,21 @@ def occupy(account: Account | None, is_stopped: Callable[[], bool] | None) -> No
 def check() -> None:
     """Raise :class:`StoppedError` if the query that this thread works for was cancelled, or its time is over:
     for loops that may take long between two batches."""
+    if _room.meanwhile is not None:
+        _room.meanwhile()
     if _room.is_stopped is not None and _room.is_stopped():
         raise StoppedError("the query was stopped")
+
+
+def meanwhile() -> Callable[[], None] | None:
+    """What :func:`check` calls on this thread."""
+    return _room.meanwhile
+
+
+def set_meanwhile(function: Callable[[], None] | None) -> None:
+    """Let :func:`check` call the function on this thread: whoever computes for others on a thread that has
+    something else to do, too, does that meanwhile. It may stop the query, and raises nothing."""
+    _room.meanwhile = function
 
 
 @contextmanager

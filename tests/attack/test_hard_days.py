@@ -21,6 +21,9 @@ AT_ONCE = 3.0
 BUSY = {
     "pairs": "SELECT count(*) FROM t a, t b, t c WHERE a.id * b.id % 7 > c.id % 5",
     "texts": "SELECT sum(levenshtein(repeat(string(a.id), 300), repeat(string(b.id), 300))) FROM t a, t b",
+    # One step of the thread that hears the client.
+    "step": """SELECT sum(levenshtein(repeat(string(id), 90000), repeat(string(id + 1), 90000))) FROM t
+        WHERE id BETWEEN 560 AND 580""",
     "windows": """SELECT max(r) FROM
         (SELECT row_number() OVER (PARTITION BY a.id % 7 ORDER BY b.id) AS r FROM t a, t b, range(8) c)""",
 }

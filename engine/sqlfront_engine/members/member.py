@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_engine import codec
+from sqlfront_engine import codec, room
 from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
 from sqlfront_engine.dag import DAG
 from sqlfront_engine.errors import Error, InterfaceError, InternalError, OperationalError
@@ -71,6 +71,8 @@ NEVER_INITIALISED: Final = 300.0
 ENDED_MEMORY: Final = 5.0
 #: From so many other members, who reads an inline job takes the rows out of the network itself.
 MOST_ATTENDED: Final = 3
+#: Seconds between two looks at what a peer says while its thread is in the midst of a step.
+LISTENING_PERIOD: Final = 0.05
 #: All members make job ids, each counting from a random number of so many bits.
 JOB_ID_BITS: Final = 62
 
@@ -292,7 +294,7 @@ class Member:
         participation.check_connected(self.peers)
         if participation.inline:
             with peer.corked():  # a small result and the answer leave together
-                self._pump(participation)
+                self._pump(participation, peer)
         self._watch()
 
     def _begin(self, peer: Peer, message: Init) -> Participation:
@@ -362,14 +364,39 @@ class Member:
             self._watch()
             return
         participation.hear(peer.name, message, body)
-        self._pump(participation)
+        self._pump(participation, peer)
 
-    def _pump(self, participation: Participation) -> None:
+    def _pump(self, participation: Participation, peer: Peer) -> None:
         """Run an inline job on; one that is coordinated here is run by its reader. What turns out to be large
-        is left to a worker, so that this thread hears that nobody wants it any more."""
-        inline = participation.inline and participation.coordinator != self.name
-        if inline and not participation.execution.pump():
-            self.engine.call(partial(self._pump, participation))
+        is left to a worker; a step of it that takes long hears meanwhile what the peer says, such as that
+        nobody wants it any more."""
+        if not participation.inline or participation.coordinator == self.name:
+            return
+        # In the midst of another step on this thread, or done with a share that is small enough for it.
+        if room.meanwhile() is not None or not self._pump_listening(participation, peer):
+            self.engine.call(partial(self._pump_on_worker, participation))
+
+    def _pump_listening(self, participation: Participation, peer: Peer) -> bool:
+        """On a thread that hears a peer: see :meth:`~sqlfront_engine.execution.Execution.pump`."""
+        due = self._clock.now() + LISTENING_PERIOD
+
+        def listen() -> None:
+            nonlocal due
+            if self._clock.now() >= due:
+                if not peer.listen():
+                    self._lose(peer)
+                due = self._clock.now() + LISTENING_PERIOD
+
+        room.set_meanwhile(listen)
+        try:
+            return participation.execution.pump()
+        finally:
+            room.set_meanwhile(None)
+
+    def _pump_on_worker(self, participation: Participation) -> None:
+        """Run a share of it, and let others have theirs."""
+        if not participation.execution.pump():
+            self.engine.call(partial(self._pump_on_worker, participation))
 
     def _terminate(self, peer: Peer, message: Terminate) -> None:
         with self._lock:
@@ -391,16 +418,21 @@ class Member:
             del self.peers[peer.name]
         with self._lock:
             coordinations = tuple(self._coordinations.items())
-            participations = tuple(self._participations.values())
             self._drop_early(peer.name)
         for number, coordination in coordinations:
             coordination.lost(peer.name)
             with self._lock:
                 self._forget_coordination(number)
-        for participation in participations:
-            participation.lost(peer.name)
+        self._lose(peer)
         self._listings.lost(peer.name)
         self.requests.lost(peer.name)
+
+    def _lose(self, peer: Peer) -> None:
+        """What is run here with a peer, or for it, can't go on without it."""
+        with self._lock:
+            participations = tuple(self._participations.values())
+        for participation in participations:
+            participation.lost(peer.name)
 
     def _drop_early(self, sender: str) -> None:
         """With the lock held: a job for which the sender was early fails without it, if it ever begins."""

@@ -1,6 +1,8 @@
 """A connection with another member: the :class:`~sqlfront_engine.network.transport.Peer` over sockets."""
 
 import logging
+import select
+import socket
 from collections import deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -72,7 +74,7 @@ class Connection:
         # Where the reading thread waits, since somebody has wanted to attend.
         self._gate: Gate | None = None
         self._wanted = False
-        # How often this was attended; what ended it meanwhile.
+        # How often this was attended; what ended it meanwhile, or while a message was handled.
         self._attended = 0
         self._ended: Exception | str | None = None
 
@@ -88,6 +90,18 @@ class Connection:
     def corked(self) -> AbstractContextManager[None]:
         """See :meth:`~sqlfront_engine.network.transport.Peer.corked`."""
         return self._outbox
+
+    def listen(self) -> bool:
+        """See :meth:`~sqlfront_engine.network.transport.Peer.listen`."""
+        if not self._reading._is_owned():  # type: ignore[attr-defined]
+            return True
+        self._outbox.push()  # although somebody collects: the other side waits for signs of life, too
+        while self._ended is None and (self._is_buffered() or _readable(self.channel.socket)):
+            try:
+                self._ended = self._handle_next()
+            except Exception as error:  # noqa: BLE001 - raised again by who called the receiver
+                self._ended = error
+        return self._ended is None
 
     def close(self, reason: str) -> None:
         """See :meth:`~sqlfront_engine.network.transport.Peer.close`."""
@@ -214,6 +228,10 @@ class Connection:
 
     def _handle_next(self) -> str | None:
         """Wait for a message and hand it on; returns why there is none any more."""
+        if self._ended is not None:
+            if isinstance(self._ended, Exception):
+                raise self._ended
+            return self._ended
         frame = self._reader.read()
         if frame is None or self._reason is not None:
             return self._broken or "the other side closed the connection"
@@ -227,11 +245,15 @@ class Connection:
 
     def _handle_buffered(self) -> str | None:
         """What has been received with other messages doesn't wake anybody."""
-        while self._reader.buffered or self.channel.buffered:
+        while self._is_buffered():
             end = self._handle_next()
             if end is not None:
                 return end
         return None
+
+    def _is_buffered(self) -> bool:
+        """Whether anything has left the socket that has not been handled."""
+        return self._reader.buffered or self.channel.buffered
 
     # ---- attended: see the module of that name
 
@@ -255,7 +277,7 @@ class Connection:
     def handle(self) -> bool:
         """See :meth:`~sqlfront_engine.network.attending.Attended.handle`."""
         try:
-            self._ended = self._handle_next() or self._handle_buffered()
+            self._ended = self._handle_next() or self._handle_buffered() or self._ended
         except Exception as error:  # noqa: BLE001 - raised again by the reading thread
             self._ended = error
         except BaseException:
@@ -286,3 +308,10 @@ class Connection:
             self.channel.close()
         self.decided.set()
         self.finished.set()
+
+
+def _readable(connection: socket.socket) -> bool:
+    """Whether something has arrived, be it the end."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))

@@ -127,6 +127,10 @@ class LoopbackPeer:
         """See :meth:`~sqlfront_engine.network.transport.Peer.corked`; there is nothing to gain here."""
         return _NOT_CORKED
 
+    def listen(self) -> bool:
+        """See :meth:`~sqlfront_engine.network.transport.Peer.listen`: messages come one after the other."""
+        return self._open
+
     def close(self, reason: str) -> None:
         """See :meth:`~sqlfront_engine.network.transport.Peer.close`."""
         self._network.deliver(lambda: self.end(reason))

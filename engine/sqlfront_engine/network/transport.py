@@ -43,6 +43,11 @@ class Peer(Protocol):
         """While the context lasts, what is sent to this peer is collected; at its end it leaves at once,
         if possible in a single system call. Contexts nest; order is kept."""
 
+    def listen(self) -> bool:
+        """Hand on what has arrived meanwhile, from within a call of the receiver that takes long: its own
+        thread hears nothing else. False if the connection has ended, which the receiver hears once that call
+        returns. Without effect on any other thread. Raises nothing."""
+
     def close(self, reason: str) -> None:
         """End the connection; both sides hear ``disconnected``. What was sent but has not arrived is lost.
         The reason reaches the other side if it can; only the first close counts."""
@@ -52,10 +57,11 @@ class Receiver(Protocol):
     """The member, as its transport sees it.
 
     They are called by threads of the transport and by who attends (:meth:`Transport.attend`).
-    For one peer its methods are called one after the other, in the order ``connected``, any number of
-    ``received``, ``disconnected``; for different peers at the same time. They must not block. No method is
-    called from within :meth:`Peer.send`, so that locks may be held while sending. With one name at most one
-    peer is connected at a time: the old one's ``disconnected`` comes before the new one's ``connected``.
+    For one peer its methods are called one after the other (but for :meth:`Peer.listen`), in the order
+    ``connected``, any number of ``received``, ``disconnected``; for different peers at the same time. They
+    must not block. No method is called from within :meth:`Peer.send`, so that locks may be held while
+    sending. With one name at most one peer is connected at a time: the old one's ``disconnected`` comes
+    before the new one's ``connected``.
     """
 
     def connected(self, peer: Peer) -> None:
@@ -121,6 +127,10 @@ class UnconnectedPeer:
     def corked(self) -> AbstractContextManager[None]:
         """Nothing to collect."""
         return nullcontext()
+
+    def listen(self) -> bool:
+        """Nothing to hear."""
+        return False
 
     def close(self, reason: str) -> None:
         """It is closed."""

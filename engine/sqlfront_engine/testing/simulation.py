@@ -291,6 +291,10 @@ class SimulatedPeer:
         """Nothing is collected: every message has its own time."""
         return nullcontext()
 
+    def listen(self) -> bool:
+        """No call takes any of the simulation's time."""
+        return self._connection.open
+
     def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:
         """Let something happen on this side, in order; ``always``: also if the connection is gone by then."""
         simulation = self._connection.simulation

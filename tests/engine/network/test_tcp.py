@@ -8,6 +8,7 @@ import time
 import weakref
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pytest
 
@@ -173,6 +174,33 @@ def test_corked_messages_leave_together_and_in_order(town: Town, way: dict[str, 
     assert peer.statistics().sent["Note"].messages == 2
     b.wait(lambda member: len(member.messages) == 2)
     assert [message.number for _, message, _ in b.messages] == [1, 2]
+
+
+def test_in_the_midst_of_a_message_later_ones_and_the_end_are_heard(town: Town, way: dict[str, Any]) -> None:
+    heard: list[object] = []
+
+    def answer(peer: Peer, message: msgspec.Struct, body: Body) -> None:
+        heard.append(message)
+        if message == Note(1):
+            until(lambda: not peer.listen())
+            heard.append("the end")
+
+    options = {name: value for name, value in way.items() if name != "unix"}
+    listen = way["unix"]() if "unix" in way else "127.0.0.1:0"
+    _, a = first = town.member("a", listen=None, **options)
+    second, b = town.member("b", answer, listen=listen, **options)
+    first[0].connect(second.addresses[0])
+    peer = a.peer("b")
+    with peer.corked():
+        peer.send(Note(1))
+        peer.send(Note(2), (b"with a body",))
+    until(lambda: heard == [Note(1), Note(2)])
+    assert b.peer("a").listen(), "without effect on a thread that doesn't read"
+    peer.send(Note(3))
+    until(lambda: heard == [Note(1), Note(2), Note(3)])
+    peer.close("enough")
+    b.wait(lambda member: ("disconnected", "a", "enough") in member.events)
+    assert heard == [Note(1), Note(2), Note(3), "the end"]
 
 
 def test_an_ended_connection_waits_for_no_garbage_collector(town: Town, way: dict[str, Any]) -> None:
