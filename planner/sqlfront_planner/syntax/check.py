@@ -3,14 +3,15 @@
 from typing import Final
 
 from sqlfront_engine.errors import DatabaseError, spark_error, too_complex
-from sqlfront_engine.garbage import uncollected
-from sqlfront_planner.syntax.lexer import Tokens, tokens_of
-from sqlfront_planner.syntax.recognizer import first_wrong_token
+from sqlfront_planner.syntax.lexer import Tokens, tokens_of, usual_tokens
+from sqlfront_planner.syntax.recognizer import first_wrong_token, is_right
 
 #: Tokens that may hold any character.
 _ANY_CHARACTERS: Final = frozenset({"<code>", "<quoted>", "<string>", "<unknown>"})
 #: A statement of so many tokens is planned within seconds, whatever they are.
 MOST_TOKENS: Final = 600_000
+#: Characters of a text that has neither too many tokens nor too many levels.
+_SHORT: Final = 1_500
 #: Levels of CASE within CASE.
 _MOST_CASES: Final = 400
 #: The first words of Hive's statements.
@@ -22,13 +23,17 @@ _HIVE_WORDS: Final = frozenset(
 )  # fmt: skip
 
 
-def check_syntax(sql: str) -> Tokens:
-    """The tokens of a text that is one statement by Spark's grammar (or sqlfront's additions to it).
+def check_syntax(sql: str) -> None:
+    """Refuse a text that is not one statement by Spark's grammar (or sqlfront's additions to it).
 
     Raises ProgrammingError: PARSE_EMPTY_STATEMENT, UNCLOSED_BRACKETED_COMMENT, INVALID_IDENTIFIER,
     SYNTAX_DISCONTINUED, INVALID_STATEMENT_OR_CLAUSE, PARSE_SYNTAX_ERROR at the first token that doesn't fit;
     FAILED_TO_PARSE_TOO_COMPLEX.
     """
+    if len(sql) <= _SHORT:
+        usual = usual_tokens(sql)
+        if usual and usual[0] not in _HIVE_WORDS and is_right(usual):
+            return
     if not sql.strip():
         raise spark_error("PARSE_EMPTY_STATEMENT", "Syntax error, unexpected empty statement.")
     tokens = tokens_of(sql)
@@ -36,8 +41,7 @@ def check_syntax(sql: str) -> Tokens:
         raise too_complex()
     if tokens.kinds.count("CASE") > _MOST_CASES:
         _refuse_deep(tokens)
-    with uncollected():  # the states of the grammar stay
-        wrong = first_wrong_token(tokens)
+    wrong = first_wrong_token(tokens)
     if wrong is not None:
         raise _wrong_at(tokens, wrong, sql)
     if not sql.isascii():
@@ -45,7 +49,6 @@ def check_syntax(sql: str) -> Tokens:
     if tokens.kinds[0] in _HIVE_WORDS and _is_hives(tokens):
         message = f"The statement or clause: {tokens.kinds[0]} is not valid."
         raise _error("INVALID_STATEMENT_OR_CLAUSE", message, (tokens.starts[0], tokens.ends[0]), sql)
-    return tokens
 
 
 def _refuse_deep(tokens: Tokens) -> None:

@@ -7,10 +7,12 @@ chain of entries, not of Python's calls, so that no nesting is too deep.
 
 import re
 from functools import cache
+from string import ascii_uppercase, digits
 from typing import Final
 
+from sqlfront_engine.garbage import uncollected
 from sqlfront_planner.syntax.grammar import Grammar, State, spark_grammar
-from sqlfront_planner.syntax.lexer import Tokens
+from sqlfront_planner.syntax.lexer import SAME, Tokens
 
 
 class _Call:
@@ -42,11 +44,19 @@ Reading = tuple[State, _Call]
 class _Beginning:
     """The readings of the tokens that texts have begun with, and each kind that has come behind these."""
 
-    __slots__ = ("following", "readings")
+    __slots__ = ("_may_end", "following", "readings")
 
     def __init__(self, readings: list[Reading]) -> None:
         self.readings = readings
         self.following: dict[int, _Beginning] = {}
+        self._may_end: bool | None = None
+
+    def may_end(self) -> bool:
+        """Whether a text may end here."""
+        known = self._may_end
+        if known is None:
+            known = self._may_end = _is_whole(self.readings)
+        return known
 
 
 class _Beginnings:
@@ -61,7 +71,8 @@ class _Beginnings:
 
     def longer(self, beginning: _Beginning, kind: int) -> _Beginning:
         """The beginning with one more token, which is kept; if there are too many, the others are not."""
-        made = _Beginning(_after(self._grammar, beginning.readings, kind))
+        with uncollected():  # the states of the grammar stay
+            made = _Beginning(_after(self._grammar, beginning.readings, kind))
         self._count += 1
         if self._count > _MOST_BEGINNINGS:
             self._count, self.first = 0, _Beginning(self._start)
@@ -72,6 +83,39 @@ class _Beginnings:
 @cache
 def _beginnings(grammar: Grammar, rule: str) -> _Beginnings:
     return _Beginnings(grammar, rule)
+
+
+def is_right(tokens: list[str]) -> bool:
+    """Whether the tokens, as :func:`~.lexer.usual_tokens` gives them, are a right text; False if there are
+    others among them, too.
+
+    >>> is_right(["SELECT", "A"]), is_right(["SELECT", "SELECT", "A", "A"]), is_right(["SELECT", ""])
+    (True, False, False)
+    """
+    known, beginnings = _usual()
+    beginning = beginnings.first
+    for token in tokens:
+        kind = known.get(token) or known.get(token[:1])
+        if kind is None or not beginning.readings:
+            return False
+        beginning = beginning.following.get(kind) or beginnings.longer(beginning, kind)
+    return beginning.may_end()
+
+
+@cache
+def _usual() -> tuple[dict[str, int], _Beginnings]:
+    """The kinds of keywords and signs, and those of other tokens by their first characters; and what texts
+    have begun with."""
+    grammar = spark_grammar()
+    kinds = grammar.kinds
+    known = {
+        **dict.fromkeys(ascii_uppercase + "_", kinds["<word>"]),
+        **dict.fromkeys(digits, kinds["<integer>"]),
+        "'": kinds["<string>"],
+        **kinds,
+        **{spelling: kinds[kind] for spelling, kind in SAME.items()},
+    }
+    return known, _beginnings(grammar, "text")
 
 
 def first_wrong_token(tokens: Tokens, rule: str = "text") -> int | None:
@@ -92,12 +136,19 @@ def _first_wrong(grammar: Grammar, kinds: list[int], rule: str) -> int | None:
         beginning = beginning.following.get(kind) or beginnings.longer(beginning, kind)
         if not beginning.readings:
             return position
-    readings = beginning.readings
-    for position, kind in enumerate(kinds[_LONG:], _LONG):
-        readings = _after(grammar, readings, kind)
-        if not readings:
-            return position
-    return None if _is_whole(grammar, readings) else len(kinds)
+    if len(kinds) > _LONG:
+        return _first_wrong_later(grammar, beginning.readings, kinds)
+    return None if beginning.may_end() else len(kinds)
+
+
+def _first_wrong_later(grammar: Grammar, readings: list[Reading], kinds: list[int]) -> int | None:
+    """The same behind the beginning that is kept."""
+    with uncollected():
+        for position, kind in enumerate(kinds[_LONG:], _LONG):
+            readings = _after(grammar, readings, kind)
+            if not readings:
+                return position
+        return None if _is_whole(readings) else len(kinds)
 
 
 def shortened(grammar: Grammar, kinds: list[int]) -> list[int]:
@@ -131,7 +182,7 @@ def keywords_as_names(tokens: Tokens) -> list[int]:
             others = _after(grammar, readings, ~kind)
             for following in kinds[position + 1 :]:
                 others = _after(grammar, others, following)
-            if not _is_whole(grammar, others):
+            if not _is_whole(others):
                 found.append(position)
         readings = _after(grammar, readings, kind)
     return found
@@ -166,7 +217,7 @@ def _after(grammar: Grammar, readings: list[Reading], kind: int) -> list[Reading
     return list(behind)
 
 
-def _is_whole(grammar: Grammar, readings: list[Reading]) -> bool:
+def _is_whole(readings: list[Reading]) -> bool:
     """Whether the text may end here."""
     seen, readings = set(readings), list(readings)
     for state, call in readings:  # grows
