@@ -59,12 +59,11 @@ class Queries:
             values = (*arguments.values, *literals) if literals else arguments.values
             return self.run(text, cached.plan, values, arguments, timeout, query)
         query = self._session.limited(text, timeout, query)
-        with self._session.watched(query):
+        with self._session.watched(query), uncollected_if_long(text):
             statement = parse(text)
             if not isinstance(statement, Query):
                 return statement
-            with uncollected_if_long(text):
-                plan, values = self._plan(statement, arguments, by_rows=True)
+            plan, values = self._plan(statement, arguments, by_rows=True)
         return self.run(text, plan, values, arguments, timeout, query)
 
     def _plan(

@@ -11,7 +11,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -82,6 +82,27 @@ else:
 #: How often a query is planned if the cluster changes meanwhile, and how long a change is waited for (s).
 _ATTEMPTS: Final = 5
 _CHANGE: Final = 0.5
+
+
+class _Watched(room.watched):
+    """What :meth:`Session.watched` gives; ``now``: the engine's clock."""
+
+    __slots__ = ("_now", "_query")
+
+    def __init__(self, query: QueryRun, now: Callable[[], float]) -> None:
+        super().__init__(partial(_is_over, query, now))
+        self._query = query
+        self._now = now
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        super().__exit__(kind, error, trace)
+        if isinstance(error, room.StoppedError):
+            stopped = self._query.stopped(self._now)
+            raise stopped or InternalError("a query stopped that was not to stop") from None
+
+
+def _is_over(query: QueryRun, now: Callable[[], float]) -> bool:
+    return query.cancelled or (query.timeout is not None and query.stopped(now) is not None)
 
 
 class Session(Closing):
@@ -233,19 +254,10 @@ class Session(Closing):
             query.timeout = seconds
         return query
 
-    @contextmanager
-    def watched(self, query: QueryRun | None) -> Iterator[None]:
+    def watched(self, query: QueryRun | None) -> AbstractContextManager[None]:
         """Let what is done meanwhile on this thread, as planning, end with the error of the ``query`` once
         that is cancelled or its time is over."""
-        if query is None:
-            yield
-            return
-        now = self._engine.clock.now
-        with room.watched(lambda: query.stopped(now) is not None):
-            try:
-                yield
-            except room.StoppedError:
-                raise query.stopped(now) or InternalError("a query stopped that was not to stop") from None
+        return nullcontext() if query is None else _Watched(query, self._engine.clock.now)
 
     def execute(
         self,

@@ -7,6 +7,7 @@ from typing import Final
 
 #: A text of more characters may make many objects that all stay until its plan is made.
 _LONG: Final = 100_000
+_AS_USUAL: Final = nullcontext()
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def uncollected() -> Iterator[None]:
 def uncollected_if_long(text: str) -> AbstractContextManager[None]:
     """The same while a long text becomes a plan, which looks for garbage took a third of; for others
     nothing."""
-    return uncollected() if len(text) > _LONG else nullcontext()
+    return uncollected() if len(text) > _LONG else _AS_USUAL
 
 
 def keep_all() -> None:

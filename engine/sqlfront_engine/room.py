@@ -122,7 +122,8 @@ def check() -> None:
     for loops that may take long between two batches."""
     if _room.meanwhile is not None:
         _room.meanwhile()
-    if _room.is_stopped is not None and _room.is_stopped():
+    is_stopped = _room.is_stopped
+    if is_stopped is not None and is_stopped():
         raise StoppedError("the query was stopped")
 
 
@@ -137,14 +138,19 @@ def set_meanwhile(function: Callable[[], None] | None) -> None:
     _room.meanwhile = function
 
 
-@contextmanager
-def watched(is_stopped: Callable[[], bool]) -> Iterator[None]:
+class watched:  # noqa: N801 - a context manager that is entered for each new query
     """Let :func:`check` ask meanwhile whether this thread is to stop."""
-    before, _room.is_stopped = _room.is_stopped, is_stopped
-    try:
-        yield
-    finally:
-        _room.is_stopped = before
+
+    __slots__ = ("_before", "_is_stopped")
+
+    def __init__(self, is_stopped: Callable[[], bool]) -> None:
+        self._is_stopped = is_stopped
+
+    def __enter__(self) -> None:
+        self._before, _room.is_stopped = _room.is_stopped, self._is_stopped
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        _room.is_stopped = self._before
 
 
 def state() -> dict[str, object]:

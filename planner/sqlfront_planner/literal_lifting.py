@@ -82,7 +82,11 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
     >>> spaced(("select a\\n  from t where k =  ", ""))
     ('select a from t where k = ', '')
     """
-    text = "\n".join(skeleton)
+    text = "0".join(skeleton)
+    if (
+        "  " not in text and text.isprintable() and text == text.strip()
+    ):  # but for blanks no space is printable
+        return skeleton
     if '"' in text or "`" in text or "\\" in text or "--" in text:
         return skeleton
     changed = {piece: re.sub(r"\s+", " ", piece) for piece in skeleton}

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from itertools import pairwise, product
 from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
@@ -48,14 +49,15 @@ _FEW_TOKENS: Final = 100
 #: Longer texts are not searched for keywords that are names, which takes time by the square of their length.
 _MOST_TOKENS_WITH_NAMES: Final = 2_000
 _T: Final = TokenType
-#: Keywords that sqlglot takes for clauses wherever they stand, and what stands around them as items.
+#: Keywords that sqlglot takes for clauses wherever they stand; such items with what stands before them, and
+#: what stands behind them.
 _CLAUSES: Final = frozenset(
     {
         _T.ALL, _T.DISTINCT, _T.EXCEPT, _T.FETCH, _T.FROM, _T.INTERSECT, _T.INTO, _T.JOIN, _T.LATERAL,
         _T.SOME, _T.UNION,
     }
 )  # fmt: skip
-_BEFORE_ITEM: Final = frozenset({_T.SELECT, _T.COMMA})
+_BEGINNINGS: Final = frozenset(product((_T.SELECT, _T.COMMA), _CLAUSES))
 _AFTER_NAME: Final = frozenset({_T.FROM, _T.COMMA, _T.DOT})
 _LEAD: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|$))*+([^\W\d]\w*|/\*|\S)")
 
@@ -101,9 +103,12 @@ def query_of(tokens: list[Token], sql: str) -> Query:
 def _begins_item_with_keyword(tokens: list[Token]) -> bool:
     """Whether an item of a SELECT may be a name that sqlglot reads as a clause without an error: ``SELECT
     union FROM t``."""
+    kinds = [token.token_type for token in tokens]
+    if _BEGINNINGS.isdisjoint(pairwise(kinds)):
+        return False
     return any(
-        token.token_type in _CLAUSES and before.token_type in _BEFORE_ITEM and after.token_type in _AFTER_NAME
-        for before, token, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        (before, kind) in _BEGINNINGS and after in _AFTER_NAME
+        for before, kind, after in zip(kinds, kinds[1:], kinds[2:], strict=False)
     )
 
 

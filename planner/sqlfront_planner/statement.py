@@ -11,7 +11,6 @@ statement keeps its positions in the whole text.
 import re
 from typing import Final
 
-from sqlfront_engine.garbage import uncollected_if_long
 from sqlfront_planner.query_parser import lead, parse_query
 from sqlfront_planner.statements import (
     CacheTable,
@@ -95,9 +94,8 @@ def parse(sql: str) -> Statement:
     'select 1 + 1'
     """
     refuse_unread(sql)
-    with uncollected_if_long(sql):
-        check_syntax(sql)
-        return parse_from(sql)
+    check_syntax(sql)
+    return parse_from(sql)
 
 
 def is_query(sql: str) -> bool:

@@ -26,7 +26,8 @@ def check(tokens: Sequence[Token], sql: str) -> None:
     """Raise the first error in a query's tokens, which the tokenizer made from ``sql``; see the module's
     docstring."""
     for position, token in enumerate(tokens):
-        wrong = _CHECKS.get(token.token_type)
+        kind = token.token_type
+        wrong = _CHECKS.get(kind) if kind is not _T.VAR else _CHECKS_OF_NAMES.get(token.text.upper())
         if wrong is not None:
             wrong(tokens, position, sql)
 
@@ -62,16 +63,16 @@ def _typed_literal(tokens: Sequence[Token], position: int, sql: str) -> None:
 
 def _trim(tokens: Sequence[Token], position: int, sql: str) -> None:
     """``trim(FROM ' x ')``: Spark takes FROM for a type there, as DATE is one before a string."""
-    is_alias = position and tokens[position - 1].token_type == _T.ALIAS
-    if (
-        tokens[position].text.upper() == "CURRENT_PATH" and not is_alias
-    ):  # a function, whatever columns there are
-        raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
     following = [token.token_type for token in tokens[position + 1 : position + 4]]
-    is_call = len(following) == 3 and following[:2] == [_T.L_PAREN, _T.FROM]
-    if is_call and following[2] == _T.STRING and tokens[position].text.upper() == "TRIM":
+    if following == [_T.L_PAREN, _T.FROM, _T.STRING]:
         message = 'Literals of the type "FROM" are not supported.'
         raise error_at(tokens[position + 2], "UNSUPPORTED_TYPED_LITERAL", message, sql)
+
+
+def _current_path(tokens: Sequence[Token], position: int, sql: str) -> None:
+    """A function, whatever columns there are."""
+    if not position or tokens[position - 1].token_type != _T.ALIAS:
+        raise unsupported_at(tokens[position], "CURRENT_PATH", sql)
 
 
 def _hexadecimal(tokens: Sequence[Token], position: int, sql: str) -> None:
@@ -124,8 +125,10 @@ def _depth(token: Token) -> int:
     return (token.token_type == _T.L_PAREN) - (token.token_type == _T.R_PAREN)
 
 
+_Check = Callable[[Sequence[Token], int, str], None]
+
 #: What is looked at where a token of a type stands.
-_CHECKS: Final[dict[TokenType, Callable[[Sequence[Token], int, str], None]]] = {
+_CHECKS: Final[dict[TokenType, _Check]] = {
     _T.ARRAY: _typed_literal,
     _T.MAP: _typed_literal,
     _T.STRUCT: _typed_literal,
@@ -135,6 +138,7 @@ _CHECKS: Final[dict[TokenType, Callable[[Sequence[Token], int, str], None]]] = {
     _T.NOT: _not,
     _T.PIPE_GT: _pipe,
     _T.SELECT: _select,
-    _T.VAR: _trim,
     _T.WINDOW: _window,
 }
+#: The same for names.
+_CHECKS_OF_NAMES: Final[dict[str, _Check]] = {"CURRENT_PATH": _current_path, "TRIM": _trim}

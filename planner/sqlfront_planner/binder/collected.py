@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, WindowCall, walk
+from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
 from sqlfront_planner.logical import LogicalPlan, Window
 from sqlfront_planner.rewriting import is_deterministic
 
@@ -80,6 +80,8 @@ class AliasOutput(Expr, frozen=True, tag_field="kind", tag=True):
 
 def as_read(expression: Expr, index: int) -> Expr:
     """What later columns of the select list read of its column ``index``: itself, if it is short."""
+    if isinstance(expression, Column | Literal | Parameter):
+        return expression
     is_short = next(islice(walk(expression), _MOST_COPIED, None), None) is None
     return expression if is_short or not is_deterministic(expression) else AliasOutput(expression.type, index)
 

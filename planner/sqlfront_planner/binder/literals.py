@@ -97,7 +97,8 @@ def is_compared(node: exp.Expr, conditions: dict[int, bool]) -> bool:
         place = place.parent
     known = conditions.get(id(place))
     is_condition = (isinstance(place, exp.Where | exp.Join) or _changes(place)) if known is None else known
-    conditions.update(dict.fromkeys(passed, is_condition))
+    if passed:
+        conditions.update(dict.fromkeys(passed, is_condition))
     return is_condition
 
 
