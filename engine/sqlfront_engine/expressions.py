@@ -247,7 +247,13 @@ def columns_used(expression: Expr) -> frozenset[int]:
     """The ordinals of all input columns that the expression reads."""
     if isinstance(expression, Column):
         return frozenset((expression.ordinal,))
-    return frozenset([item.ordinal for item in walk(expression) if isinstance(item, Column)])
+    items, found = list(expression.children()), set[int]()
+    for item in items:  # grows
+        if isinstance(item, Column):
+            found.add(item.ordinal)
+        else:
+            items += item.children()
+    return frozenset(found)
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:

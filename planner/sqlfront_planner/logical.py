@@ -606,7 +606,18 @@ def map_inputs(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan])
 def transform_plan(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up; nodes under which nothing changed are kept as they are, and one that stands in two
     places stays one. ``rewrite`` is pure."""
-    return _transformed(plan, rewrite, {})
+    chain: list[UnaryPlan] = []
+    node = plan
+    while isinstance(node, UnaryPlan):  # on the way to these there is no other
+        chain.append(node)
+        node = node.input
+    try:
+        result = _transformed(node, rewrite, {}) if node.inputs() else rewrite(node)
+        for link in reversed(chain):
+            result = rewrite(link if result is link.input else link.with_inputs((result,)))
+    except RecursionError:
+        return on_fresh_stack(transform_plan, plan, rewrite)
+    return result
 
 
 def _transformed(
@@ -617,9 +628,8 @@ def _transformed(
         return known
     try:
         inputs = plan.inputs()
-        result = rewrite(
-            over(plan, [_transformed(child, rewrite, done) for child in inputs]) if inputs else plan
-        )
+        changed = tuple([_transformed(child, rewrite, done) for child in inputs])
+        result = rewrite(plan.with_inputs(changed) if any(map(is_not, changed, inputs)) else plan)
     except RecursionError:
         result = on_fresh_stack(_transformed, plan, rewrite, done)
     done[id(plan)] = result

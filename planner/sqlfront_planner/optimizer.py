@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Final, cast
 
-from sqlfront_engine.expressions import Call, Case, Cast, Expr, Literal, Parameter
+from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
 from sqlfront_engine.room import check
 from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
@@ -91,7 +91,7 @@ def optimize(
         if rule.concerns and rule.concerns.isdisjoint(held):
             continue
         check()
-        rewritten = rule(plan, settings)
+        rewritten = rule.rewrite(plan, settings)
         if rule.brings and rewritten is not plan:
             held = constructs(rewritten)
         plan = rewritten
@@ -100,24 +100,27 @@ def optimize(
 
 def constructs(plan: LogicalPlan) -> frozenset[object]:
     """What a plan is made of, subqueries included: the classes of its nodes, expressions and tables, and the
-    kinds of its joins. A call without arguments is a constant, and counts as a :class:`Literal` too."""
+    kinds of its joins. A call without arguments is a constant, and counts as a :class:`Literal` too; any
+    subquery counts as a :class:`Subquery`."""
     held: set[object] = set()
     seen: set[int] = set()
-    waiting: list[LogicalPlan | Expr] = [plan]
-    while waiting:
-        item = waiting.pop()
+    items: list[LogicalPlan | Expr] = [plan]
+    for item in items:  # grows
         held.add(type(item))
+        if isinstance(item, Column):
+            continue
         if isinstance(item, Expr):
             children = item.children()
-            waiting += children
+            items += children
             if isinstance(item, Subquery):
-                waiting.append(item.plan)
+                held.add(Subquery)
+                items.append(item.plan)
             elif isinstance(item, Call) and not children:
                 held.add(Literal)
         elif id(item) not in seen:
             seen.add(id(item))
-            waiting += item.operands()
-            waiting += item.inputs()
+            items += item.operands()
+            items += item.inputs()
             if isinstance(item, Join):
                 held.add(item.kind)
             elif isinstance(item, Scan):

@@ -11,7 +11,7 @@ from sqlfront_planner.binder import Arguments, Binding, BindSettings, bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.lanes import COLLECT_ROWS, EXCHANGE_WORKERS, Regime, choose, input_size
-from sqlfront_planner.logical import LogicalPlan, Scan
+from sqlfront_planner.logical import LogicalPlan, Scan, Subquery
 from sqlfront_planner.optimizer import constructs, optimize
 from sqlfront_planner.plan import QueryPlan, SharedPlan, Template, template_of
 from sqlfront_planner.pruning import MOST_KEYS
@@ -51,6 +51,8 @@ class Target(msgspec.Struct, frozen=True):
 
 
 ONE_MEMBER: Final = Target()
+#: A plan without any of these has no shared rows once it is optimized.
+_SHARED: Final = frozenset({SharedRows, Subquery})
 
 
 def plan_query(
@@ -156,4 +158,6 @@ def optimize_all(bound: LogicalPlan, settings: Settings) -> LogicalPlan:
         bound = rewrite_shared(inline_single_uses(bound), place)
         held = constructs(bound)
     optimized = optimize(bound, settings, held)
-    return rewrite_shared(optimized, place) if has_shared_rows(optimized) else optimized
+    if held.isdisjoint(_SHARED) or not has_shared_rows(optimized):
+        return optimized
+    return rewrite_shared(optimized, place)

@@ -144,13 +144,16 @@ def _resemblance(expression: Expr) -> object:
 def is_deterministic(expression: Expr) -> bool:
     """True if the value depends on the row only, so that it may be computed elsewhere, again, or not at
     all."""
-    return all(map(_is_deterministic_itself, walk(expression)))
+    items = [expression]
+    for item in items:  # grows
+        if isinstance(item, Call) and not _is_deterministic_itself(item):
+            return False
+        items += item.children()
+    return True
 
 
-def _is_deterministic_itself(expression: Expr) -> bool:
-    if not isinstance(expression, Call):
-        return True
-    entry = registry.lookup(expression.function)
+def _is_deterministic_itself(call: Call) -> bool:
+    entry = registry.lookup(call.function)
     return entry is None or entry.deterministic
 
 

@@ -1,5 +1,6 @@
 """What holds no column is computed once, at planning."""
 
+from contextlib import suppress
 from operator import is_not
 from typing import TYPE_CHECKING, Final
 
@@ -20,7 +21,7 @@ from sqlfront_engine.expressions import (
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.room import TooLargeError
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import is_integral
 from sqlfront_planner.logical import LogicalPlan, Subquery
 from sqlfront_planner.rewriting import rewrite_operands, within
@@ -32,6 +33,8 @@ else:
     evaluate = lazy_module("sqlfront_engine.evaluate")
     registry = lazy_module("sqlfront_engine.functions.registry")
 
+#: What stays as it is.
+_KEPT: Final = (Column, Literal)
 #: Longer strings and binaries are cheaper to compute than to keep in a plan.
 _LONGEST: Final = 1024
 
@@ -53,25 +56,23 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     return rewrite_operands(plan, lambda operand: fold(operand, settings))
 
 
-@deep
 def fold(expression: Expr, settings: Settings) -> Expr:
     """One expression, see :func:`fold_constants`."""
-    if isinstance(expression, Column | Literal):
-        return expression
-    if is_constant(expression):
-        try:
-            return _literal(expression, settings)
-        except (DataError, OverflowError, TooLargeError):
-            pass
-    if isinstance(expression, Cast) and isinstance(expression.operand, Parameter):
-        return _widened(expression, expression.operand)
-    if isinstance(expression, Subquery):
-        expression = within(expression, lambda plan: fold_constants(plan, settings))
-    children = expression.children()
-    folded = tuple([child if isinstance(child, Literal) else fold(child, settings) for child in children])
-    if not any(map(is_not, folded, children)):
-        return expression
-    return expression.with_children(folded)
+    try:
+        if isinstance(expression, _KEPT):
+            return expression
+        if is_constant(expression):
+            with suppress(DataError, OverflowError, TooLargeError):
+                return _literal(expression, settings)
+        if isinstance(expression, Cast) and isinstance(expression.operand, Parameter):
+            return _widened(expression, expression.operand)
+        if isinstance(expression, Subquery):
+            expression = within(expression, lambda plan: fold_constants(plan, settings))
+        children = expression.children()
+        folded = tuple([child if isinstance(child, _KEPT) else fold(child, settings) for child in children])
+        return expression.with_children(folded) if any(map(is_not, folded, children)) else expression
+    except RecursionError:
+        return on_fresh_stack(fold, expression, settings)
 
 
 def is_constant(expression: Expr, *, in_link: bool = False) -> bool:

@@ -133,7 +133,10 @@ def _push_project(plan: Project, parts: Parts) -> LogicalPlan:
 def _may_move(part: Expr, items: Sequence[Expr]) -> bool:
     """Whether the condition may be said of what ``items`` are made of: they are deterministic, and it doesn't
     grow much by that (``a + a``, projection over projection, doubles it each time)."""
-    if not all(is_deterministic(items[place]) for place in columns_used(part)):
+    read = [items[place] for place in columns_used(part)]
+    if all(map(is_trivial, read)):
+        return True
+    if not all(map(is_deterministic, read)):
         return False
     growth = 0
     for item in walk(part):

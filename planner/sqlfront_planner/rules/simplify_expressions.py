@@ -11,13 +11,14 @@ from sqlfront_engine.expressions import (
     Column,
     Expr,
     Literal,
+    Parameter,
     conjunction,
     conjuncts,
     connected,
     operands_of,
 )
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
+from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import Filter, LogicalPlan, Subquery, transform_plan
 from sqlfront_planner.rewriting import (
@@ -35,6 +36,9 @@ from sqlfront_planner.rewriting import (
 from sqlfront_planner.rules.fold_constants import is_constant
 from sqlfront_planner.unwrap_casts import unwrap_cast
 
+_LOGIC: Final = ("and", "or")
+#: What is as simple as it may be.
+_SIMPLE: Final = (Column, Literal, Parameter)
 #: NOT of a comparison; Spark orders all values of a type, NaN included, so each has its exact opposite.
 OPPOSITES: Final = {
     "equal": "not_equal",
@@ -70,25 +74,21 @@ def _simplify_operands(plan: LogicalPlan) -> LogicalPlan:
     return rewrite_operands(plan, simplified)
 
 
-@deep
 def simplified(expression: Expr) -> Expr:
     """The expression with all its nodes simplified, operands first; nested ANDs are one node, as are ORs."""
-    match expression:
-        case Literal() | Column():
+    try:
+        if isinstance(expression, _SIMPLE):
             return expression
-        case Call(function="and" | "or" as function):
-            operands = operands_of(function, expression)
-            changed = tuple([simplified(operand) for operand in operands])
-            if any(map(is_not, changed, operands)):
-                expression = connected(function, changed)
-        case _:
-            operands = expression.children()
-            changed = tuple(
-                [operand if isinstance(operand, Literal) else simplified(operand) for operand in operands]
-            )
-            if any(map(is_not, changed, operands)):
-                expression = expression.with_children(changed)
-    return simplify(expression)
+        logic = expression.function if isinstance(expression, Call) and expression.function in _LOGIC else ""
+        operands = operands_of(logic, expression) if logic else expression.children()
+        changed = tuple(
+            [operand if isinstance(operand, _SIMPLE) else simplified(operand) for operand in operands]
+        )
+        if any(map(is_not, changed, operands)):
+            expression = connected(logic, changed) if logic else expression.with_children(changed)
+        return simplify(expression)
+    except RecursionError:
+        return on_fresh_stack(simplified, expression)
 
 
 def _simplify_filter(plan: LogicalPlan) -> LogicalPlan:
