@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -13,12 +13,10 @@ from py4j.protocol import Py4JJavaError
 
 from tests.oracle.answers import Answer, Failure, Outcome, difference
 from tests.oracle.files.cases import FileCase
+from tests.oracle.files.worker import DIED, RAISED, last_answer
 from tests.oracle.spark import SparkSubject
-from tests.oracle.subject import Subject
 
 _NOT_BUILT = "NotSupportedError"
-#: The condition of what is no answer at all.
-_RAISED = "RAISED"
 
 
 class Verdict(Enum):
@@ -30,6 +28,13 @@ class Verdict(Enum):
     #: sqlfront says by name that something isn't built.
     REFUSED = "refused"
     DIFFERENT = "DIFFERENT"
+    #: The files have ended sqlfront's process, or kept it too long.
+    DEATH = "DEATH"
+
+    @property
+    def is_fault(self) -> bool:
+        """Whether something has to be mended."""
+        return self in (Verdict.DIFFERENT, Verdict.DEATH)
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,10 @@ class Comparison:
 
 
 class Reader(Protocol):
-    """A subject: anything that answers SQL."""
+    """Anything that answers SQL."""
 
-    def answer(self, sql: str) -> Outcome:
-        """Rows, or the error."""
+    def answer(self, statements: Sequence[str], farewell: Sequence[str] = ()) -> Outcome:
+        """What the last statement answers, or the first failure; then the statements that tidy up."""
 
 
 class SparkReader:
@@ -53,51 +58,25 @@ class SparkReader:
     def __init__(self, subject: SparkSubject) -> None:
         self._subject = subject
 
-    def answer(self, sql: str) -> Outcome:
+    def answer(self, statements: Sequence[str], farewell: Sequence[str] = ()) -> Outcome:
         """Spark's answer."""
+        return last_answer(self._answer, statements, farewell)
+
+    def _answer(self, sql: str) -> Outcome:
         try:
             return self._subject.answer(sql)
         except Py4JJavaError as error:
             return Failure(None, None, str(error.java_exception)[:1000])
 
 
-class FrontReader:
-    """sqlfront as a reader: an error outside its hierarchy, and an InternalError, is a failure that equals
-    none of Spark's. One statement at a time."""
-
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._turn = threading.Lock()
-
-    def answer(self, sql: str) -> Outcome:
-        """sqlfront's answer."""
-        try:
-            with self._turn:
-                return self._subject.answer(sql)
-        except Exception as error:  # noqa: BLE001 -- the oracle reports any error and goes on
-            return Failure(_RAISED, None, f"{_RAISED} {type(error).__name__}: {error}")
-
-
 def compare(case: FileCase, spark: Reader, front: Reader, folder: Path, name: str) -> Comparison:
     """Write the case below the folder, have both read it, remove the files."""
     try:
         case.write(folder)
-        return judge(_read(case, spark, folder, name), _read(case, front, folder, name))
+        statements, farewell = case.statements(folder, name), case.farewell(name)
+        return judge(spark.answer(statements, farewell), front.answer(statements, farewell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _read(case: FileCase, reader: Reader, folder: Path, name: str) -> Outcome:
-    """What the last statement answers, or the first failure."""
-    try:
-        for statement in case.statements(folder, name):
-            outcome = reader.answer(statement)
-            if isinstance(outcome, Failure):
-                break
-        return outcome
-    finally:
-        for statement in case.farewell(name):
-            reader.answer(statement)
 
 
 def judge(expected: Outcome, got: Outcome) -> Comparison:
@@ -108,9 +87,11 @@ def judge(expected: Outcome, got: Outcome) -> Comparison:
     """
     if isinstance(got, Failure) and got.message.startswith(_NOT_BUILT):
         return Comparison(Verdict.REFUSED, got.message.splitlines()[0])
+    if isinstance(got, Failure) and got.condition == DIED:
+        return Comparison(Verdict.DEATH, got.message)
     differs = difference(expected, got)
     match expected, got:
-        case Failure(), Failure() if got.condition != _RAISED and (
+        case Failure(), Failure() if got.condition != RAISED and (
             differs is None or expected.condition in (None, got.condition)
         ):
             return Comparison(Verdict.SAME_ERROR)

@@ -1,7 +1,8 @@
 """Read many odd files by Spark and by sqlfront: ``python -m tests.oracle.files.run --count 3000 --seed 0``.
 
-Prints per format and class of oddity how many readings are equal, refused or DIFFERENT; each difference with
-what replays it: ``--format F --seed S --index I``. ``--minutes M`` goes on with fresh seeds for that long.
+Prints per format and class of oddity how many readings are equal, refused, DIFFERENT or the DEATH of the
+process that reads; each fault with what replays it: ``--format F --seed S --index I``. ``--minutes M`` goes
+on with fresh seeds for that long.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from pathlib import Path
 
 from tests.oracle.files.cases import FileCase
 from tests.oracle.files.generators import GENERATORS, numbered_cases
-from tests.oracle.files.reading import Comparison, FrontReader, Reader, SparkReader, Verdict, compare
+from tests.oracle.files.reading import Comparison, Reader, SparkReader, Verdict, compare
+from tests.oracle.files.worker import FrontReader
 from tests.oracle.spark import SparkOracle
-from tests.oracle.subject import Subject
 
 #: Cases that Spark reads at a time, each in a thread of one session.
 _AT_A_TIME = 4
@@ -58,9 +59,14 @@ class Tally:
             self.refusals[f"{result.case.format}: {_reason(result.comparison.words)}"] += 1
 
     @property
-    def differences(self) -> int:
-        """How many readings differ."""
-        return sum(counter[Verdict.DIFFERENT] for counter in self.counts.values())
+    def faults(self) -> int:
+        """How many readings have to be mended."""
+        return sum(
+            count
+            for counter in self.counts.values()
+            for verdict, count in counter.items()
+            if verdict.is_fault
+        )
 
     def lines(self) -> Iterator[str]:
         """A table: a line per class, per format and for all."""
@@ -114,21 +120,25 @@ def results(
 
 def sample(formats: Iterable[str], seed: int, count: int, spark: SparkOracle, folder: Path) -> list[Result]:
     """The first ``count`` cases of each format, compared."""
-    with Subject() as front:
+    with FrontReader() as front:
         reader = SparkReader(spark.begin_file())
         return [
             result
             for name in formats
-            for result in results(numbered_cases(name, seed, count), seed, reader, FrontReader(front), folder)
+            for result in results(numbered_cases(name, seed, count), seed, reader, front, folder)
         ]
 
 
 def main(arguments: list[str]) -> int:
-    """The command; its status is 1 if a reading differs."""
+    """The command; its status is 1 if there are faults."""
     options = _parser().parse_args(arguments)
     formats = options.format or [name for name, _ in GENERATORS]
     tally, end = Tally(), time.monotonic() + options.minutes * 60
-    with SparkOracle() as oracle, Subject() as front, tempfile.TemporaryDirectory(prefix="oracle-") as folder:
+    with (
+        SparkOracle() as oracle,
+        FrontReader() as front,
+        tempfile.TemporaryDirectory(prefix="oracle-") as folder,
+    ):
         spark, seed = SparkReader(oracle.begin_file()), options.seed
         while True:
             for name in formats:
@@ -136,15 +146,15 @@ def main(arguments: list[str]) -> int:
                 if options.index is not None:
                     wanted = numbered_cases(name, seed, options.index + 1)
                     chosen = (pair for pair in wanted if pair[0] == options.index)
-                for result in results(chosen, seed, spark, FrontReader(front), Path(folder)):
+                for result in results(chosen, seed, spark, front, Path(folder)):
                     tally.add(result)
-                    if result.comparison.verdict is Verdict.DIFFERENT or options.index is not None:
+                    if result.comparison.verdict.is_fault or options.index is not None:
                         print(result.described(), end="\n\n", flush=True)
             seed += 1
             if time.monotonic() >= end:
                 break
     print(*tally.lines(), sep="\n")
-    return 1 if tally.differences else 0
+    return 1 if tally.faults else 0
 
 
 def _count(name: str, formats: Sequence[str], count: int) -> int:

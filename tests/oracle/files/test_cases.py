@@ -9,6 +9,7 @@ from tests.oracle.answers import Answer, Column, Failure
 from tests.oracle.files.cases import FileCase, Way
 from tests.oracle.files.generators import GENERATORS, numbered_cases
 from tests.oracle.files.reading import Verdict, judge
+from tests.oracle.files.worker import DIED
 
 FORMATS = [name for name, _ in GENERATORS]
 
@@ -41,3 +42,4 @@ def test_rows_that_differ_are_a_difference() -> None:
     assert judge(one, two).verdict is Verdict.DIFFERENT
     assert judge(one, Failure("CONDITION", None, "DataError: no")).verdict is Verdict.DIFFERENT
     assert judge(one, Failure(None, None, "NotSupportedError: no")).verdict is Verdict.REFUSED
+    assert judge(Failure(None, None), Failure(DIED, None)).verdict is Verdict.DEATH
