@@ -148,6 +148,31 @@ def test_a_broken_record_keeps_what_was_read(tmp_path: Path) -> None:
     assert caught.value.condition == "FAILED_READ_FILE.NO_HINT"
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"a":1}\n-0\n', "BIGINT"),
+        ('[["x"]]\n{"a":1}\n', "STRING"),
+        ("1\n1.5\n", "DOUBLE"),
+        ("null\n99999999999999999999\n", "DECIMAL(20,0)"),
+        ('{"a":1}\n1\n{\n', "BIGINT"),
+        ('{"a":1}\n{\n1\n', None),
+        ("1\n{\n{}\n", None),
+        ("{\n", None),
+    ],
+)
+def test_the_first_record_that_is_no_object_fails_inference(
+    tmp_path: Path, text: str, found: str | None
+) -> None:
+    with pytest.raises(ProgrammingError) as caught:
+        read(tmp_path, text, mode="FAILFAST")
+    if found is None:
+        assert caught.value.condition == "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION"
+    else:
+        assert caught.value.condition == "INVALID_JSON_RECORD_TYPE"
+        assert f'found "{found}"' in str(caught.value)
+
+
 def test_spark_goes_on_where_a_nested_value_broke_off(tmp_path: Path) -> None:
     text = '{"a":[1, tru , 2],"c":1}\n{"a":"x\\q,"c":1}\n{"a":{"b": tru},"c":1}\n'
     schema = pa.schema([("a", STRING), ("c", INT)])

@@ -26,6 +26,7 @@ from sqlfront_engine.types import (
     VOID,
     decimal,
     is_decimal,
+    sql_name,
 )
 
 
@@ -41,7 +42,12 @@ class Items(msgspec.Struct, frozen=True):
     item: "Kind"
 
 
-Kind: TypeAlias = pa.DataType | Fields | Items
+class Malformed(msgspec.Struct, frozen=True):
+    """What stands for the type of a record that can't be read, where that is an error: not yet, as a record
+    before it may be another."""
+
+
+Kind: TypeAlias = pa.DataType | Fields | Items | Malformed
 
 _LONG_DIGITS: Final = decimal(20, 0)
 
@@ -59,14 +65,14 @@ class Inference:
         self.kind = self.wider_root(self.kind, kind)
 
     def malformed(self) -> Kind | None:
-        """What stands for a record that can't be read. With FAILFAST that is an error."""
+        """What stands for a record that can't be read."""
         match self._settings.mode:
             case Mode.PERMISSIVE:
                 return Fields(((self._settings.corrupt_column, STRING),))
             case Mode.DROPMALFORMED:
                 return None
             case Mode.FAILFAST:
-                raise malformed_schema()
+                return Malformed()
 
     def of_tokens(self, tokens: JsonTokens) -> Kind:
         """The type of the value that begins with the current token. Errors: JsonSyntaxError."""
@@ -116,7 +122,10 @@ class Inference:
         return exact_decimal(text)
 
     def wider_root(self, left: Kind, right: Kind) -> Kind:
-        """The type of a file's records; arrays at the top are their elements."""
+        """The type of a file's records; arrays at the top are their elements. Errors, with FAILFAST:
+        ProgrammingError for a record that can't be read, or is no object."""
+        if isinstance(left, Malformed) or isinstance(right, Malformed):
+            raise _malformed_schema()
         if isinstance(left, Items):
             return self.wider_root(left.item, right)
         if isinstance(right, Items):
@@ -125,11 +134,11 @@ class Inference:
             case Fields(), Fields():
                 return wider(left, right)
             case (Fields() as record, other) | (other, Fields() as record):
-                return record if other == VOID else self._with_corrupt_column(record)
+                return record if other == VOID else self._with_corrupt_column(record, other)
             case _:
                 return wider(left, right)
 
-    def _with_corrupt_column(self, record: Fields) -> Fields:
+    def _with_corrupt_column(self, record: Fields, other: Kind) -> Fields:
         match self._settings.mode:
             case Mode.PERMISSIVE:
                 name = self._settings.corrupt_column
@@ -139,7 +148,8 @@ class Inference:
             case Mode.DROPMALFORMED:
                 return record
             case Mode.FAILFAST:
-                raise malformed_schema()
+                assert isinstance(other, pa.DataType)
+                raise _invalid_record(other)
 
     def schema(self) -> pa.Schema:
         """The columns of all records. Errors: ProgrammingError for names that collide."""
@@ -209,11 +219,21 @@ def _add_names(kind: Kind, names: set[str]) -> None:
             pass
 
 
-def malformed_schema() -> ProgrammingError:
+def _malformed_schema() -> ProgrammingError:
     """Spark's error for a record that doesn't parse during inference, in mode FAILFAST."""
     return ProgrammingError(
         "Malformed records are detected in schema inference. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
+        sqlstate="22023",
+    )
+
+
+def _invalid_record(kind: pa.DataType) -> ProgrammingError:
+    """Spark's error for a record that is no object during inference, in mode FAILFAST."""
+    return ProgrammingError(
+        "Detected an invalid type of a JSON record while inferring a common schema in the mode FAILFAST. "
+        f'Expected a STRUCT type, but found "{sql_name(kind)}".',
+        condition="INVALID_JSON_RECORD_TYPE",
         sqlstate="22023",
     )
 
