@@ -147,8 +147,8 @@ class Compiler:
 
     def _call(self, call: Call) -> Evaluator:
         function, arguments = call.function, call.arguments
-        if function == "in" and not all(isinstance(value, Literal) for value in arguments[1:]):
-            return self.node(_as_alternatives(arguments))
+        if function == "in":
+            return self._among(call)
         if len(arguments) > 1 and any(map(can_fail, arguments[1:])):
             lazy = self._lazy_form(call)
             if lazy is not None:
@@ -156,6 +156,17 @@ class Compiler:
         if function in comparison.KERNELS and any(map(scaled.is_plannable, arguments)):
             return self._decimal_comparison(call)
         return self._kernel(call)
+
+    def _among(self, call: Call) -> Evaluator:
+        """``x IN (...)``: many literals as a set."""
+        tested, *listed = call.arguments
+        values = [choice.value for choice in listed if isinstance(choice, Literal)]
+        if len(values) < len(listed):
+            return self.node(_as_alternatives(call.arguments))
+        kernel = comparison.among(tested.type, values)
+        if kernel is None:
+            return self._kernel(call)
+        return _placed(kernel, (self.node(tested),), call, (tested.type,))
 
     def _kernel(self, call: Call) -> Evaluator:
         """The call's kernel over its operands, dictionary strings by distinct value where that is allowed."""
@@ -171,11 +182,7 @@ class Compiler:
                 for argument, known in zip(arguments, constants, strict=True)
             ]
         )
-        if any(data_type.id == _STRING_ID for data_type in types):
-            if entry.elementwise_values and entry.deterministic and not entry.fails(call):
-                return _over_strings(kernel, operands, call.type, entry.null_propagating)
-            return _decoded(kernel, operands)
-        return _applied(kernel, operands)
+        return _placed(kernel, operands, call, types)
 
     def _decimal_comparison(self, call: Call) -> Evaluator:
         """A comparison of decimal expressions by their unscaled values."""
@@ -226,6 +233,21 @@ def _constants(arguments: tuple[Expr, ...]) -> tuple[pa.Scalar | None, ...]:
             for argument in arguments
         ]
     )
+
+
+def _placed(
+    kernel: "registry.PreparedKernel",
+    operands: tuple[Evaluator, ...],
+    call: Call,
+    types: tuple[pa.DataType, ...],
+) -> Evaluator:
+    """The call's kernel over its operands, which are of these types."""
+    if not any(data_type.id == _STRING_ID for data_type in types):
+        return _applied(kernel, operands)
+    entry = entry_of(call)
+    if entry.elementwise_values and entry.deterministic and not entry.fails(call):
+        return _over_strings(kernel, operands, call.type, entry.null_propagating)
+    return _decoded(kernel, operands)
 
 
 def _applied(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:

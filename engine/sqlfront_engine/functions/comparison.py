@@ -5,14 +5,15 @@ arrays and structs by their elements, a null element being least. The operands h
 """
 
 import math
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Final, cast
 
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls, scaled, widened
+from sqlfront_engine.forms import INT64, Datum, full_array, is_scalar, nulls, scaled, unscale, widened
 from sqlfront_engine.functions.registry import Kind, PreparedKernel, ScalarFunction, Signature, register
 from sqlfront_engine.types import (
     BOOLEAN,
@@ -209,19 +210,34 @@ _MANY: Final = 6
 
 def _in(signature: Signature) -> PreparedKernel:
     """``x IN (constants)``: null if x is null, or if it is not found and a constant is null."""
-    data_type = signature.argument_types[0]
     constants = signature.constants[1:]
     present = [known for known in constants if known is not None and known.is_valid]
-    has_null = len(present) < len(constants)
-    if len(present) > _MANY and physical(data_type).id in _COMPARED_BY_ARROW:
-        found = _by_set(pa.concat_arrays([pa.repeat(known, 1) for known in present]))
-    elif len(present) > _MANY and is_decimal(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
-        among = _by_set(pa.concat_arrays([pa.repeat(scaled(known), 1) for known in present]))
-        found = lambda arguments, length: among((scaled(arguments[0]),), length)  # noqa: E731
+    found = _by_comparisons(signature, tuple(present))
+    return found if len(present) == len(constants) else _or_null(found)
+
+
+def among(data_type: pa.DataType, values: Sequence[object]) -> PreparedKernel | None:
+    """The kernel of ``x IN (values)`` for its operand of that type alone, by a set of the values (Python's,
+    None = null). None where comparing with one after the other is as good, or all that there is."""
+    present = [value for value in values if value is not None]
+    form = physical(data_type)
+    if len(present) <= _MANY:
+        return None
+    if pa.types.is_decimal64(form):
+        numbers = [unscale(cast("Decimal", value), form.scale) for value in present]
+        by_number = _by_set(from_values(numbers, INT64))
+        found: PreparedKernel = lambda arguments, length: by_number((scaled(arguments[0]),), length)  # noqa: E731
+    elif is_decimal(data_type):
+        by_value = _by_set(from_values(present, data_type))
+        found = lambda arguments, length: by_value((widened(arguments[0]),), length)  # noqa: E731
+    elif form.id in _COMPARED_BY_ARROW:
+        found = _by_set(from_values(present, form))
     else:
-        found = _by_comparisons(signature, tuple(present))
-    if not has_null:
-        return found
+        return None
+    return found if len(present) == len(values) else _or_null(found)
+
+
+def _or_null(found: PreparedKernel) -> PreparedKernel:
     null = nulls(BOOLEAN)
     return lambda arguments, length: _OR_KLEENE.call([found(arguments, length), null])
 
