@@ -89,7 +89,7 @@ def spaced(skeleton: tuple[str, ...]) -> tuple[str, ...]:
         return skeleton
     if '"' in text or "`" in text or "\\" in text or "--" in text:
         return skeleton
-    changed = {piece: re.sub(r"\s+", " ", piece) for piece in skeleton}
+    changed = {piece: re.sub(r"\s+", " ", piece) for piece in set(skeleton)}
     pieces = [changed[piece] for piece in skeleton]
     pieces[0] = pieces[0].lstrip()
     pieces[-1] = pieces[-1].rstrip()

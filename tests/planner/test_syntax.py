@@ -93,6 +93,16 @@ def test_no_nesting_is_too_deep(depth: int) -> None:
     assert caught.value.condition == "PARSE_SYNTAX_ERROR"
 
 
+def test_a_text_of_too_many_commas_is_told_at_once() -> None:
+    begin = time.process_time()
+    for element in ("1", "'a,b'"):
+        with pytest.raises(NotSupportedError) as caught:
+            check_syntax(f"SELECT 1 IN ({', '.join([element] * 1_000_000)})")
+        assert caught.value.condition == "FAILED_TO_PARSE_TOO_COMPLEX"
+    assert time.process_time() - begin < 2
+    check_syntax(f"SELECT length('{',' * 1_000_000}'), '{',' * 1_000_000}'")
+
+
 def test_the_time_grows_with_the_text() -> None:
     """A hundred thousand tokens take seconds; readings that multiplied would take years."""
     begin = time.process_time()
