@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from sqlfront_engine.errors import InternalError, OperationalError
 from sqlfront_engine.expressions import (
     AggregateCall,
+    Column,
     Expr,
     Literal,
     Parameter,
@@ -169,6 +170,8 @@ def _literals(arguments: Sequence[object], values: "run_values.RunValues") -> Ca
 
 def is_open(expression: Expr) -> bool:
     """True if the expression has another value in another run."""
+    if isinstance(expression, Column | Literal):
+        return False
     return any(isinstance(item, Parameter | RunValue) for item in walk(expression))
 
 

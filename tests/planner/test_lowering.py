@@ -137,6 +137,14 @@ def test_order_is_merged_before_its_keys_are_dropped() -> None:
     assert shape(plan) == "Result\n  Project\n    Sort x n -> to one, merged in order\n      Values x n"
 
 
+def test_between_two_windows_one_projection_changes_the_computed_keys() -> None:
+    first, second = (f"sum(l_tax) over (order by l_orderkey + {number})" for number in (1, 2))
+    plan = large(f"select * from (select {first} as a, {second} as b from lineitem) where a > b")
+
+    names = [line.split(" ")[0] for line in shape(plan).replace("  ", "").splitlines()]
+    assert names == ["Result", "Filter", "Project", "Window", "Project", "Window", "Project", "Values"]
+
+
 def test_computed_keys_become_columns_for_the_operator_only() -> None:
     plan = small("select t.b, c from t join u on t.a + 1 = u.a * 2")
 

@@ -54,7 +54,8 @@ class Compiler:
     def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
         self._settings = settings
         self._depth = 0
-        self._sharing = sharing.Sharing(expressions) if len(expressions) > 1 else None
+        computed = [item for item in expressions if not isinstance(item, Column)]
+        self._sharing = sharing.Sharing(computed) if computed and len(expressions) > 1 else None
 
     @cached_property
     def _scaled(self) -> "scaled.ScaledCompiler":
@@ -63,6 +64,8 @@ class Compiler:
     def node(self, expression: Expr) -> Evaluator:
         """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
         one value."""
+        if isinstance(expression, Column):  # wide rows have many, none of which is worth keeping
+            return _column(expression.ordinal)
         self._depth += 1
         evaluator = (
             self._node(expression)
@@ -105,7 +108,7 @@ class Compiler:
     def _plain_node(self, expression: Expr) -> Evaluator:
         match expression:
             case Column(ordinal=ordinal):
-                return lambda rows: rows.column(ordinal)
+                return _column(ordinal)
             case Literal(value=value, type=data_type):
                 return _always(constant(value, data_type))
             case Call():
@@ -220,6 +223,10 @@ class Compiler:
                 return lazy_forms.lazy_coalesce(tuple(map(self.node, arguments)), call.type)
             case _:
                 return None
+
+
+def _column(ordinal: int) -> Evaluator:
+    return lambda rows: rows.column(ordinal)
 
 
 def _always(scalar: pa.Scalar) -> Evaluator:

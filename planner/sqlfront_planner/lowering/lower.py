@@ -142,7 +142,7 @@ class _Lowering:
             case Aggregate():
                 return self.aggregate(plan)
             case Window():
-                return self.window(plan)
+                return self.window(plan, None, None, plan.schema)
             case Sort():
                 return sorts.lower_sort(self.builder, plan, self.lower(plan.input))
             case Limit():
@@ -171,6 +171,8 @@ class _Lowering:
             ordinals = _ordinals(expressions)
             if ordinals is not None:
                 return self.join(plan, ordinals)
+        if isinstance(plan, Window):
+            return self.window(plan, condition, expressions, schema)
         return lower_rows(self.builder, self.lower(plan), condition, expressions, schema)
 
     def values(self, plan: Values) -> Fragment:
@@ -198,8 +200,11 @@ class _Lowering:
         child, keys = _with_columns(plan.input, plan.keys)
         return lower_aggregate(self.builder, plan, keys, self.lower(child))
 
-    def window(self, plan: Window) -> Fragment:
-        """The processor orders and partitions by columns: computed ones are added, and left out again."""
+    def window(
+        self, plan: Window, condition: Expr | None, expressions: Sequence[Expr] | None, schema: pa.Schema
+    ) -> Fragment:
+        """The processor orders and partitions by columns: computed ones are added, and left out again by the
+        filter and projection (None: none, all columns) of the window's rows, which have that ``schema``."""
         from sqlfront_planner.lowering.windows import lower_window  # noqa: PLC0415 - loaded when first needed
 
         child, places = _with_columns(
@@ -214,11 +219,14 @@ class _Lowering:
         )
         wide = replace(plan, input=child)
         result = lower_window(self.builder, wide, partition, order, self.lower(child))
-        if child.width == plan.input.width:
+        if child.width > plan.input.width:
+            row = wide.row()
+            kept = (*row[: plan.input.width], *row[child.width :])
+            condition = None if condition is None else substitute(condition, kept)
+            expressions = kept if expressions is None else [substitute(item, kept) for item in expressions]
+        if condition is None and expressions is None:
             return result
-        kept = [*range(plan.input.width), *range(child.width, wide.width)]
-        row = wide.row()
-        return lower_rows(self.builder, result, None, [row[place] for place in kept], plan.schema)
+        return lower_rows(self.builder, result, condition, expressions, schema)
 
     def set_operation(self, plan: SetOperation) -> Fragment:
         branches = [self.lower(branch) for branch in plan.branches]

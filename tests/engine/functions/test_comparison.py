@@ -119,6 +119,16 @@ def test_in(case: Case) -> None:
         assert in_list(encoded, data_type, tuple(constants)) == [answer, None] * 20
 
 
+def test_in_a_long_list_of_decimals_of_any_precision() -> None:
+    for data_type in (decimal(5, 1), decimal(30, 1)):
+        listed = tuple(Decimal(number) / 2 for number in range(0, 2000, 3))
+        column = pa.array([Decimal("1.5"), Decimal("1.0"), None, Decimal("-1.5")], data_type)
+        known = column if data_type.precision > 18 else column.cast(pa.decimal64(5, 1))
+
+        assert in_list(known, data_type, listed) == [True, False, None, False]
+        assert in_list(known, data_type, (*listed, None)) == [True, None, None, None]
+
+
 def test_in_a_list_of_nulls_is_null() -> None:
     assert in_list(from_values([1, None], INT), INT, (None, None)) == [None, None]
 
