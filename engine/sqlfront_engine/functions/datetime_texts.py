@@ -11,7 +11,7 @@ from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, 
 from sqlfront_engine.casts import compile_cast
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.forms import full_array
-from sqlfront_engine.functions import growth
+from sqlfront_engine.functions import growth, re2
 from sqlfront_engine.functions.calendar_dates import (
     MICROS_PER_SECOND,
     Days,
@@ -22,7 +22,6 @@ from sqlfront_engine.functions.calendar_dates import (
 )
 from sqlfront_engine.functions.datetime_formatting import DAYS, MONTHS, Moment, formatter
 from sqlfront_engine.functions.datetime_parsing import ParseError, parser
-from sqlfront_engine.functions.like import match_regex
 from sqlfront_engine.functions.registry import (
     Datum,
     Invocation,
@@ -166,7 +165,8 @@ def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: st
 
 def _parse_plain(column: pa.Array, pattern: str) -> pa.Array | None:
     regex = _PLAIN.get(pattern)
-    if regex is None or match_regex(column, regex).true_count < len(column) - column.null_count:
+    plain = None if regex is None else re2.find(column, regex, len(regex))
+    if plain is None or plain.true_count < len(column) - column.null_count:
         return None
     try:
         return pc.call_function("cast", [column], pc.CastOptions.safe(TIMESTAMP_NTZ))

@@ -79,7 +79,7 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     ``line_ends`` says that RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat
     freely; ``nested`` says that one repeats a part that may match in several ways. ``anchored``: the pattern
-    has a ``^`` or ``\\A``.
+    has a ``^`` or ``\\A``. ``size`` counts its items, those repeated so many times as often.
     """
 
     java: str
@@ -90,6 +90,7 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
     loops: int = 0
     nested: bool = False
     anchored: bool = False
+    size: int = 1
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
@@ -134,7 +135,15 @@ def java_pattern(pattern: str) -> JavaPattern:
     re2 = None if reader.re2_differs else "".join(reader.re2)
     nested = reader.nested or reader.choices - reader.loops > _FEW_CHOICES
     result = JavaPattern(
-        pattern, python, re2, reader.groups, reader.line_ends, reader.loops, nested, reader.anchored
+        pattern,
+        python,
+        re2,
+        reader.groups,
+        reader.line_ends,
+        reader.loops,
+        nested,
+        reader.anchored,
+        reader.size,
     )
     try:
         result.compiled  # noqa: B018 - compiles
@@ -162,6 +171,7 @@ class _Reader:
         self.anchored = False
         # Alternatives and quantifiers so far: what the matcher may have to take back.
         self.choices = 0
+        self.size = 1
 
     def peek(self, text: str) -> bool:
         """Whether the rest begins with the text."""
@@ -190,7 +200,8 @@ class _Reader:
         """Everything up to the end or a closing parenthesis."""
         alternatives = False
         while self.place < len(self.pattern) and not self.peek(")"):
-            before = self.choices
+            before, size_before = self.choices, self.size
+            self.size += 1
             character = self.take()
             match character:
                 case "(":
@@ -213,7 +224,7 @@ class _Reader:
                     raise InvalidPatternError(f"dangling meta character '{character}'")
                 case _:
                     self._write_literal(character)
-            self._read_quantifier(self.choices > before)
+            self._read_quantifier(self.choices > before, self.size - size_before)
 
     def _write_dot(self) -> None:
         if self.dot_all:
@@ -230,8 +241,9 @@ class _Reader:
     def _write_literal(self, character: str) -> None:
         self.write(re.escape(character), _re2_literal(character))
 
-    def _read_quantifier(self, has_choices: bool) -> None:
-        """A quantifier, if one follows; ``has_choices``: what it repeats may match in several ways."""
+    def _read_quantifier(self, has_choices: bool, size: int) -> None:
+        """A quantifier, if one follows; ``has_choices``: what it repeats may match in several ways; ``size``:
+        so many items are repeated."""
         match = _QUANTIFIER.match(self.pattern, self.place)
         if match is None:
             if self.peek("{"):
@@ -240,7 +252,9 @@ class _Reader:
         self.place = match.end()
         self.write(match[0])
         self._count_quantifier(match[0], has_choices)
-        if any(int(number) > _LARGEST_REPEAT for number in re.findall(r"\d+", match[0])):
+        counts = [int(number) for number in re.findall(r"\d+", match[0])]
+        self.size += size * (max(counts, default=1) - 1)
+        if any(count > _LARGEST_REPEAT for count in counts):
             self.re2_differs = True
         if self.peek("?"):
             self.place += 1

@@ -18,13 +18,24 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, scalar, valid_mask
 from sqlfront_engine.errors import spark_error
 from sqlfront_engine.expressions import Call, Literal
+from sqlfront_engine.functions import re2
 from sqlfront_engine.functions.case import lower_array, lower_text
 from sqlfront_engine.functions.registry import Datum, Invocation, ScalarFunction, register
-from sqlfront_engine.functions.rowwise import Bytes, Integers, by_row, bytes_view, columnar, nulls
+from sqlfront_engine.functions.rowwise import (
+    Bytes,
+    Integers,
+    by_row,
+    bytes_view,
+    columnar,
+    map_values,
+    nulls,
+)
 from sqlfront_engine.types import BOOLEAN, STRING
 
 #: Needles shorter than this are left to Arrow's kernel: their first word says too little.
 _WORD: Final = 4
+#: Needles longer than this are left to it as well: it looks at each byte once, whatever the needle.
+_LONG: Final = 256
 #: What is not itself in a regular expression.
 _META: Final = re.compile(r"[\\.^$|?*+()\[\]{}]")
 _BACKSLASH: Final = scalar("\\", STRING)
@@ -82,7 +93,9 @@ def parse_like(pattern: str, escape: str) -> LikePattern:
 
     Errors: INVALID_FORMAT where the escape character stands before another character or at the end.
     """
-    texts, parts, widths = [""], [""], [0]
+    # Of each part its literal characters, and an expression for each character.
+    texts: list[list[str]] = [[]]
+    parts: list[list[str]] = [[]]
     single = False
     characters = iter(pattern)
     for character in characters:
@@ -91,20 +104,17 @@ def parse_like(pattern: str, escape: str) -> LikePattern:
             _check_escaped(pattern, escaped, escape)
             character = str(escaped)
         elif character == "%":
-            if widths[-1] or len(widths) == 1:
-                texts.append("")
-                parts.append("")
-                widths.append(0)
+            if parts[-1] or len(parts) == 1:
+                texts.append([])
+                parts.append([])
             continue
         elif character == "_":
             single = True
-            parts[-1] += "."
-            widths[-1] += 1
+            parts[-1].append(".")
             continue
-        widths[-1] += 1
-        texts[-1] += character
-        parts[-1] += _META.sub(r"\\\g<0>", character)
-    return LikePattern(tuple(texts), single, tuple(parts), tuple(widths))
+        texts[-1].append(character)
+        parts[-1].append(_META.sub(r"\\\g<0>", character))
+    return LikePattern(tuple(map("".join, texts)), single, tuple(map("".join, parts)), tuple(map(len, parts)))
 
 
 def _check_escaped(pattern: str, escaped: str | None, escape: str) -> None:
@@ -130,18 +140,14 @@ def matches(column: pa.Array, pattern: LikePattern) -> pa.Array:
         needles = tuple(text.encode() for text in texts[1:-1])
         if len(needles) == 1:
             return contains(column, needles[0])
-        if len(needles) == 2 and min(map(len, needles)) >= _WORD:
+        if len(needles) == 2 and all(_WORD <= len(needle) <= _LONG for needle in needles):
             return _contains_in_order(column, *needles)
     return _match_regex(column, pattern)
 
 
-def match_regex(column: pa.Array, regex: str) -> pa.Array:
-    """Which values of a string column RE2's expression is found in."""
-    return pc.call_function("match_substring_regex", [column], pc.MatchSubstringOptions(regex))
-
-
 def _match_regex(column: pa.Array, pattern: LikePattern) -> pa.Array:
-    return match_regex(column, rf"(?s)\A(?:{pattern.regex})\z")
+    found = re2.find(column, rf"(?s)\A(?:{pattern.regex})\z", len(pattern.regex))
+    return map_values(pattern.matches, column, BOOLEAN) if found is None else found
 
 
 def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
@@ -160,9 +166,9 @@ def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
 def contains(column: pa.Array, needle: bytes) -> pa.Array:
     """Which values of a string column hold the needle.
 
-    Arrow's ``match_substring`` says the same, but takes four times as long for needles of a word or more.
+    Arrow's ``match_substring`` says the same, but takes four times as long for needles of some words.
     """
-    if len(needle) < _WORD:
+    if not _WORD <= len(needle) <= _LONG:
         return _MATCH_SUBSTRING.call([column], pc.MatchSubstringOptions(needle))
     found = np.zeros(len(column), np.bool_)
     found[_occurrences(column, needle)[0]] = True

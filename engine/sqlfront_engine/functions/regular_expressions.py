@@ -16,9 +16,8 @@ import pyarrow as pa
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.expressions import Call, Literal
-from sqlfront_engine.functions import growth
+from sqlfront_engine.functions import growth, re2
 from sqlfront_engine.functions.java_regex import InvalidPatternError, JavaPattern, java_pattern
-from sqlfront_engine.functions.like import match_regex
 from sqlfront_engine.functions.regex_matching import find_all, search
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, ScalarFunction, register
 from sqlfront_engine.functions.rowwise import by_row, bytes_view, columnar, constants, row_kernel
@@ -60,9 +59,9 @@ def _re2_of_matches(
     *,
     first_only: bool = False,
     groups: bool = False,
-) -> tuple[pa.Array, str, tuple[object, ...]] | None:
-    """The column, the pattern for RE2 and the values of the other arguments, if RE2 finds the same matches
-    one behind the other as Java does, or the same first match, with the same ``groups``; else None."""
+) -> tuple[pa.Array, JavaPattern, tuple[object, ...]] | None:
+    """The column, the pattern and the values of the other arguments, if RE2 finds the same matches one behind
+    the other as Java does, or the same first match, with the same ``groups``; else None."""
     column, given = arguments[0], constants(arguments[1:])
     if not isinstance(column, pa.Array) or given is None or invocation.length < _FEW_ROWS:
         return None
@@ -71,7 +70,24 @@ def _re2_of_matches(
         return None
     if groups and java.nested:  # after an empty repetition RE2 keeps what the one before has captured
         return None
-    return (column, java.linear, given[1:]) if _is_plain(column, lines=java.line_ends) else None
+    return (column, java, given[1:]) if _is_plain(column, lines=java.line_ends) else None
+
+
+def _re2_matches(
+    function: str,
+    kernel: str,
+    arguments: tuple[Datum, ...],
+    invocation: Invocation,
+    *,
+    first_only: bool = False,
+) -> pa.Array | None:
+    """What the kernel of Arrow's says of the matches, if that is the same as Java."""
+    found = _re2_of_matches(function, arguments, invocation, first_only=first_only)
+    if found is None:
+        return None
+    column, java, _ = found
+    options = pc.MatchSubstringOptions(java.linear)
+    return re2.by_slices(column, java.size, lambda texts: pc.call_function(kernel, [texts], options))
 
 
 def _is_plain(column: pa.Array, *, lines: bool) -> bool:
@@ -93,9 +109,11 @@ def _rlike(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     column = arguments[0]
     given = constants(arguments[1:])
     if isinstance(column, pa.Array) and given is not None:
-        re2 = _re2(pattern_of("rlike", str(given[0])), column)
-        if re2 is not None:
-            return match_regex(column, re2)
+        java = pattern_of("rlike", str(given[0]))
+        regex = _re2(java, column)
+        found = None if regex is None else re2.find(column, regex, java.size)
+        if found is not None:
+            return found
     return by_row(
         lambda text, pattern: search(pattern_of("rlike", pattern), text) is not None, arguments, invocation
     )
@@ -103,11 +121,8 @@ def _rlike(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _count_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    found = _re2_of_matches("regexp_count", arguments, invocation)
-    if found is None:
-        return by_row(_count, arguments, invocation)
-    column, re2, _ = found
-    return pc.call_function("count_substring_regex", [column], pc.MatchSubstringOptions(re2)).cast(INT)
+    counts = _re2_matches("regexp_count", "count_substring_regex", arguments, invocation)
+    return by_row(_count, arguments, invocation) if counts is None else counts.cast(INT)
 
 
 def _count(text: str, pattern: str) -> int:
@@ -116,11 +131,9 @@ def _count(text: str, pattern: str) -> int:
 
 @columnar
 def _instr_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    found = _re2_of_matches("regexp_instr", arguments, invocation, first_only=True)
-    if found is None:
+    place = _re2_matches("regexp_instr", "find_substring_regex", arguments, invocation, first_only=True)
+    if place is None:
         return by_row(_instr, arguments, invocation)
-    column, re2, _ = found
-    place = pc.call_function("find_substring_regex", [column], pc.MatchSubstringOptions(re2))
     return pc.add(place, pa.scalar(1, place.type)).cast(INT)
 
 
@@ -151,17 +164,23 @@ def _invalid_group(function: str, groups: int, group: int) -> DatabaseError:
 def _extract_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     found = _re2_of_matches("regexp_extract", arguments, invocation, first_only=True, groups=True)
     if found is not None:
-        column, re2, others = found
+        column, java, others = found
         group = others[0] if others else 1
-        if isinstance(group, int) and 0 <= group <= re2.count("(?P<g"):
-            return _re2_extract(column, re2, group)
+        if isinstance(group, int) and 0 <= group <= java.groups:
+            extracted = _re2_extract(column, java, group)
+            if extracted is not None:
+                return extracted
     return by_row(_extract, arguments, invocation)
 
 
-def _re2_extract(column: pa.Array, re2: str, group: int) -> pa.Array:
+def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | None:
     """A group of the first match in each text, empty without a match."""
-    options = pc.ExtractRegexOptions(f"(?P<g0>{re2})")
-    groups = pc.call_function("extract_regex", [column], options)
+    options = pc.ExtractRegexOptions(f"(?P<g0>{java.linear})")
+    groups = re2.by_slices(
+        column, java.size, lambda texts: pc.call_function("extract_regex", [texts], options)
+    )
+    if groups is None:
+        return None
     texts = pc.fill_null(pc.struct_field(groups, [group]), "")
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, STRING)) if column.null_count else texts
 
@@ -203,14 +222,17 @@ def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         return by_row(_replace_one, arguments, invocation)
     if isinstance(column, pa.Array) and given is not None and given[2:] in ((), (1,)):
         java = pattern_of("regexp_replace", str(given[0]))
-        re2 = None if java.matches_empty else _re2(java, column)
+        regex = None if java.matches_empty else _re2(java, column)
         template = _re2_template(str(given[1]), java)
         has_groups = java.nested and "$" in str(given[1])
         is_plain = not java.line_ends or _is_plain(column, lines=True)
-        if re2 is not None and template is not None and is_plain and not has_groups:
-            return pc.call_function(
-                "replace_substring_regex", [column], pc.ReplaceSubstringOptions(re2, template)
+        if regex is not None and template is not None and is_plain and not has_groups:
+            options = pc.ReplaceSubstringOptions(regex, template)
+            replaced = re2.by_slices(
+                column, java.size, lambda texts: pc.call_function("replace_substring_regex", [texts], options)
             )
+            if replaced is not None:
+                return replaced
     return by_row(_replace_one, arguments, invocation)
 
 
@@ -363,7 +385,12 @@ def _split_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
             return pc.call_function("split_pattern", [column], pc.SplitPatternOptions(literal))
         found = _re2_of_matches("split", arguments, invocation) if pattern else None
         if found is not None and isinstance(limit, int) and limit <= 0:
-            return pc.call_function("split_pattern_regex", [column], pc.SplitPatternOptions(found[1]))
+            options = pc.SplitPatternOptions(found[1].linear)
+            parts = re2.by_slices(
+                column, found[1].size, lambda texts: pc.call_function("split_pattern_regex", [texts], options)
+            )
+            if parts is not None:
+                return parts
     return by_row(_split, arguments, invocation)
 
 

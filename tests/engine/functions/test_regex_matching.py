@@ -11,7 +11,7 @@ import pytest
 import sqlfront
 from sqlfront_engine import room
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
-from sqlfront_engine.functions import regex_matching
+from sqlfront_engine.functions import re2, regex_matching
 from sqlfront_engine.functions.java_regex import InvalidPatternError, java_pattern
 from tests.engine.functions.kernel_cases import run
 
@@ -168,3 +168,60 @@ def test_an_empty_repetition_empties_its_group(rows: int) -> None:
     texts, pattern = pa.array(["baaab"] * rows), pa.scalar("[a-c]{2}[ab]{2}([ab]?)*")
     assert run("regexp_extract", texts, pattern).to_pylist() == [""] * rows
     assert run("regexp_replace", texts, pattern, pa.scalar("<$1>")).to_pylist() == ["<>"] * rows
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_column_matched_by_slices_is_matched_as_a_whole(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = random.Random(seed)
+    texts = [random_text(chosen, "abc1 .") if chosen.random() < 0.9 else None for _ in range(60)]
+    column = pa.array(["sliced off", *texts])[1:]
+    calls: list[tuple[str, list[str | int]]] = [
+        ("rlike", ["a[bc]"]),
+        ("rlike", ["(a|b){2,3}c"]),
+        ("regexp_count", ["[ab]c?"]),
+        ("regexp_instr", ["b."]),
+        ("regexp_extract", ["(a)(b|c)", 2]),
+        ("regexp_replace", ["a(b)", "<$1>"]),
+        ("split", ["[b ]c?"]),
+        ("like", ["%a_b%"]),
+        ("like", ["_%b%c_%"]),
+    ]
+
+    def answers() -> list[object]:
+        return [run(name, column, *map(pa.scalar, others)) for name, others in calls]
+
+    whole = answers()
+    for steps in (1, 40, 300):
+        monkeypatch.setattr(re2, "_MOST_STEPS", steps)
+        assert answers() == whole
+
+
+def test_size_counts_what_is_repeated() -> None:
+    assert java_pattern("abc").size == 4
+    assert java_pattern("(ab){3}c").size == 1 + 3 * 3 + 1
+    assert java_pattern("(a{1,1000}){1,10}").size > 10_000
+    assert java_pattern("a{2,}b*c+").size == 5
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "x RLIKE repeat('a', 65536)",
+        "x RLIKE repeat('(a|b)', 500) || 'c'",
+        "x LIKE repeat('a%', 3000) || 'b'",
+        "x LIKE '%' || repeat('a', 60000) || '%'",
+        "x LIKE '%' || repeat('a', 30000) || '%' || repeat('a', 30000) || '%'",
+        "x LIKE repeat('_a%', 3000) || 'b'",
+        "x ILIKE repeat('éA', 100000)",
+        "contains(x, repeat('a', 60000))",
+        "size(split(x, repeat('(a|b)', 500) || 'c')) > 1",
+        "regexp(repeat('a', 65536), repeat('a', 65536))",
+    ],
+)
+def test_long_patterns_over_long_texts_take_little_time(condition: str) -> None:
+    """Each of them took 10 to 60 seconds of a processor's time, without asking whether to stop."""
+    with sqlfront.connect() as connection:
+        connection.execute("CREATE TABLE t USING memory AS SELECT repeat('a', 65536) AS x FROM range(10)")
+        began = time.process_time()
+        connection.execute(f"SELECT count(*) FROM t WHERE {condition}").fetchall()
+        assert time.process_time() - began < 4.0
