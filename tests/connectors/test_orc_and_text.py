@@ -61,6 +61,22 @@ def test_what_arrow_reads_otherwise_of_orc_is_refused(tmp_path: Path) -> None:
     assert "no names" in refused(pa.array([1]), "_col0")
 
 
+def test_orc_columns_without_names_are_refused_under_declared_ones_too(tmp_path: Path) -> None:
+    orc.write_table(pa.table({"_col0": pa.array([1], pa.int32())}), tmp_path / "a.orc")
+    view = f"CREATE TEMPORARY VIEW v (a INT, b INT) USING orc OPTIONS (path '{tmp_path}')"
+
+    with pytest.raises(NotSupportedError, match="no names"):  # Spark takes them by position
+        rows("SELECT * FROM v", view)
+
+
+def test_types_of_orc_files_without_rows_are_looked_at(tmp_path: Path) -> None:
+    orc.write_table(pa.table({"a": pa.array([], pa.int32())}), tmp_path / "a.orc")
+    view = f"CREATE TEMPORARY VIEW v (a BINARY) USING orc OPTIONS (path '{tmp_path}')"
+
+    with pytest.raises(NotSupportedError, match="int that is read as binary"):
+        rows("SELECT * FROM v", view)
+
+
 def test_orc_errors_are_spark_s(tmp_path: Path) -> None:
     orc.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "a.orc")
     (tmp_path / "b.orc").write_text("a,b\n")

@@ -196,7 +196,11 @@ class OrcReader:
             if field.name.lower() in found:
                 raise NotSupportedError(f"{path}: two columns `{field.name.lower()}` in one ORC file")
             found[field.name.lower()] = field
+        if found and all(name.startswith(_POSITIONAL) for name in found):
+            raise NotSupportedError(f"{path}: ORC whose columns have no names")
         self._columns = [(name, found[name.lower()]) for name in names if name.lower() in found]
+        # A file without stripes, too, is one that Spark fails on if it doesn't read the types so.
+        self._conversions = [self._conversion(name, field) for name, field in self._columns]
 
     @property
     def piece_count(self) -> int:
@@ -208,13 +212,10 @@ class OrcReader:
         return range(self.piece_count)
 
     def check(self, piece: int) -> None:
-        """Whether the columns' types can be read."""
-        for name, field in self._columns:
-            self._conversion(name, field)
+        """Nothing more is known of a stripe before it is read: the columns' types have been looked at."""
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """The stripe's rows."""
-        conversions = [self._conversion(name, field) for name, field in self._columns]
         names = [field.name for _, field in self._columns]
         with reading(self._path):
             if not names:
@@ -227,7 +228,7 @@ class OrcReader:
             try:
                 arrays = [
                     convert(self._checked(part.column(field.name)))
-                    for (_, field), convert in zip(self._columns, conversions, strict=True)
+                    for (_, field), convert in zip(self._columns, self._conversions, strict=True)
                 ]
             except pa.ArrowException as error:
                 raise file_unreadable(self._path, error) from error
