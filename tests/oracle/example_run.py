@@ -1,4 +1,4 @@
-"""Runs the statements of an example one by one, and prints what the last one says, as a line of JSON."""
+"""Runs examples: each is a line of JSON, a list of statements; what the last one says is printed as such."""
 
 import json
 import resource
@@ -15,23 +15,29 @@ _WIDTH = 70
 
 
 def main() -> None:
-    """Run the JSON list of standard input."""
+    """Run the examples of standard input, each in a session of its own."""
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    for line in sys.stdin:
+        words, seconds = _run(json.loads(line))
+        print(json.dumps({"words": words, "seconds": seconds}), flush=True)
+
+
+def _run(statements: list[str]) -> tuple[str, float]:
+    """What the last statement says, or the first that fails, and the seconds of processor time it takes."""
     words, seconds = "", 0.0
     with sqlfront.connect(config=Config(memory_limit=1024**3)) as connection:
         answer(connection, "SELECT 1")
-        for statement in json.load(sys.stdin):
-            began = time.monotonic()
+        for statement in statements:
+            began = time.process_time()
             try:
                 outcome = answer(connection, statement)
             except Exception as error:  # noqa: BLE001 - which exceptions come out is the question
-                words = f"RAISES {type(error).__name__}"
-                break
-            seconds = time.monotonic() - began
+                return f"RAISES {type(error).__name__}", seconds
+            seconds = time.process_time() - began
             words = shortened(_words(outcome))
             if isinstance(outcome, Failure):
                 break
-    print(json.dumps({"words": words, "seconds": seconds}))
+    return words, seconds
 
 
 def _words(outcome: Outcome) -> str:

@@ -1,20 +1,26 @@
 """Examples of edges, each answered by sqlfront and by Spark: ``python -m tests.oracle.examples``.
 
-Prints a table in Markdown (``docs/edges.md``). sqlfront runs each statement in a process that may have 3 GiB,
-a session of 1 GiB; Spark is asked where it gives up or answers within a minute (the others have a reason).
+Prints a table in Markdown (``docs/edges.md``, which a test holds sqlfront to). sqlfront runs each statement
+in a process that may have 3 GiB, a session of 1 GiB; Spark is asked where it gives up or answers within a
+minute (the others have a reason).
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
 
 from tests.oracle.answers import Answer, Failure, Outcome
 from tests.oracle.example_run import columns_and_rows, shortened
@@ -52,6 +58,17 @@ def _schema_json(content: bytes, schema: str) -> Example:
     return Example("JSON", view, {"t/a.json": content}, shown=f"{content[:60]!r} as ({schema})")
 
 
+def _parquet(sql: str, **columns: pa.Array) -> Example:
+    """Files of one column each, named as it or after it."""
+    files: dict[str, bytes] = {}
+    for name, column in columns.items():
+        file = io.BytesIO()
+        pa.parquet.write_table(pa.table({name.rstrip("_"): column}), file)
+        files[f"t/{len(files)}.parquet"] = file.getvalue()
+    shown = ", ".join(f"{name.rstrip('_')} {column.type}" for name, column in columns.items())
+    return Example("other files", sql, files, shown=f"{sql}, of Parquet files with {shown}")
+
+
 def _sql(text: str, area: str = "answers", shown: str = "", unasked: str = "") -> Example:
     return Example(area, text, shown=shown, unasked=unasked)
 
@@ -85,6 +102,9 @@ EXAMPLES = (
         "other files", "SELECT * FROM csv.`{at}/t`", {"t/_hidden": b"1\n", "t/.x": b"2\n", "t/a": b"3\n"}
     ),
     Example("other files", "SELECT * FROM csv.`{at}/t`", {"t/k=1/a": b"x\n", "t/k=02/a": b"y\n"}),
+    _parquet("SELECT * FROM parquet.`{at}/t`", a=pa.array([1]), A=pa.array([2])),
+    _parquet("SELECT * FROM parquet.`{at}/t`", a=pa.array([1], pa.int32()), a_=pa.array([2])),
+    _parquet("SELECT * FROM parquet.`{at}/t`", a=pa.array([1]), a_=pa.array(["x"])),
     Example("other files", "SELECT * FROM csv.`s3://bucket/t`"),
     Example("other files", "SELECT * FROM delta.`{at}/t`", {"t/a": b""}),
     _sql("SELECT string_agg(DISTINCT x, ',') FROM VALUES ('a'), ('a') AS t(x)"),
@@ -113,6 +133,10 @@ EXAMPLES = (
     _sql("SELECT format_string('%.2147483647f', 1D)", "sizes", unasked=_LARGE),
     _sql("SELECT sequence(1, 500000000)", "sizes", unasked=_LARGE),
     _sql("SELECT array_repeat(1, 2147483647)", "sizes"),
+    _sql("EXPLAIN SELECT replace(repeat('a', 60000), 'a', repeat('b', 60000))", "sizes", unasked=_LARGE),
+    _sql("SELECT length(listagg(repeat('x', 60000))) FROM range(50000)", "sizes", unasked=_LARGE),
+    _sql("SELECT sum(length(upper(concat(repeat('x', 60000), id)))) FROM range(40000)", "sizes"),
+    _sql("SELECT size(collect_list(array_repeat(id, 1000))) FROM range(1000000)", "sizes", unasked=_LARGE),
     _sql("SELECT space(2147483647)", "sizes", unasked=_LARGE),
     _sql("SELECT space(2147483647) FROM range(0)", "sizes", unasked=_LARGE),
     _sql("SELECT repeat('x', 2000000000)", "sizes", unasked=_LARGE),
@@ -120,6 +144,12 @@ EXAMPLES = (
         "SELECT concat(repeat('a', 40), '!') RLIKE '^(a|aa)+$'", "sizes", unasked="it backtracks for minutes"
     ),
     _sql("SELECT size(split(repeat('a', 40) || '!', '(a+)+$'))", "sizes", unasked="it backtracks for hours"),
+    _sql(
+        "SELECT 'xaab' RLIKE '(?<=a{1,2})b', regexp_replace('abc', '[a-c&&[^b]]', '-'), 'AB' RLIKE '(?i)ab'"
+    ),
+    _sql(
+        r"SELECT regexp_extract_all('aaba', '\\Ga', 0), split('a b', '\\b'), regexp_count('aabb', '(.)\\1')"
+    ),
     _sql("SELECT array_distinct(CASE WHEN true THEN array(NULL) END)"),
     _sql("SELECT unix_timestamp(TIMESTAMP'2020-01-01', f) FROM VALUES ('yyyy'), ('dd') AS t(f)"),
     _sql("SELECT percentile_approx(DISTINCT x, 0.5) FROM VALUES (1), (2) AS t(x)"),
@@ -142,6 +172,29 @@ EXAMPLES = (
     ),
     _sql("SELECT " + "(" * 1000 + "1" + ")" * 1000, "depth", "1,000 parentheses", _DEEP),
     _sql("SELECT * FROM (" * 200 + "SELECT 1" + ")" * 200, "depth", "200 nested subqueries"),
+    _sql("SELECT " + "(" * 18 + "SELECT 1" + ")" * 18, "depth", "SELECT ((((SELECT 1)))) nested 18 deep"),
+    _sql(
+        "SELECT " + "CASE WHEN id = 0 THEN " * 200 + "1" + " END" * 200 + " FROM range(1)",
+        "depth",
+        "200 CASEs",
+    ),
+    _sql(
+        "SELECT " + ", ".join(f"sum(id) OVER (ORDER BY id % {i})" for i in range(1, 401)) + " FROM range(1)",
+        "depth",
+        "400 windows",
+        _DEEP,
+    ),
+    _sql(
+        "SELECT count(*) FROM (SELECT "
+        + ", ".join(f"c{i}" for i in range(12))
+        + " FROM (SELECT "
+        + ", ".join(f"id + {i} AS c{i}" for i in range(12))
+        + " FROM range(2)) GROUP BY CUBE ("
+        + ", ".join(f"c{i}" for i in range(12))
+        + "))",
+        "depth",
+        "CUBE of 12",
+    ),
     _sql("SELECT " + "(SELECT " * 18 + "1" + ")" * 18, "depth", "18 nested scalar subqueries"),
     _sql(
         "WITH c0 AS (SELECT 1 AS a), "
@@ -169,15 +222,21 @@ EXAMPLES = (
 )
 
 
+def by_area() -> Iterator[tuple[str, list[Example]]]:
+    """The examples in the order of the tables."""
+    for area, examples in groupby(sorted(EXAMPLES, key=lambda one: one.area), key=lambda one: one.area):
+        yield area, list(examples)
+
+
 def main() -> None:
     """Print the table."""
     with tempfile.TemporaryDirectory(prefix="examples") as root, SparkOracle() as spark:
         print("# Edges: what sqlfront says, and what Spark says\n")
         print(
             "Made by `python -m tests.oracle.examples`. Each of sqlfront's statements runs in a process of\n"
-            "its own, under a memory limit of 1 GiB; the time is that of the statement, a cold plan included."
+            "its own, under a memory limit of 1 GiB; the time is the processor's, a cold plan included."
         )
-        for area, examples in groupby(sorted(EXAMPLES, key=lambda one: one.area), key=lambda one: one.area):
+        for area, examples in by_area():
             print(f"\n## {area[0].upper()}{area[1:]}\n\n| statement | sqlfront | within | Spark |")
             print("|---|---|---|---|")
             for number, example in enumerate(examples):
@@ -185,51 +244,68 @@ def main() -> None:
                 print(_line(example, folder, spark), flush=True)
 
 
-def _line(example: Example, folder: Path, spark: SparkOracle) -> str:
+def laid_out(example: Example, folder: Path) -> list[str]:
+    """Write the example's files to the folder, which is made; returns its statements."""
     folder.mkdir(parents=True)
     for name, content in example.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
     sql = example.sql.replace("{at}", str(folder))
-    ours, seconds = _asked_here(sql, folder)
+    return [sql] if sql.startswith("BEGIN") else sql.split("; ")
+
+
+def asked_here(examples: list[list[str]], folder: Path, limit: float) -> Iterator[tuple[str, float]]:
+    """What the last statement of each says in one process, and its seconds; the one that the process doesn't
+    survive is the last."""
+    ran = subprocess.Popen(
+        [sys.executable, "-m", "tests.oracle.example_run"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    hangs = threading.Timer(limit, ran.kill)
+    hangs.start()
+    try:
+        with ran:
+            assert ran.stdin is not None and ran.stdout is not None
+            for statements in examples:
+                ran.stdin.write(f"{json.dumps(statements)}\n")
+                ran.stdin.flush()
+                line = ran.stdout.readline()
+                if not line:
+                    yield f"DIES ({ran.wait()})" if hangs.is_alive() else "HANGS", limit
+                    break
+                said = json.loads(line)
+                yield said["words"], said["seconds"]
+    finally:
+        hangs.cancel()
+
+
+def shown(example: Example) -> str:
+    """The first cell of an example's line."""
+    return f"`{example.shown or example.sql}`"
+
+
+def cell(text: str, folder: Path) -> str:
+    """A text in a table."""
+    return text.replace("|", "\\|").replace(str(folder), "...")
+
+
+def _line(example: Example, folder: Path, spark: SparkOracle) -> str:
+    statements = laid_out(example, folder)
+    ((ours, seconds),) = asked_here([statements], folder, LIMIT)
     theirs = example.unasked and f"not asked: {example.unasked}"
     if not theirs:
         subject = spark.begin_file()
-        for statement in _statements(sql):
+        for statement in statements:
             outcome = subject.answer(statement)
             if isinstance(outcome, Failure):
                 break
         theirs = _words(outcome)
-    cells = (f"`{example.shown or example.sql}`", ours, _time(seconds), theirs)
-    return "| " + " | ".join(cell.replace("|", "\\|").replace(str(folder), "...") for cell in cells) + " |"
-
-
-def _statements(sql: str) -> list[str]:
-    return [sql] if sql.startswith("BEGIN") else sql.split("; ")
-
-
-def _asked_here(sql: str, folder: Path) -> tuple[str, float]:
-    """The outcome in a process of its own, and the seconds of its last statement."""
-    program = [sys.executable, "-m", "tests.oracle.example_run"]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    text = json.dumps(_statements(sql))
-    try:
-        ran = subprocess.run(
-            program,
-            input=text,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
-            check=False,
-            cwd=folder,
-            env=environment,
-        )
-    except subprocess.TimeoutExpired:
-        return "HANGS", LIMIT
-    if ran.returncode:
-        return f"DIES ({ran.returncode})", 0.0
-    said = json.loads(ran.stdout.splitlines()[-1])
-    return said["words"], said["seconds"]
+    return f"| {' | '.join(cell(text, folder) for text in (shown(example), ours, _time(seconds), theirs))} |"
 
 
 def _words(outcome: Outcome) -> str:
