@@ -228,8 +228,9 @@ class MemoryTable:
         columns = [index.columns for index in indexes]
         together = merged(segments, self._schema, self._partitioning, added, columns)
         if self.memory is not None:
-            before = set(map(id, self._current.segments))  # which are counted already
-            self.memory.hold([segment for segment in together if id(segment) not in before], self.name)
+            present = self._current.segments  # which are counted
+            changed = [now for now, before in itertools.zip_longest(together, present) if now is not before]
+            self.memory.hold([segment for segment in changed if segment is not None], self.name)
         return MemorySnapshot(
             self.name,
             self._schema,

@@ -1,11 +1,12 @@
 """What memory tables hold is counted against the memory of their member."""
 
 import gc
+import weakref
 from collections.abc import Iterable
+from typing import Final
 
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.forks import when_forgotten
 from sqlfront_engine.memory import MemoryBudget
 
 
@@ -15,19 +16,27 @@ class TableMemory:
 
     def __init__(self, budget: MemoryBudget) -> None:
         self.budget = budget
-        # Invariant: ids of living objects; who dies takes its own out.
-        self._held: set[int] = set()
+        #: Ids of what is counted. Invariant: of living objects; who dies takes its own out.
+        self.held: set[int] = set()
 
     def hold(self, segments: Iterable[Segment], table: str) -> None:
         """Count a version that is about to be published. OperationalError if it doesn't fit: it names the
         table, what it needs, and the limit."""
-        fresh = [each for segment in segments for each in _parts(segment) if id(each[0]) not in self._held]
+        held, fresh = self.held, list[tuple[object, int]]()
+        for segment in segments:
+            if id(segment.batch) not in held:
+                fresh.append((segment.batch, segment.size))
+            for index in segment.indexes:
+                if id(index) not in held and index.size:
+                    fresh.append((index, index.size))
         if not fresh:
             return
-        self.charge(sum(size for _, size in fresh), table)
+        self.charge(sum([size for _, size in fresh]), table)
         for part, size in fresh:
-            self._held.add(id(part))
-            when_forgotten(part, self._let_go, id(part), size).atexit = False
+            held.add(id(part))
+            reference = _Reference(part, _let_go)
+            reference.memory, reference.identity, reference.size = self, id(part), size
+            _REFERENCES[id(reference)] = reference
 
     def charge(self, size: int, table: str) -> None:
         """Count so many bytes until they are released."""
@@ -38,14 +47,24 @@ class TableMemory:
             gc.collect()  # versions that nobody can read any more may be parts of cycles
             self.budget.charge(size, name)
 
-    def _let_go(self, identity: int, size: int) -> None:
-        self._held.discard(identity)
-        self.budget.release(size)
+
+class _Reference(weakref.ref[object]):
+    """What tells that a part, which is counted with ``size`` bytes, is forgotten. Cheaper than a
+    :class:`weakref.finalize`, of which every change of a row would make two."""
+
+    __slots__ = ("identity", "memory", "size")
+
+    memory: TableMemory
+    identity: int
+    size: int
 
 
-def _parts(segment: Segment) -> Iterable[tuple[object, int]]:
-    """What a segment holds in memory, with the bytes of each."""
-    yield segment.batch, segment.size
-    for index in segment.indexes:
-        if index.size:
-            yield index, index.size
+#: All of them by their ids, for as long as their parts live.
+_REFERENCES: Final[dict[int, _Reference]] = {}
+
+
+def _let_go(reference: weakref.ref[object]) -> None:
+    assert isinstance(reference, _Reference)
+    del _REFERENCES[id(reference)]
+    reference.memory.held.discard(reference.identity)
+    reference.memory.budget.release(reference.size)
