@@ -38,10 +38,10 @@ def test_readers_see_one_version_whole_whoever_is_killed(tmp_path: Path) -> None
 @pytest.mark.attack
 @pytest.mark.parametrize("seed", range(3))
 def test_for_longer_with_more_writers(tmp_path: Path, seed: int) -> None:
-    report = campaign(tmp_path / "t", 60, seed, writers=3)
+    report = campaign(tmp_path / "t", 300, seed, writers=3, kills=40)
     print(report)
 
-    assert report.kills >= 30 and len(report.seen) >= 10, report
+    assert report.kills == 40 and len(report.seen) >= 10, report
 
 
 @pytest.mark.parametrize(
