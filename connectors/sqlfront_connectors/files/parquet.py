@@ -15,6 +15,7 @@ from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.merging import merged_schema
 from sqlfront_connectors.files.nested import Conversion
 from sqlfront_connectors.files.options import merges_schemas
+from sqlfront_connectors.files.parquet_footer import RowGroup, has_schema, read_footer
 from sqlfront_connectors.files.parquet_types import (
     Leaf,
     Mismatch,
@@ -23,7 +24,9 @@ from sqlfront_connectors.files.parquet_types import (
     leaf_type,
     leaves_of,
     spark_type,
+    value_of,
 )
+from sqlfront_connectors.files.thrift import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.expressions import Expr
@@ -48,21 +51,30 @@ _WRITTEN: Final = b"org.apache.spark.sql.parquet.row.metadata"
 _ORDERED: Final = frozenset({"None", "Int", "Date", "Decimal", "String"})
 
 
-def open_file(path: str, access: FileAccess, dictionaries: Sequence[str] = ()) -> "pq.ParquetFile":
-    """The file, or an OperationalError that names it. NotSupportedError for a footer that Spark may read:
-    Arrow looks at parts that Spark doesn't, such as Arrow's own schema."""
+def open_file(
+    path: str, access: FileAccess, dictionaries: Sequence[str] = ()
+) -> tuple["pq.ParquetFile", tuple[RowGroup, ...]]:
+    """The file and its row groups, or an OperationalError that names it. NotSupportedError for a footer that
+    Spark may read: Arrow looks at parts that Spark doesn't, such as Arrow's own schema.
+
+    Invariant: nobody asks the ParquetFile's metadata for a row group or a column; Arrow ends the process if
+    something is wrong with these."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - loaded when a Parquet file is read
 
     with reading(path), access.reading(path) as file:
         try:
             # In nanoseconds, Arrow's usual unit, years before 1677 and after 2262 are lost.
-            return pq.ParquetFile(
+            opened = pq.ParquetFile(
                 file.source, read_dictionary=list(dictionaries), coerce_int96_timestamp_unit="us"
             )
         except (OSError, pa.ArrowException) as error:
             if getattr(error, "errno", None) is not None or str(error).startswith(_NO_PARQUET):
                 raise
             raise NotSupportedError(f"{path}: Parquet with a footer that Arrow can't read") from error
+        try:
+            return opened, read_footer(file.source)
+        except Malformed as error:
+            raise NotSupportedError(f"{path}: Parquet with a damaged footer: {error}") from error
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
@@ -78,10 +90,13 @@ def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileA
 
 def _schema(path: str, access: FileAccess) -> pa.Schema:
     try:
-        file = open_file(path, access)
+        file, _ = open_file(path, access)
     except OperationalError as error:
         if error.condition != FILE_UNREADABLE:
             raise
+        with access.reading(path) as opened:
+            if has_schema(opened.source):
+                raise NotSupportedError(f"{path}: Parquet with a footer that Arrow can't read") from error
         raise OperationalError(
             f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
             "file is in either ORC or Parquet format.",
@@ -97,7 +112,7 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
 
 def row_count(path: str, access: FileAccess) -> int:
     """Rows of a file, by its footer."""
-    return int(open_file(path, access).metadata.num_rows)
+    return sum(group.rows for group in open_file(path, access)[1])
 
 
 class ParquetReader:
@@ -113,8 +128,7 @@ class ParquetReader:
     ) -> None:
         """``names`` are the wanted columns; ``filters`` are over those of the table's ``version``."""
         self._path = path
-        plain = open_file(path, access)
-        self._metadata = plain.metadata
+        plain, self._groups = open_file(path, access)
         self._columns = _columns_of(plain, path)
         self._version = version
         self._wanted = [name for name in names if name.lower() in self._columns]
@@ -128,7 +142,7 @@ class ParquetReader:
             for name in self._wanted
             if self._field(name).type == STRING and self._has_few_values(name)
         ]
-        self._file = open_file(path, access, dictionaries) if dictionaries else plain
+        self._file = open_file(path, access, dictionaries)[0] if dictionaries else plain
         self._data = frozenset(version.data_ordinals)
         self._filters = filters
 
@@ -138,14 +152,14 @@ class ParquetReader:
     @property
     def piece_count(self) -> int:
         """The number of all row groups."""
-        return int(self._metadata.num_row_groups)
+        return len(self._groups)
 
     def pieces(self) -> Sequence[int]:
         """Numbers of the row groups that the filters leave."""
-        return [number for number in range(self._metadata.num_row_groups) if self._may_match(number)]
+        return [number for number in range(len(self._groups)) if self._may_match(number)]
 
     def _may_match(self, row_group: int) -> bool:
-        if not self._metadata.row_group(row_group).num_rows:
+        if not self._groups[row_group].rows:
             return False
         return all(may_match(condition, partial(self._bounds, row_group)) for condition in self._filters)
 
@@ -159,14 +173,13 @@ class ParquetReader:
         """The row group's batches of the wanted columns that the file has."""
         columns = [self._columns[name.lower()] for name in self._wanted]
         self._check_codecs(piece, columns)
-        conversions: list[Conversion] = []
+        conversions = self._conversions(piece, columns)
         found = 0
         for batch in self._batches(piece, columns):
             found += batch.num_rows
             if not columns:
                 yield batch.select([])
                 continue
-            conversions = conversions or [self._conversion(name) for name in self._wanted]
             try:
                 arrays = [
                     convert(batch.column(batch.schema.get_field_index(column.name)))
@@ -175,7 +188,7 @@ class ParquetReader:
             except pa.ArrowException as error:
                 raise file_unreadable(self._path, error) from error
             yield pa.RecordBatch.from_arrays(arrays, names=self._wanted)
-        if found != self._metadata.row_group(piece).num_rows:
+        if found != self._groups[piece].rows:
             raise NotSupportedError(
                 f"{self._path}: its columns and its footer tell of different numbers of rows"
             )
@@ -193,12 +206,26 @@ class ParquetReader:
                     raise NotSupportedError(
                         f"{self._path} has nested columns that Arrow can't read"
                     ) from error
-                if table.num_rows == self._metadata.row_group(piece).num_rows:
+                if table.num_rows == self._groups[piece].rows:
                     yield from table.to_batches(BATCH_ROWS)
                 return
             yield from self._file.iter_batches(
                 BATCH_ROWS, row_groups=[piece], columns=names, use_threads=False
             )
+
+    def _conversions(self, piece: int, columns: Sequence["_FileColumn"]) -> list[Conversion]:
+        try:
+            return [self._conversion(name) for name in self._wanted]
+        except OperationalError:
+            # Spark looks at a column's type when it has read a page: who knows which error comes first?
+            try:
+                for _ in self._batches(piece, columns):
+                    break
+            except OperationalError as error:
+                raise NotSupportedError(
+                    f"{self._path}: a damaged Parquet file that is read as other types than its own"
+                ) from error
+            raise
 
     def _conversion(self, name: str) -> Conversion:
         column = self._columns[name.lower()]
@@ -213,21 +240,18 @@ class ParquetReader:
 
     def _check_codecs(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
         """NotSupportedError for a compression that Spark has no codec for unless somebody adds one."""
-        group = self._metadata.row_group(piece)
+        chunks = self._groups[piece].chunks
         for column in columns:
-            for index in range(column.first, column.first + len(column.leaves)):
-                codec = group.column(index).compression
-                if codec not in _CODECS:
-                    raise NotSupportedError(f"{self._path}: Parquet with the compression {codec}")
+            for chunk in chunks[column.first : column.first + len(column.leaves)]:
+                if chunk.codec not in _CODECS:
+                    raise NotSupportedError(f"{self._path}: Parquet with the compression {chunk.codec}")
 
     def _has_few_values(self, name: str) -> bool:
         column = self._columns[name.lower()]
-        if pa.types.is_nested(column.type) or not self._metadata.num_row_groups:
+        if pa.types.is_nested(column.type) or not self._groups:
             return False
-        chunk = self._metadata.row_group(0).column(column.first)
-        return (
-            chunk.has_dictionary_page and chunk.total_uncompressed_size < _DICTIONARY_BYTES * chunk.num_values
-        )
+        chunk = self._groups[0].chunks[column.first]
+        return chunk.has_dictionary and chunk.size < _DICTIONARY_BYTES * chunk.values
 
     def _bounds(self, row_group: int, ordinal: int) -> Bounds | None:
         if ordinal not in self._data:
@@ -236,14 +260,9 @@ class ParquetReader:
         column = self._columns.get(field.name.lower())
         if column is None or not column.has_bounds_of(field.type):
             return None
-        chunk = self._metadata.row_group(row_group).column(column.first)
-        statistics = chunk.statistics
-        if statistics is None:
-            return None
-        nulls = statistics.null_count if statistics.has_null_count else None
-        if not statistics.has_min_max:
-            return Bounds(nulls=nulls, rows=chunk.num_values)
-        return Bounds(statistics.min, statistics.max, nulls, chunk.num_values)
+        chunk = self._groups[row_group].chunks[column.first]
+        least, most = (value_of(bound, column.leaves[0]) for bound in (chunk.minimum, chunk.maximum))
+        return Bounds(least, most, chunk.nulls, chunk.values)
 
 
 class _FileColumn(msgspec.Struct, frozen=True):

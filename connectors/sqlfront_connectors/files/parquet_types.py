@@ -7,6 +7,8 @@ order of the leaves of Arrow's types.
 
 import json
 from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Context, Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -72,6 +74,12 @@ _OTHERS: Final = {
     "BYTE_ARRAY": (STRING, BINARY),
     "FIXED_LEN_BYTE_ARRAY": (BINARY,),
 }
+
+
+_INTEGER_BYTES: Final = {"INT32": 4, "INT64": 8}
+_EPOCH: Final = date(1970, 1, 1)
+#: Keeps all digits.
+_EXACT: Final = Context(prec=100)
 
 
 class Leaf(msgspec.Struct, frozen=True):
@@ -149,6 +157,46 @@ def leaf_type(leaf: Leaf) -> pa.DataType:
                 condition="PARQUET_TYPE_ILLEGAL",
                 sqlstate="42846",
             )
+
+
+def value_of(plain: bytes | None, leaf: Leaf) -> object:
+    """The value of a leaf of integers, dates, decimals, texts or bytes, None for others, from how
+    Parquet's encoding PLAIN writes it; None for None and for what isn't a value."""
+    if plain is None:
+        return None
+    match leaf.physical:
+        case "INT32" | "INT64" if len(plain) == _INTEGER_BYTES[leaf.physical]:
+            number = int.from_bytes(plain, "little", signed=True)
+        case "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY" if leaf.kind == "Decimal" and plain:
+            number = int.from_bytes(plain, "big", signed=True)
+        case "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY" if leaf.kind in ("None", "String"):
+            return _text_of(plain) if leaf.kind == "String" else plain
+        case _:
+            return None
+    match leaf.kind:
+        case "Decimal":
+            return Decimal(number).scaleb(-leaf.scale, _EXACT)
+        case "Date":
+            return _day(number)
+        case "Int" | "None":
+            return number
+    return None
+
+
+def _day(number: int) -> date | None:
+    """None for a day that Python's dates don't reach."""
+    try:
+        return _EPOCH + timedelta(number)
+    except OverflowError:
+        return None
+
+
+def _text_of(plain: bytes) -> str | None:
+    """None for a bound that was cut within a letter."""
+    try:
+        return plain.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def spark_type(kind: pa.DataType, leaves: Iterator[Leaf]) -> pa.DataType:
@@ -280,7 +328,7 @@ def _as_decimal(array: pa.Array, wanted: pa.DataType) -> pa.Array:
 def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
     """The stored number, or the lower bits of one: neither dates nor times nor scaled numbers any more."""
     if leaf.physical in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
-        return to_physical(array.storage if isinstance(array, pa.ExtensionArray) else array, wanted)
+        return _as_text(array.storage if isinstance(array, pa.ExtensionArray) else array, wanted)
     if leaf.physical in ("FLOAT", "DOUBLE", "BOOLEAN", "INT96"):
         return to_physical(array, wanted)
     whole = _whole(array, leaf)
@@ -289,6 +337,14 @@ def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
         moved = pc.add(whole, pa.scalar(half, BIGINT))
         whole = pc.subtract(pc.bit_wise_and(moved, pa.scalar(2 * half - 1, BIGINT)), pa.scalar(half, BIGINT))
     return whole.cast(INT).cast(DATE) if wanted == DATE else whole.cast(wanted)
+
+
+def _as_text(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    """Bytes as they are; NotSupportedError for those that are no UTF-8 but are read as STRING."""
+    try:
+        return to_physical(array, wanted)
+    except pa.ArrowInvalid as error:
+        raise NotSupportedError(f"Parquet's bytes that are no UTF-8 and are read as {ddl(wanted)}") from error
 
 
 def _whole(array: pa.Array, leaf: Leaf) -> pa.Array:

@@ -1,0 +1,347 @@
+"""What the footer of a Parquet file says of its row groups, read here and checked as Spark's reader checks
+it (``parquet.thrift`` of the Parquet format; ``ParquetMetadataConverter`` and ``ParquetFileReader`` of
+parquet-java).
+
+Arrow's reader isn't asked: its Python door has no handler for what it throws over a damaged description of a
+column, which ends the process. And it believes damaged footers for which Spark's reader fails.
+"""
+
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from sqlfront_connectors.files.thrift import (
+    BINARY,
+    BOOL,
+    BYTE,
+    I16,
+    I32,
+    I64,
+    LIST,
+    STRUCT,
+    Malformed,
+    Struct,
+    Values,
+    field,
+    fields,
+    read_struct,
+)
+
+#: The first and the last bytes of a Parquet file, and the bytes of the footer's length before the last.
+MAGIC: Final = b"PAR1"
+_END: Final = 8
+#: The compressions by their numbers.
+CODECS: Final = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
+#: The numbers of encodings, of repetitions, of converted types, of pages.
+_ENCODINGS: Final = frozenset({0, 2, 3, 4, 5, 6, 7, 8, 9})
+_REQUIRED, _REPEATED = 0, 2
+_REPETITIONS: Final = range(3)
+_CONVERTED: Final = range(22)
+_PAGES: Final = range(4)
+_PHYSICAL: Final = range(8)
+_BYTE_ARRAY, _FIXED = 6, 7
+#: The fields that a kind of logical type has to have.
+_LOGICAL: Final[dict[int, tuple[int, ...]]] = dict.fromkeys((*range(1, 5), 6, *range(11, 19)), ()) | {
+    5: (field(1, I32), field(2, I32)),
+    7: (field(1, BOOL), field(2, STRUCT)),
+    8: (field(1, BOOL), field(2, STRUCT)),
+    10: (field(1, BYTE), field(2, BOOL)),
+}
+_TIMES: Final = (7, 8)
+_UNITS: Final = frozenset({field(1, STRUCT), field(2, STRUCT), field(3, STRUCT)})
+#: The file that a column is in, what it is encrypted with, its encrypted description.
+_ELSEWHERE: Final = frozenset({field(1, BINARY), field(8, STRUCT), field(9, BINARY)})
+#: Groups within groups of a schema.
+_DEEPEST: Final = 256
+#: The fields of structs, as Parquet's format has them today.
+_FILE: Final = fields(I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BINARY)
+_ELEMENT: Final = fields(I32, I32, I32, BINARY, I32, I32, I32, I32, I32, STRUCT)
+_GROUP: Final = fields(LIST, I64, I64, LIST, I64, I64, I16)
+_COLUMN: Final = fields(BINARY, I64, STRUCT, I64, I32, I64, I32, STRUCT, BINARY)
+_CHUNK: Final = fields(
+    *(I32, LIST, LIST, I32, I64, I64, I64, LIST, I64, I64, I64, STRUCT, LIST, I64, I32, STRUCT, STRUCT)
+)
+_STATISTICS: Final = fields(BINARY, BINARY, I64, I64, BINARY, BINARY, BOOL, BOOL)
+_SIZES: Final = fields(I64, LIST, LIST)
+#: The footers that are kept: so many, and of so many bytes at most.
+_KEPT: Final = 256
+_KEPT_BYTES: Final = 1 << 17
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """A column of a row group. ``codec`` is the name of its compression, ``size`` its uncompressed bytes,
+    ``values`` counts nulls, too; ``minimum`` and ``maximum`` are as Parquet's encoding PLAIN writes them;
+    None = the file doesn't say."""
+
+    codec: str
+    has_dictionary: bool
+    size: int
+    values: int
+    nulls: int | None
+    minimum: bytes | None
+    maximum: bytes | None
+
+
+class RowGroup(msgspec.Struct, frozen=True, gc=False):
+    """The rows of a row group, and its columns in the order of the schema's leaves."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+
+class _Leaf(msgspec.Struct, frozen=True):
+    physical: int
+    path: list[object]
+    definition: int
+    repetition: int
+
+
+def read_footer(source: str) -> tuple[RowGroup, ...]:
+    """The row groups of a Parquet file, one that Arrow opens. Malformed says why the footer isn't one that
+    Spark reads as Arrow does."""
+    footer, start = _footer(source)
+    return (_kept if len(footer) <= _KEPT_BYTES else _row_groups)(footer, start)
+
+
+def has_schema(source: str) -> bool:
+    """Whether the file has a footer whose schema can be read, whatever becomes of the row groups."""
+    try:
+        _schema(read_struct(_footer(source)[0]))
+    except Malformed:
+        return False
+    return True
+
+
+def _footer(source: str) -> tuple[bytes, int]:
+    """The footer and where it begins."""
+    with open(source, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - _END, 0))
+        end = file.read(_END)
+        length = int.from_bytes(end[:4], "little")
+        start = size - _END - length
+        if not end.endswith(MAGIC):
+            raise Malformed("it is none of Parquet's")
+        if start < len(MAGIC):
+            raise Malformed("it is longer than the file")
+        file.seek(start)
+        return file.read(length), start
+
+
+def _row_groups(footer: bytes, start: int) -> tuple[RowGroup, ...]:
+    file = read_struct(footer)
+    leaves = _schema(file)
+    groups = tuple(_row_group(group, leaves, start) for group in _structs(file, 4))
+    if sum(group.rows for group in groups) != _number(file, 3, I64):
+        raise Malformed("the rows of its row groups are not those of the file")
+    return groups
+
+
+_kept = lru_cache(_KEPT)(_row_groups)
+
+
+# ---- the schema
+
+
+def _schema(file: Struct) -> list[_Leaf]:
+    """The leaves of the schema; Malformed unless it is a tree of known types."""
+    _check_fields(file, _FILE)
+    leaves = _leaves(_structs(file, 2))
+    _number(file, 1, I32)
+    _number(file, 3, I64)
+    for pair in _structs(file, 5) if field(5, LIST) in file else ():
+        _text(pair, 1)
+    said = file.get(field(7, LIST))
+    if isinstance(said, Values) and len(said.items) < len(leaves):
+        raise Malformed("it lacks orders of columns")
+    return leaves
+
+
+def _leaves(elements: list[Struct]) -> list[_Leaf]:
+    if not elements:
+        raise Malformed("it has no schema")
+    rest = iter(elements)
+    root = next(rest)
+    _text(root, 4)
+    found = list(_below(root, rest, [], 0, 0))
+    if next(rest, None) is not None:
+        raise Malformed("its schema has more columns than its root")
+    return found
+
+
+def _below(
+    group: Struct, rest: Iterator[Struct], path: list[object], definition: int, repetition: int
+) -> Iterator[_Leaf]:
+    if len(path) > _DEEPEST:
+        raise Malformed("its schema is too deep")
+    for _ in range(_number(group, 5, I32)):
+        element = next(rest, None)
+        if element is None:
+            raise Malformed("its schema lacks columns")
+        _check_fields(element, _ELEMENT)
+        how = _number(element, 3, I32)
+        if how not in _REPETITIONS:
+            raise Malformed(f"a column's repetition is {how}")
+        place = [*path, _text(element, 4)]
+        _check_annotations(element)
+        levels = definition + (how != _REQUIRED), repetition + (how == _REPEATED)
+        physical = element.get(field(1, I32))
+        if physical is None:
+            yield from _below(element, rest, place, *levels)
+        elif isinstance(physical, int) and physical in _PHYSICAL:
+            if physical == _FIXED and _number(element, 2, I32) <= 0:
+                raise Malformed("a column's values have no bytes")
+            yield _Leaf(physical, place, *levels)
+        else:
+            raise Malformed(f"a column's type is {physical}")
+
+
+def _check_annotations(element: Struct) -> None:
+    """Malformed for a type that Spark's reader doesn't know."""
+    if element.get(field(6, I32), 0) not in _CONVERTED:
+        raise Malformed("a column's converted type is unknown")
+    logical = element.get(field(10, STRUCT))
+    if logical is None:
+        return
+    assert isinstance(logical, dict)
+    (key, said), *others = [*logical.items(), (0, None)]
+    number, kind = key >> 4, key & 15
+    if len(others) > 1 or kind != STRUCT or number not in _LOGICAL or not isinstance(said, dict):
+        raise Malformed("a column's logical type is unknown")
+    if any(needed not in said for needed in _LOGICAL[number]):
+        raise Malformed("a column's logical type is incomplete")
+    if number in _TIMES and (len(said[field(2, STRUCT)]) != 1 or not said[field(2, STRUCT)].keys() <= _UNITS):
+        raise Malformed("a column's unit of time is unknown")
+
+
+# ---- the row groups
+
+
+def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
+    _check_fields(group, _GROUP)
+    columns, rows = _structs(group, 1), _number(group, 3, I64)
+    _number(group, 2, I64)
+    if len(columns) != len(leaves):
+        raise Malformed(f"a row group has {len(columns)} columns, not {len(leaves)}")
+    chunks, stored, first = [], 0, 0
+    for column, leaf in zip(columns, leaves, strict=True):
+        chunk = _struct(column, 3)
+        start, size = _place(chunk, end)
+        first, stored = first or start, stored + size
+        chunks.append(_chunk(column, chunk, leaf, rows))
+    total = group.get(field(6, I64), stored)
+    assert isinstance(total, int)
+    # Spark reads a row group with the part of the file that its middle is in.
+    if not 0 <= first + total // 2 < end + _END:
+        raise Malformed("a row group is not in the file")
+    return RowGroup(rows, tuple(chunks))
+
+
+def _place(chunk: Struct, end: int) -> tuple[int, int]:
+    """Where a column begins, and its bytes."""
+    page, dictionary, size = _number(chunk, 9, I64), chunk.get(field(11, I64), 0), _number(chunk, 7, I64)
+    assert isinstance(dictionary, int)
+    start = min(page, dictionary) if dictionary > 0 else page
+    if not (len(MAGIC) <= start <= start + size <= end and start <= page and dictionary >= 0 <= size):
+        raise Malformed("a column is not in the file")
+    return start, size
+
+
+def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int) -> Chunk:
+    _check_fields(column, _COLUMN)
+    _check_fields(chunk, _CHUNK)
+    _number(column, 2, I64)
+    if _ELSEWHERE & column.keys():
+        raise Malformed("a column is encrypted or in another file")
+    codec, values = _number(chunk, 4, I32), _number(chunk, 5, I64)
+    if _number(chunk, 1, I32) != leaf.physical or _list(chunk, 3, BINARY) != leaf.path:
+        raise Malformed("a row group's column is not the schema's")
+    if not 0 <= codec < len(CODECS):
+        raise Malformed(f"a column's compression is {codec}")
+    if values < rows or (values > rows and not leaf.repetition) or rows < 0:
+        raise Malformed(f"a column of {rows} rows has {values} values")
+    if not _ENCODINGS.issuperset(_list(chunk, 2, I32)):
+        raise Malformed("a column's encoding is unknown")
+    _check_encodings(chunk)
+    _check_sizes(chunk, leaf)
+    said = chunk.get(field(12, STRUCT), {})
+    assert isinstance(said, dict)
+    _check_fields(said, _STATISTICS)
+    return Chunk(
+        CODECS[codec],
+        field(11, I64) in chunk,
+        _number(chunk, 6, I64),
+        values,
+        said.get(field(3, I64)),
+        said.get(field(6, BINARY)),
+        said.get(field(5, BINARY)),
+    )
+
+
+def _check_encodings(chunk: Struct) -> None:
+    if field(13, LIST) not in chunk:
+        return
+    for said in _structs(chunk, 13):
+        _number(said, 3, I32)
+        if _number(said, 1, I32) not in _PAGES or _number(said, 2, I32) not in _ENCODINGS:
+            raise Malformed("a page's encoding is unknown")
+
+
+def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
+    """Malformed for statistics of sizes that don't suit the column: for them Arrow doesn't read it."""
+    sizes = chunk.get(field(16, STRUCT))
+    if sizes is None:
+        return
+    assert isinstance(sizes, dict)
+    _check_fields(sizes, _SIZES)
+    for number, level in ((2, leaf.repetition), (3, leaf.definition)):
+        counts = sizes.get(field(number, LIST))
+        if isinstance(counts, Values) and len(counts.items) not in (0, level + 1):
+            raise Malformed("a column's sizes are not of its levels")
+    if field(1, I64) in sizes and leaf.physical != _BYTE_ARRAY:
+        raise Malformed("a column's sizes are not of its type")
+
+
+# ---- fields that have to be there
+
+
+def _check_fields(struct: Struct, known: frozenset[int]) -> None:
+    """Malformed if a field that the format has is of another type; there may be more of them."""
+    strange = struct.keys() - known
+    if strange and min(strange) >> 4 <= max(known) >> 4:
+        raise Malformed(f"its field {min(strange) >> 4} is of another type")
+
+
+def _number(struct: Struct, number: int, kind: int) -> int:
+    value = struct.get(number << 4 | kind)
+    if not isinstance(value, int):
+        raise Malformed(f"it lacks the number {number}")
+    return value
+
+
+def _text(struct: Struct, number: int) -> bytes:
+    value = struct.get(number << 4 | BINARY)
+    if not isinstance(value, bytes):
+        raise Malformed(f"it lacks the text {number}")
+    return value
+
+
+def _struct(struct: Struct, number: int) -> Struct:
+    value = struct.get(number << 4 | STRUCT)
+    if not isinstance(value, dict):
+        raise Malformed(f"it lacks the part {number}")
+    return value
+
+
+def _list(struct: Struct, number: int, kind: int) -> list[object]:
+    value = struct.get(number << 4 | LIST)
+    if not isinstance(value, Values) or (value.kind != kind and value.items):
+        raise Malformed(f"it lacks the list {number}")
+    return value.items
+
+
+def _structs(struct: Struct, number: int) -> list[Struct]:
+    return _list(struct, number, STRUCT)  # type: ignore[return-value] # by their kind

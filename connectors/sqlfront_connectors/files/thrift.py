@@ -1,0 +1,157 @@
+"""Structs as Thrift's compact protocol writes them, by the numbers of their fields (Thrift's specification,
+"Thrift Compact protocol encoding")."""
+
+from typing import Final
+
+import msgspec
+
+#: The types of fields, as they are written.
+BOOL, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+_TRUE: Final = 1
+#: Bytes of a double.
+_WIDE: Final = 8
+#: Structs within structs that are read; more would end Python's stack.
+_DEEPEST: Final = 64
+#: Elements of a list, as in Arrow's reader.
+_LONGEST: Final = 1_000_000
+#: The bits of a number that has ten bytes.
+_BITS: Final = 63
+
+Struct = dict[int, object]
+
+
+class Malformed(Exception):
+    """The bytes are no struct."""
+
+
+class Values(msgspec.Struct, frozen=True, gc=False):
+    """A list: its elements, and the type that they were written with."""
+
+    kind: int
+    items: list[object]
+
+
+def field(number: int, kind: int) -> int:
+    """The key of a struct's field. Who looks for a field of another type doesn't find it."""
+    return number << 4 | kind
+
+
+def fields(*kinds: int) -> frozenset[int]:
+    """The keys of a struct's fields from the first on, of these types."""
+    return frozenset(field(number, kind) for number, kind in enumerate(kinds, 1))
+
+
+def read_struct(data: bytes) -> Struct:
+    """The struct at the begin of the bytes: numbers, truths, bytes, ``Values`` and structs, by
+    :func:`field`. Of fields that stand twice the last.
+
+    >>> read_struct(bytes([0x15, 0x06, 0x00])) == {field(1, I32): 3}
+    True
+    """
+    try:
+        return _struct(data, 0, 0)[0]
+    except IndexError:
+        raise Malformed("it ends too early") from None
+
+
+def _struct(data: bytes, at: int, depth: int) -> tuple[Struct, int]:
+    found: Struct = {}
+    number = 0
+    while head := data[at]:
+        kind = head & 15
+        at += 1
+        if head > 15:
+            number += head >> 4
+        else:
+            number, at = _number(data, at)
+        # Footers have so many numbers that a call for each would be felt.
+        if kind in (I64, I32) and (byte := data[at]) < 128:
+            found[number << 4 | kind] = byte >> 1 ^ -(byte & 1)
+            at += 1
+        elif kind > BOOL:
+            found[number << 4 | kind], at = _value(data, at, kind, depth)
+        elif kind:
+            found[number << 4 | BOOL] = kind == _TRUE
+        else:
+            return found, at
+    return found, at + 1
+
+
+def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
+    if kind == BINARY:
+        length = data[at]
+        at += 1
+        if length > 127:
+            length, at = _varint(data, at - 1)
+        if length > len(data) - at:
+            raise Malformed("it ends too early")
+        return data[at : at + length], at + length
+    if kind in (I64, I32, I16):
+        return _number(data, at)
+    if depth > _DEEPEST:
+        raise Malformed("it has structs too deep in each other")
+    if kind == STRUCT:
+        return _struct(data, at, depth + 1)
+    if kind in (LIST, SET):
+        return _list(data, at, depth + 1)
+    if kind in (_TRUE, BOOL, BYTE):
+        return data[at], at + 1
+    if kind == DOUBLE:
+        return data[at : at + _WIDE], at + _WIDE
+    if kind == MAP:
+        return _map(data, at, depth + 1)
+    raise Malformed(f"it has a field of the type {kind}")
+
+
+def _list(data: bytes, at: int, depth: int) -> tuple[Values, int]:
+    head = data[at]
+    at += 1
+    kind, length = head & 15, head >> 4
+    if length == 15:
+        length, at = _varint(data, at)
+    _check_length(data, at, length)
+    items: list[object] = []
+    for _ in range(length):
+        if kind in (I64, I32) and (byte := data[at]) < 128:
+            items.append(byte >> 1 ^ -(byte & 1))
+            at += 1
+        else:
+            item, at = _value(data, at, kind, depth)
+            items.append(item)
+    return Values(kind, items), at
+
+
+def _map(data: bytes, at: int, depth: int) -> tuple[Values, int]:
+    length, at = _varint(data, at)
+    items: list[object] = []
+    if length:
+        _check_length(data, at, length)
+        kinds = data[at]
+        at += 1
+        for _ in range(length):
+            for kind in (kinds >> 4, kinds & 15):
+                item, at = _value(data, at, kind, depth)
+                items.append(item)
+    return Values(STRUCT, items), at
+
+
+def _check_length(data: bytes, at: int, length: int) -> None:
+    """Malformed for more elements than there are bytes, or than anybody keeps in one list."""
+    if length > min(len(data) - at, _LONGEST):
+        raise Malformed("it ends too early")
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    value, at = _varint(data, at)
+    return value >> 1 ^ -(value & 1), at
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while (byte := data[at]) > 127:
+        value |= (byte & 127) << shift
+        shift += 7
+        at += 1
+        if shift > _BITS:
+            raise Malformed("it has a number of too many bytes")
+    return value | byte << shift, at + 1

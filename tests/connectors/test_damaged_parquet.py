@@ -1,0 +1,116 @@
+"""Damaged Parquet files: what Arrow would believe, or die of, is refused before Arrow is asked."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sqlfront.config import Config
+from sqlfront.session import Session
+from sqlfront_connectors.files.parquet_footer import read_footer
+from sqlfront_engine.errors import DatabaseError, Error, NotSupportedError, OperationalError
+
+#: A field's header of the type i32 two fields on, and the same of the type i16.
+REPETITION, LOST = b"%\x02\x18\x01a", b"$\x02\x18\x01a"
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> bytes:
+    """Two row groups of two columns."""
+    table = pa.table({"a": pa.array([1, None, 3], pa.int32()), "b": ["x", "y", None]})
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
+    return (tmp_path / "a.parquet").read_bytes()
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    with Session(Config()) as session:
+        yield session
+
+
+def read(session: Session, path: Path, content: bytes, where: str = "") -> list[object]:
+    path.write_bytes(content)
+    return list(session.execute(f"SELECT * FROM parquet.`{path}` {where}").collect())
+
+
+def footer_of(whole: bytes) -> range:
+    """Where the footer's bytes are."""
+    end = len(whole) - 8
+    return range(end - int.from_bytes(whole[end : end + 4], "little"), end)
+
+
+def test_a_footer_that_ends_arrows_process_is_refused(tmp_path: Path, session: Session, whole: bytes) -> None:
+    assert whole.count(REPETITION) == 1
+
+    with pytest.raises(NotSupportedError, match="damaged footer: its field 3 is of another type"):
+        read(session, tmp_path / "a.parquet", whole.replace(REPETITION, LOST))
+
+
+@pytest.mark.parametrize("bit", [0, 2, 7])
+def test_no_changed_byte_of_a_footer_ends_the_process(
+    tmp_path: Path, session: Session, whole: bytes, bit: int
+) -> None:
+    for place in footer_of(whole):
+        content = bytearray(whole)
+        content[place] ^= 1 << bit
+        with contextlib.suppress(Error):
+            read(session, tmp_path / "a.parquet", bytes(content), "WHERE a > 2 AND b IS NOT NULL")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (b"\x19\x18\x01a\x15", b"\x19\x18\x01z\x15", "a row group's column is not the schema's"),
+        (b"\x19\x18\x01a\x15\x02", b"\x19\x18\x01a\x15\x20", "a column's compression is 16"),
+        (b"\x19\x18\x01a\x15\x02\x16\x04", b"\x19\x18\x01a\x15\x02\x16\x08", "2 rows has 4 values"),
+    ],
+)
+def test_what_spark_refuses_in_a_footer_is_refused(
+    tmp_path: Path, session: Session, whole: bytes, before: bytes, after: bytes, words: str
+) -> None:
+    assert before in whole
+
+    with pytest.raises(DatabaseError, match=words):
+        read(session, tmp_path / "a.parquet", whole.replace(before, after, 1))
+
+
+def test_of_a_damaged_row_group_spark_tells_when_it_reads(
+    tmp_path: Path, session: Session, whole: bytes
+) -> None:
+    """Not when it looks for the columns, as Arrow does: of the description of a column the number is gone."""
+    with pytest.raises(NotSupportedError, match="footer that Arrow can't read"):
+        read(session, tmp_path / "a.parquet", whole.replace(b"\x19\x18\x01a\x15", b"\x19\x18\x01a\x13", 1))
+
+
+def test_bytes_that_are_no_text_are_not_read_as_text(tmp_path: Path, session: Session) -> None:
+    pq.write_table(pa.table({"a": [b"\xff"]}), tmp_path / "a.parquet")
+    session.execute(f"CREATE TEMPORARY VIEW v (a STRING) USING parquet OPTIONS (path '{tmp_path}')")
+
+    with pytest.raises(NotSupportedError, match="no UTF-8"):
+        session.execute("SELECT * FROM v").collect()
+
+
+def test_a_type_and_a_page_that_are_wrong_are_refused(tmp_path: Path, session: Session, whole: bytes) -> None:
+    (tmp_path / "a.parquet").write_bytes(whole[:4] + bytes(40) + whole[44:])
+    session.execute(f"CREATE TEMPORARY VIEW v (a STRING) USING parquet OPTIONS (path '{tmp_path}')")
+
+    with pytest.raises(NotSupportedError, match="other types than its own"):
+        session.execute("SELECT * FROM v").collect()
+
+
+def test_a_footer_tells_of_its_row_groups(tmp_path: Path, whole: bytes) -> None:
+    first, second = read_footer(str(tmp_path / "a.parquet"))
+
+    assert (first.rows, second.rows) == (2, 1)
+    number, text = first.chunks
+    assert (number.codec, number.values, number.nulls, number.minimum) == ("SNAPPY", 2, 1, b"\1\0\0\0")
+    assert (text.nulls, text.minimum, text.maximum) == (0, b"x", b"y")
+
+
+def test_a_file_cut_within_its_footer_is_named(tmp_path: Path, session: Session, whole: bytes) -> None:
+    with pytest.raises(OperationalError, match="Could not read footer") as caught:
+        read(session, tmp_path / "a.parquet", whole[:-6])
+    assert caught.value.condition == "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"
