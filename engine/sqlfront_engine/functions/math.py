@@ -211,12 +211,21 @@ def bucket(value: float, least: float, most: float, count: int) -> int | None:
             return 0
         if value >= upper:
             return count + 1
-        return int(count * (value - lower) / (upper - lower)) + 1
+        return _next(count * (value - lower) / (upper - lower))
     if value > upper:
         return 0
     if value <= lower:
         return count + 1
-    return int(count * (upper - value) / (upper - lower)) + 1
+    return _next(count * (upper - value) / (upper - lower))
+
+
+def _next(position: float) -> int:
+    """The number after a whole position, as Java's long: a position of NaN is zero, one beyond the longs the
+    greatest, and the number after the greatest the least."""
+    if math.isnan(position):
+        return 1
+    whole = int(min(max(position, -(2.0**63)), 2.0**63))
+    return whole + 1 if whole < 2**63 - 1 else -(2**63)
 
 
 def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:

@@ -19,6 +19,8 @@ def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
     >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 2)
     (3, -1)
     """
+    if threshold is not None and abs(len(left) - len(right)) > threshold:
+        return -1
     distance = _distance(left, right) if left else len(right)
     return distance if threshold is None or distance <= threshold else -1
 
