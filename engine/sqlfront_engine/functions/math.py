@@ -1,7 +1,7 @@
 """Functions of real numbers: roots, powers, logarithms, trigonometry, and a few of integers.
 
-All of them take and give doubles, as in Spark; a logarithm of what has none is null. What ``fdlibm`` lacks is
-the C library's, which may differ from Java's in a result's last bit.
+All of them take and give doubles, as in Spark; a logarithm of what has none is null. ``fdlibm`` computes as
+Java does; sines, cosines and tangents are the C library's, which may differ from Java's in the last bit.
 """
 
 import math
@@ -16,9 +16,9 @@ from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
 from sqlfront_engine.failures import arithmetic_overflow
 from sqlfront_engine.forms import Datum, full_array, is_scalar, nulls
-from sqlfront_engine.functions import fdlibm
 from sqlfront_engine.functions.arithmetic import sign_fails
 from sqlfront_engine.functions.decimals import prepare_decimal_abs
+from sqlfront_engine.functions.fdlibm import arcs, exponentials, hyperbolics, logarithms, powers
 from sqlfront_engine.functions.registry import (
     Invocation,
     Kind,
@@ -45,6 +45,7 @@ _LESS_EQUAL: Final = pc.get_function("less_equal")
 _DIVIDE: Final = pc.get_function("divide")
 _OR: Final = pc.get_function("or_kleene")
 _NULL: Final = nulls(DOUBLE)
+_ONE: Final = scalar(1.0, DOUBLE)
 _DEGREES: Final = 57.29577951308232
 _RADIANS: Final = 0.017453292519943295
 
@@ -59,6 +60,12 @@ def _entry(name: str, kernel: Kernel, result: str) -> ScalarFunction:
 def _arrow(name: str) -> Kernel:
     kernel = pc.get_function(name)
     return lambda arguments, invocation: kernel.call(arguments)
+
+
+def _reciprocal(name: str) -> Kernel:
+    """One divided by the results of Arrow's kernel."""
+    kernel = pc.get_function(name)
+    return lambda arguments, invocation: _DIVIDE.call([_ONE, kernel.call(arguments)])
 
 
 def _numpy(function: Callable[..., Doubles]) -> Kernel:
@@ -91,7 +98,7 @@ def _logarithm(kernel: Kernel, least: float = 0.0) -> Kernel:
     return run
 
 
-_LN: Final = _logarithm(_numpy(fdlibm.log))
+_LN: Final = _logarithm(_numpy(logarithms.log))
 
 
 def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -102,22 +109,9 @@ def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
     return _DIVIDE.call([value, base])
 
 
-def _power(base: Doubles, exponent: Doubles) -> Doubles:
-    """C's power, but NaN (as in Java) for one to the power of NaN, and of plus or minus one to an infinite
-    one."""
-    result = np.power(base, exponent)
-    undefined = np.isnan(exponent) | (np.isinf(exponent) & (np.abs(base) == 1))
-    undefined &= (base == 1) | np.isinf(exponent)
-    return np.where(undefined, np.nan, result) if undefined.any() else result
-
-
 def _atan2(y: Doubles, x: Doubles) -> Doubles:
     """Spark knows no negative zero here."""
-    return np.arctan2(y + 0.0, x + 0.0)
-
-
-def _atanh(values: Doubles) -> Doubles:
-    return 0.5 * (fdlibm.log1p(values) - fdlibm.log1p(-values))
+    return arcs.atan2(y + 0.0, x + 0.0)
 
 
 def _sign(values: Doubles) -> Doubles:
@@ -234,30 +228,32 @@ def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 register(
     _entry("sqrt", _arrow("sqrt"), "sqrt(4) = 2.0"),
-    _entry("cbrt", _numpy(fdlibm.cbrt), "cbrt(27) = 3.0"),
-    _entry("exp", _numpy(fdlibm.exp), "exp(0) = 1.0"),
-    _entry("expm1", _numpy(fdlibm.expm1), "expm1(0) = 0.0"),
+    _entry("cbrt", _numpy(powers.cbrt), "cbrt(27) = 3.0"),
+    _entry("exp", _numpy(exponentials.exp), "exp(0) = 1.0"),
+    _entry("expm1", _numpy(exponentials.expm1), "expm1(0) = 0.0"),
     _entry("ln", _LN, "ln(1) = 0.0"),
     ScalarFunction("log", (DOUBLE, DOUBLE), DOUBLE, _log, optional=1, example=("log(2, 8)", "3.0")),
-    _entry("log10", _logarithm(_numpy(fdlibm.log10)), "log10(100) = 2.0"),
-    _entry("log2", _logarithm(_numpy(fdlibm.log2)), "log2(8) = 3.0"),
-    _entry("log1p", _logarithm(_numpy(fdlibm.log1p), -1.0), "log1p(0) = 0.0"),
-    _entry("pow", _numpy(_power), "pow(2, 3) = 8.0"),
-    _entry("power", _numpy(_power), "power(2, 3) = 8.0"),
-    _entry("hypot", _arrow("hypot"), "hypot(3, 4) = 5.0"),
-    *(_entry(name, _arrow(name), f"{name}(0) = 0.0") for name in ("sin", "tan", "asin", "atan")),
-    _entry("sinh", _numpy(fdlibm.sinh), "sinh(0) = 0.0"),
-    _entry("asinh", _numpy(fdlibm.asinh), "asinh(0) = 0.0"),
-    _entry("atanh", _numpy(_atanh), "atanh(0) = 0.0"),
+    _entry("log10", _logarithm(_numpy(logarithms.log10)), "log10(100) = 2.0"),
+    _entry("log2", _logarithm(_numpy(logarithms.log2)), "log2(8) = 3.0"),
+    _entry("log1p", _logarithm(_numpy(logarithms.log1p), -1.0), "log1p(0) = 0.0"),
+    _entry("pow", _numpy(powers.power), "pow(2, 3) = 8.0"),
+    _entry("power", _numpy(powers.power), "power(2, 3) = 8.0"),
+    _entry("hypot", _numpy(powers.hypot), "hypot(3, 4) = 5.0"),
+    *(_entry(name, _arrow(name), f"{name}(0) = 0.0") for name in ("sin", "tan")),
+    _entry("sinh", _numpy(hyperbolics.sinh), "sinh(0) = 0.0"),
+    _entry("asinh", _numpy(hyperbolics.asinh), "asinh(0) = 0.0"),
+    _entry("atanh", _numpy(hyperbolics.atanh), "atanh(0) = 0.0"),
     _entry("cos", _arrow("cos"), "cos(0) = 1.0"),
-    _entry("tanh", _numpy(fdlibm.tanh), "tanh(0) = 0.0"),
-    _entry("cosh", _numpy(fdlibm.cosh), "cosh(0) = 1.0"),
-    _entry("acos", _arrow("acos"), "acos(1) = 0.0"),
-    _entry("acosh", _numpy(fdlibm.acosh), "acosh(1) = 0.0"),
+    _entry("tanh", _numpy(hyperbolics.tanh), "tanh(0) = 0.0"),
+    _entry("cosh", _numpy(hyperbolics.cosh), "cosh(0) = 1.0"),
+    _entry("asin", _numpy(arcs.asin), "asin(0) = 0.0"),
+    _entry("atan", _numpy(arcs.atan), "atan(0) = 0.0"),
+    _entry("acos", _numpy(arcs.acos), "acos(1) = 0.0"),
+    _entry("acosh", _numpy(hyperbolics.acosh), "acosh(1) = 0.0"),
     _entry("atan2", _numpy(_atan2), "atan2(0, 1) = 0.0"),
-    _entry("cot", _numpy(lambda values: 1 / np.tan(values)), "cot(1) = 0.6420926159343306"),
-    _entry("sec", _numpy(lambda values: 1 / np.cos(values)), "sec(0) = 1.0"),
-    _entry("csc", _numpy(lambda values: 1 / np.sin(values)), "csc(1) = 1.1883951057781212"),
+    _entry("cot", _reciprocal("tan"), "cot(1) = 0.6420926159343306"),
+    _entry("sec", _reciprocal("cos"), "sec(0) = 1.0"),
+    _entry("csc", _reciprocal("sin"), "csc(1) = 1.1883951057781212"),
     _entry("degrees", _numpy(lambda values: values * _DEGREES), "degrees(0) = 0.0"),
     _entry("radians", _numpy(lambda values: values * _RADIANS), "radians(180) = 3.141592653589793"),
     *(
