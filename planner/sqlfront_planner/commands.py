@@ -20,6 +20,7 @@ from sqlfront_planner.statements import (
     Explain,
     ExplainFormat,
     ExplainMode,
+    Query,
     Statement,
 )
 from sqlfront_planner.syntax.check import wrong_at
@@ -119,7 +120,11 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
         raise NotSupportedError(
             f"EXPLAIN EXTENDED in the format {form.value} is not supported: a graph shows the physical plan."
         )
-    return Explain(mode, parse_from(sql, begin), form)
+    query = parse_from(sql, begin)
+    if not isinstance(query, Query):
+        name, place = _named(sql, begin)
+        raise NotSupportedError(f"EXPLAIN takes a query; that of {name} is not supported.", position=place)
+    return Explain(mode, query, form)
 
 
 def _explain_options(sql: str, start: int, options: dict[str, str]) -> int:
@@ -150,20 +155,17 @@ def _word(sql: str, start: int) -> tuple[int, int]:
 
 def _not_built(sql: str, start: int, place: tuple[int, int] | None = None) -> NotSupportedError:
     """The refusal of a statement, or of what stands in it at ``place``."""
-    words = _leading_words(sql, start)
-    name = " ".join(sql[begin:end].upper() for begin, end in words)
-    what = name
-    if place is not None and place[0] > words[-1][0] and sql[place[0]].isalpha():
-        what = f"{name} with {sql[place[0] : place[1]].upper()}"
-    error = NotSupportedError(
-        f"{what} is not supported.", sqlstate="0A000", position=place or (words[0][0], words[-1][1])
-    )
+    what, words = _named(sql, start)
+    if place is not None and place[0] >= words[1] and sql[place[0]].isalpha():
+        what = f"{what} with {_named(sql, place[0])[0]}"
+    error = NotSupportedError(f"{what} is not supported.", sqlstate="0A000", position=place or words)
     error.locate(sql)
     return error
 
 
-def _leading_words(sql: str, start: int) -> list[tuple[int, int]]:
-    """Where the words stand that say which statement it is: keywords up to the first name, three at most."""
+def _named(sql: str, start: int) -> tuple[str, tuple[int, int]]:
+    """The words that say which statement or clause begins at ``start``, and their range: keywords up to the
+    first name, three at most."""
     tokens = tokens_of(sql, start)
     keywords = spark_grammar().kinds
     found: list[tuple[int, int]] = []
@@ -172,7 +174,9 @@ def _leading_words(sql: str, start: int) -> list[tuple[int, int]]:
             break
         if kind not in _BESIDE:
             found.append((begin, end))
-    return found or [(start, start)]
+    if not found:
+        return "", (start, start)
+    return " ".join(sql[begin:end].upper() for begin, end in found), (found[0][0], found[-1][1])
 
 
 def _place(error: lark.UnexpectedInput, sql: str, start: int) -> tuple[int, int] | None:

@@ -54,11 +54,11 @@ class ExplainFormat(Enum):
 
 
 class Explain(msgspec.Struct, frozen=True):
-    """``EXPLAIN [EXTENDED | ANALYZE] [(option, ...)] statement``; an option is ``EXTENDED``, ``ANALYZE`` or
+    """``EXPLAIN [EXTENDED | ANALYZE] [(option, ...)] query``; an option is ``EXTENDED``, ``ANALYZE`` or
     ``FORMAT text | json | dot | mermaid``."""
 
     mode: ExplainMode
-    statement: "Statement"
+    query: Query
     format: ExplainFormat = ExplainFormat.TEXT
 
 

@@ -156,7 +156,7 @@ class Checker(Closing):
             case Query():
                 return self._query(run, statement)
             case Explain():
-                self._plan(statement.statement, arguments)
+                self._plan(statement.query, arguments)
             case Delete() | Update():
                 _change(run, statement)
             case KillQuery():
@@ -303,7 +303,7 @@ def _queries(statement: Statement) -> Iterator[Query]:
     if isinstance(statement, Query):
         yield statement
     elif isinstance(statement, Explain):
-        yield from _queries(statement.statement)
+        yield statement.query
     else:
         for name in statement.__struct_fields__:
             part = getattr(statement, name)

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from sqlfront.commands.run import Made, Run
 from sqlfront.file_checks import check_files
 from sqlfront.python_values import rows_batch
-from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_engine.processors.held_rows import HeldBatches
 from sqlfront_engine.row_programs.program import NotByRows
@@ -35,10 +34,7 @@ _PLAN: Final = pa.schema([("plan", STRING)])
 
 def explain(run: Run, statement: Explain) -> Made:
     """The plan as one row of text."""
-    query = statement.statement
-    if not isinstance(query, Query):
-        raise NotSupportedError(f"EXPLAIN of {type(query).__name__}; EXPLAIN takes a query")
-    session, mode = run.session, statement.mode
+    query, session, mode = statement.query, run.session, statement.mode
     try:
         binding = bind_query(query, session.catalog, session.bind_settings, run.arguments)
     except FoundElsewhere:

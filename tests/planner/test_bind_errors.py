@@ -84,8 +84,8 @@ def test_error_has_sparks_condition(sql: str, condition: str) -> None:
     "sql, construct",
     [
         ("select * from t lateral view explode(array(1)) e", "LATERAL VIEW"),
-        ("select * from t tablesample (10 percent)", "TABLE with sample"),
-        ("select * from t pivot (sum(a) for s in ('x'))", "TABLE with pivots"),
+        ("select * from t tablesample (10 percent)", "TABLESAMPLE is"),
+        ("select * from t pivot (sum(a) for s in ('x'))", "PIVOT or UNPIVOT is"),
         ("select a from t sort by a", "SORT BY"),
         ("select a from t distribute by a", "DISTRIBUTE BY"),
         ("select * from t, lateral (select t.a)", "LATERAL"),

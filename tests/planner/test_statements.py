@@ -164,7 +164,7 @@ def test_explain(words: str, mode: ExplainMode) -> None:
     assert isinstance(statement, Explain)
     assert statement.mode is mode
     assert statement.format is ExplainFormat.TEXT
-    assert isinstance(statement.statement, Query)
+    assert isinstance(statement.query, Query)
 
 
 @pytest.mark.parametrize("form", ExplainFormat)
@@ -181,7 +181,7 @@ def test_explain_of_a_query_in_parentheses() -> None:
 
     assert isinstance(statement, Explain)
     assert statement.mode is ExplainMode.SIMPLE
-    assert isinstance(statement.statement, Query)
+    assert isinstance(statement.query, Query)
 
 
 @pytest.mark.parametrize(

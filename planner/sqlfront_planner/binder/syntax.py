@@ -45,6 +45,8 @@ _HANDLERS: Final[dict[type[exp.Expr], Entry]] = {}
 
 #: Arguments that sqlglot sets for its own use and that say nothing about the statement.
 _MEANINGLESS: Final = frozenset({"_type"})
+#: The clauses that arguments of relations stand for.
+_CLAUSES: Final = {"pivots": "PIVOT or UNPIVOT", "sample": "TABLESAMPLE"}
 
 
 def handles(
@@ -77,6 +79,8 @@ def refuse_unknown(node: exp.Expr, known: frozenset[str]) -> None:
     """Raise NotSupportedError if an argument of the node is set that isn't ``known``."""
     for name, value in node.args.items():
         if value and name not in known and name not in _MEANINGLESS:
+            if name in _CLAUSES:
+                raise unsupported(_CLAUSES[name], node)
             raise unsupported(f"{construct(node)} with {name.strip('_').replace('_', ' ')}", node)
 
 

@@ -83,7 +83,7 @@ def builder(spark: SparkOracle, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slo
 def test_without_pyspark_the_first_statement_that_needs_it_says_what_to_install_and_why() -> None:
     message = (
         "pyspark is not installed: pip install 'sqlfront[spark]' "
-        "(Spark is needed: SUBQUERY with pivots is not supported.)"
+        "(Spark is needed: PIVOT or UNPIVOT is not supported.)"
     )
     assert printed(WITHOUT_PYSPARK) == [message, message, "[(2,)]"]
 
