@@ -44,8 +44,11 @@ def sinh(values: Doubles) -> Doubles:
 
 def _half_power(size: Doubles, power: Doubles) -> Doubles:
     """Half of e to the power of ``size``, also where the power alone overflows."""
+    large = (bits(size) >> 32) >= 0x40862E42
+    if not large.any():
+        return 0.5 * power
     root = exp(0.5 * size)
-    return np.where((bits(size) >> 32) < 0x40862E42, 0.5 * power, 0.5 * root * root)
+    return np.where(large, 0.5 * root * root, 0.5 * power)
 
 
 def tanh(values: Doubles) -> Doubles:
