@@ -46,7 +46,7 @@ class Moments(msgspec.Struct, frozen=True):
         with np.errstate(all="ignore"):
             means = sum_doubles(groups, values) / np.maximum(counts, 1)
             distance = values - means[groups.ids]
-            powers = [sum_doubles(groups, distance**power) for power in range(2, self.order + 1)]
+            powers = [sum_doubles(groups, product) for product in _products(distance, self.order)]
         return [from_numpy(values, DOUBLE) for values in (counts, means, *powers)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -107,13 +107,23 @@ def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Do
         return counts, means, np.where(n > 0, mean - means[groups.ids], 0.0)
 
 
+def _products(distance: Doubles, order: int) -> list[Doubles]:
+    """The powers of the distances from the second up to that of ``order``; numpy's own powers of negative
+    values take ten times as long, and differ from machine to machine."""
+    products = [distance * distance]
+    while len(products) < order - 1:
+        products.append(products[-1] * distance)
+    return products
+
+
 def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles]) -> Doubles:
     """The central moment of order ``power`` of each state about the common mean."""
+    products = _products(distance, power)
     if power == 2:
-        return powers[0] + n * distance**2
+        return powers[0] + n * products[0]
     if power == 3:
-        return powers[1] + 3 * distance * powers[0] + n * distance**3
-    return powers[2] + 4 * distance * powers[1] + 6 * distance**2 * powers[0] + n * distance**4
+        return powers[1] + 3 * distance * powers[0] + n * products[1]
+    return powers[2] + 4 * distance * powers[1] + 6 * products[0] * powers[0] + n * products[2]
 
 
 def variance_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
