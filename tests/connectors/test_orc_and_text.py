@@ -2,6 +2,7 @@
 
 import base64
 import bz2
+import contextlib
 import gzip
 import time
 import zlib
@@ -14,7 +15,7 @@ from pyarrow import orc
 from sqlfront.config import Config
 from sqlfront.session import Session
 from sqlfront_connectors.files.orc_footer import CHAR, description
-from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_engine.errors import DatabaseError, Error, NotSupportedError, OperationalError
 
 #: Kinds of types in ORC's footers.
 STRING_KIND, STRUCT_KIND = 7, 12
@@ -71,10 +72,81 @@ def test_orc_columns_without_names_are_refused_under_declared_ones_too(tmp_path:
 
 def test_types_of_orc_files_without_rows_are_looked_at(tmp_path: Path) -> None:
     orc.write_table(pa.table({"a": pa.array([], pa.int32())}), tmp_path / "a.orc")
-    view = f"CREATE TEMPORARY VIEW v (a BINARY) USING orc OPTIONS (path '{tmp_path}')"
+    view = "CREATE TEMPORARY VIEW v (a {}) USING orc OPTIONS (path '{}')"
 
-    with pytest.raises(NotSupportedError, match="int that is read as binary"):
+    with pytest.raises(NotSupportedError, match="int that is read as string"):
+        rows("SELECT * FROM v", view.format("STRING", tmp_path))
+    with pytest.raises(
+        OperationalError, match="conversion from file type int to reader type binary"
+    ) as caught:
+        rows("SELECT * FROM v", view.format("BINARY", tmp_path))
+    assert caught.value.condition == "FAILED_READ_FILE.NO_HINT"
+
+
+@pytest.mark.parametrize(
+    ("own", "wanted"),
+    [
+        (pa.float64(), "DATE"),
+        (pa.date32(), "INT"),
+        (pa.binary(), "TIMESTAMP"),
+        (pa.timestamp("us"), "BINARY"),
+        (pa.string(), "ARRAY<STRING>"),
+        (pa.struct([("x", pa.int32())]), "STRUCT<x: DATE>"),
+        (pa.list_(pa.int32()), "ARRAY<BINARY>"),
+    ],
+)
+def test_conversions_that_orc_does_not_know_are_errors(tmp_path: Path, own: pa.DataType, wanted: str) -> None:
+    orc.write_table(pa.table({"a": pa.array([None], own)}), tmp_path / "a.orc")
+    view = f"CREATE TEMPORARY VIEW v (a {wanted}) USING orc OPTIONS (path '{tmp_path}')"
+
+    with pytest.raises(OperationalError, match="does not support type conversion"):
         rows("SELECT * FROM v", view)
+
+
+def test_an_orc_table_with_a_partition_column_without_values_is_an_error_when_it_is_read(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "p=__HIVE_DEFAULT_PARTITION__"
+    folder.mkdir()
+    orc.write_table(pa.table({"a": [1]}), folder / "a.orc")
+
+    with pytest.raises(OperationalError, match="the type VOID of the partition column `p`") as caught:
+        rows(f"SELECT count(*) FROM orc.`{tmp_path}`")
+    assert caught.value.condition == "FAILED_READ_FILE.NO_HINT"
+    assert rows(f"SELECT a FROM orc.`{tmp_path}` WHERE p IS NOT NULL") == []
+
+
+#: A type's message in a footer: DECIMAL of 38 digits.
+_DECIMAL = b"\x08\x0e \x00(&"
+
+
+def test_types_over_which_arrow_ends_the_process_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table({"a": pa.array([1], pa.decimal128(38, 0))}), path, compression="uncompressed")
+    content = path.read_bytes()
+    assert content.count(_DECIMAL) == 1
+    path.write_bytes(content.replace(_DECIMAL, _DECIMAL[:-1] + b"F"))
+
+    with pytest.raises(NotSupportedError, match="damaged footer: a decimal has 70 digits"):
+        rows(f"SELECT * FROM orc.`{tmp_path}`")
+
+
+@pytest.mark.parametrize("bit", [0, 3, 7])
+def test_no_changed_byte_of_an_orc_footer_ends_the_process(tmp_path: Path, bit: int) -> None:
+    path = tmp_path / "a.orc"
+    kind = pa.struct([("x", pa.decimal128(5, 2)), ("y", pa.list_(pa.timestamp("us")))])
+    orc.write_table(
+        pa.table({"a": [1, None], "b": pa.array([None, None], kind)}), path, compression="uncompressed"
+    )
+    content = path.read_bytes()
+    footer, postscript = content[-1 - content[-1] + 1], content[-1] + 1
+    with Session(Config()) as session:
+        for place in range(len(content) - postscript - footer, len(content)):
+            changed = bytearray(content)
+            changed[place] ^= 1 << bit
+            path.write_bytes(bytes(changed))
+            with contextlib.suppress(Error):
+                session.execute(f"SELECT * FROM orc.`{path}`").collect()
 
 
 def test_orc_errors_are_spark_s(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ def file_missing(path: str) -> OperationalError:
     )
 
 
-def file_unreadable(path: str, error: Exception) -> OperationalError:
-    """Spark's error for a file that is not what it should be."""
+def file_unreadable(path: str, error: Exception | str) -> OperationalError:
+    """Spark's error for a file that is not what it should be. ``error``: what went wrong."""
     return OperationalError(
         f"Encountered error while reading file {path}. {without_content(error)}",
         condition=FILE_UNREADABLE,
@@ -41,7 +41,7 @@ def file_unreadable(path: str, error: Exception) -> OperationalError:
     )
 
 
-def without_content(error: Exception) -> str:
+def without_content(error: Exception | str) -> str:
     """What an error says, without the record that Arrow's parser appends.
 
     >>> without_content(pa.ArrowInvalid("CSV parse error: Row #2: Expected 2 columns, got 1: secret"))

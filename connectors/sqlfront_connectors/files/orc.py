@@ -13,7 +13,7 @@ from sqlfront_connectors.files.failures import file_unreadable, reading
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.orc_footer import CHAR, Description, description
+from sqlfront_connectors.files.orc_footer import CHAR, UNION, Damaged, Description, description
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
 from sqlfront_engine import kernels as pc
@@ -30,6 +30,7 @@ from sqlfront_engine.types import (
     TIMESTAMP_NTZ,
     ddl,
     is_decimal,
+    is_string,
     with_leaves,
 )
 
@@ -48,20 +49,46 @@ _UTC: Final = frozenset({"UTC", "GMT", "Etc/UTC", "Etc/GMT"})
 _WRITTEN: Final = b"spark.sql.catalyst.type"
 #: The type that Spark writes as a number of microseconds.
 _NTZ: Final = b"timestamp_ntz"
+#: What columns of a sort of types are read as.
+_READABLE: Final = {
+    "number": ("number", "string", "timestamp"),
+    "string": ("number", "string", "binary", "date", "timestamp"),
+    "binary": ("string", "binary"),
+    "date": ("string", "date", "timestamp"),
+    "timestamp": ("number", "string", "date", "timestamp"),
+}
 #: Columns as Hive named them before ORC kept names: they go by position.
 _POSITIONAL: Final = "_col"
 
 
 def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description]:
-    """The file, or an OperationalError that names it. NotSupportedError for one with columns of type CHAR."""
+    """The file, or an OperationalError that names it. NotSupportedError for one with columns of types that
+    aren't read, or one with which Arrow isn't trusted."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
-        opened = orc.ORCFile(file.source)
-        described = description(file.source)
+        try:
+            described = description(file.source)
+        except Damaged as error:
+            orc.ORCFile(file.source)
+            raise NotSupportedError(f"{path}: ORC with a damaged end: {error}") from error
+        if described.fault is not None:
+            raise NotSupportedError(f"{path}: ORC with a damaged footer: {described.fault}")
         if CHAR in described.kinds:
             raise NotSupportedError(f"{path}: ORC with columns of type CHAR")
-        return opened, described
+        if UNION in described.kinds:
+            raise NotSupportedError(f"{path}: ORC with columns of type UNION")
+        return orc.ORCFile(file.source), described
+
+
+def check_partitions(path: str, version: FileVersion) -> None:
+    """Raises what Spark does as it reads a file: where a partition column has no values at all, its reader
+    of ORC doesn't know the column's type."""
+    for field in version.partition_schema:
+        if pa.types.is_null(field.type):
+            raise file_unreadable(
+                path, f"ORC does not know the type VOID of the partition column `{field.name}`."
+            )
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
@@ -184,6 +211,37 @@ def _struct_conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | No
     return partial(converted_struct, wanted=wanted, parts=parts)
 
 
+def _sort(kind: pa.DataType) -> str:
+    """Which of ORC's sorts of types, as to what is read as what, one of Spark's types is of."""
+    kinds = pa.types
+    if kinds.is_struct(kind) or kinds.is_map(kind) or kinds.is_list(kind):
+        return str(ddl(kind)).split("<")[0]
+    if is_string(kind):
+        return "string"
+    if kinds.is_binary(kind) or kinds.is_large_binary(kind):
+        return "binary"
+    return "date" if kind == DATE else "timestamp" if kind == TIMESTAMP else "number"
+
+
+def _is_readable(own: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether ORC's Java library reads a column of a type as one of the other: its ``SchemaEvolution`` and
+    ``ConvertTreeReaderFactory``. It looks at that before it reads rows, should there be any."""
+    kinds = pa.types
+    if kinds.is_struct(own) and kinds.is_struct(wanted):
+        parts = {own.field(index).name.lower(): own.field(index).type for index in range(own.num_fields)}
+        fields = [wanted.field(index) for index in range(wanted.num_fields)]
+        return all(
+            _is_readable(parts[field.name.lower()], field.type)
+            for field in fields
+            if field.name.lower() in parts
+        )
+    if kinds.is_list(own) and kinds.is_list(wanted):
+        return _is_readable(own.value_type, wanted.value_type)
+    if kinds.is_map(own) and kinds.is_map(wanted):
+        return _is_readable(own.key_type, wanted.key_type) and _is_readable(own.item_type, wanted.item_type)
+    return _sort(wanted) in _READABLE.get(_sort(own), ())
+
+
 class OrcReader:
     """Reads the stripes of one file."""
 
@@ -198,6 +256,8 @@ class OrcReader:
             found[field.name.lower()] = field
         if found and all(name.startswith(_POSITIONAL) for name in found):
             raise NotSupportedError(f"{path}: ORC whose columns have no names")
+        if not found:
+            raise NotSupportedError(f"{path}: an ORC file without columns")
         self._columns = [(name, found[name.lower()]) for name in names if name.lower() in found]
         # A file without stripes, too, is one that Spark fails on if it doesn't read the types so.
         self._conversions = [self._conversion(name, field) for name, field in self._columns]
@@ -249,6 +309,12 @@ class OrcReader:
         found = _conversion(own, wanted)
         if _holds_clock_time(field.type):
             self._check_zones()
+        if not _is_readable(own, wanted):
+            raise file_unreadable(
+                self._path,
+                f"ORC does not support type conversion from file type {ddl(own)} to reader type "
+                f"{ddl(wanted)} of column `{name}`.",
+            )
         if found is None:
             raise NotSupportedError(f"{self._path}: ORC's {ddl(own)} that is read as {ddl(wanted)}")
         return found

@@ -1,6 +1,7 @@
-"""What Arrow doesn't tell of an ORC file: whether a part of a column is of ORC's type CHAR, which Spark reads
-with blanks at the end or without, as the wanted type has it; and who has written timestamps, in which time
-zones. From the file's own description (ORC's specification, "File Tail" and "Stripe Footer")."""
+"""What an ORC file says of itself, before Arrow reads it: whether its types are some that Arrow's reader
+survives and a part of a column is of ORC's type CHAR, which Spark reads with blanks at the end or without, as
+the wanted type has it; and who has written timestamps, in which time zones. From the file's own description
+(ORC's specification, "File Tail" and "Stripe Footer")."""
 
 import os
 import zlib
@@ -10,48 +11,114 @@ from typing import BinaryIO, Final
 import msgspec
 import pyarrow as pa
 
-#: The kinds of the types TIMESTAMP, whose values are those of a clock, and CHAR.
-TIMESTAMP, CHAR = 9, 17
+#: The kinds of types that are looked at.
+TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, _DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 17
+_KINDS: Final = range(19)
+#: How many types a list and a map are made of.
+_PARTS: Final = {_LIST: 1, _MAP: 2}
+#: The most digits of a decimal; 0 stands for them.
+_DIGITS: Final = 38
+#: Types within types.
+_DEEPEST: Final = 100
 #: A chunk's header.
 _HEADER: Final = 3
-_NONE, _ZLIB, _SNAPPY, _ZSTD = 0, 1, 2, 5
+_NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
 #: The wire types of Protocol Buffers.
 _VARINT, _BYTES = 0, 2
 _FIXED: Final = {1: 8, 5: 4}
-#: Bytes of a chunk of which the file doesn't say more.
+_BITS: Final = 63
+#: Bytes of a chunk of which the file doesn't say more, and the most that a chunk has.
 _BLOCK: Final = 1 << 18
+_WIDEST: Final = 1 << 23
 
 Value = int | bytes
+
+
+class Damaged(Exception):
+    """The file's description can't be read."""
 
 
 class Description(msgspec.Struct, frozen=True):
     """``kinds``: of types that columns, or parts of them, have. ``is_java``: whether ORC's Java library has
     written the file. ``zones``: the time zones in which it has written values of the kind TIMESTAMP; empty
-    if no column is of that kind."""
+    if no column is of that kind. ``fault``: which of the types or stripes is not as it must be (Arrow ends
+    the process over some of these), None = all are."""
 
     kinds: frozenset[int]
     is_java: bool
     zones: frozenset[str]
+    fault: str | None = None
 
 
 def description(source: str) -> Description:
-    """What an ORC file, one that Arrow reads, says of itself."""
-    with open(source, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        last = _part(file, size - min(size, 256), min(size, 256))
-        length = last[-1]
-        postscript = _Message(last[-1 - length : -1])
-        footer_length = postscript.number(1)
-        stored = _part(file, size - 1 - length - footer_length, footer_length)
-        compression, block = postscript.number(2), postscript.number(3) or _BLOCK
-        footer = _Message(_plain(stored, compression, block))
-        kinds = frozenset(_Message(kind).number(1) for kind in footer.parts(4))
-        zones: set[str] = set()
-        for stripe in map(_Message, footer.parts(3) if TIMESTAMP in kinds else ()):
-            start = stripe.number(1) + stripe.number(2) + stripe.number(3)
-            stripe_footer = _Message(_plain(_part(file, start, stripe.number(4)), compression, block))
-            zones.add(b"".join(stripe_footer.parts(3)).decode())
-    return Description(kinds, footer.number(9) == 0, frozenset(zones))
+    """What an ORC file says of itself; Damaged if it is none."""
+    try:
+        with open(source, "rb") as file:
+            return _description(file)
+    except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
+        raise Damaged(str(error)) from error
+
+
+def _description(file: BinaryIO) -> Description:
+    size = file.seek(0, os.SEEK_END)
+    last = _part(file, size - min(size, 256), min(size, 256))
+    length = last[-1]
+    postscript = _Message(last[-1 - length : -1])
+    footer_length = postscript.number(1)
+    end = size - 1 - length - footer_length
+    compression, block = postscript.number(2), postscript.number(3) or _BLOCK
+    if end < 0 or block > _WIDEST:
+        raise Damaged("its end is longer than the file")
+    footer = _Message(_plain(_part(file, end, footer_length), compression, block))
+    types = [_Message(kind) for kind in footer.parts(4)]
+    stripes = [_Message(stripe) for stripe in footer.parts(3)]
+    kinds = frozenset(kind.number(1) for kind in types)
+    fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end)
+    zones: set[str] = set()
+    for stripe in stripes if TIMESTAMP in kinds and fault is None else ():
+        start = stripe.number(1) + stripe.number(2) + stripe.number(3)
+        stripe_footer = _Message(_plain(_part(file, start, stripe.number(4)), compression, block))
+        zones.add(b"".join(stripe_footer.parts(3)).decode())
+    return Description(kinds, footer.number(9) == 0, frozenset(zones), fault)
+
+
+def _fault_of_types(types: list["_Message"]) -> str | None:
+    """What is wrong with the tree of types; a part of a type stands below the type."""
+    if types[0].number(1) != _STRUCT:
+        return "its root is no struct"
+    depths = {0: 0}
+    for place, kind in enumerate(types):
+        fault = _fault_of_type(kind)
+        if fault is not None:
+            return fault
+        for child in kind.numbers(2):
+            if not place < child < len(types) or child in depths or depths[place] >= _DEEPEST:
+                return "its types are no tree"
+            depths[child] = depths[place] + 1
+        if place + 1 not in depths and place + 1 < len(types):
+            return "its types are no tree"
+    return None
+
+
+def _fault_of_type(kind: "_Message") -> str | None:
+    number, children = kind.number(1), kind.numbers(2)
+    wanted = len(kind.parts(3)) if number == _STRUCT else _PARTS.get(number, 0)
+    if number not in _KINDS:
+        return f"a type is of the kind {number}"
+    if number != UNION and len(children) != wanted:
+        return f"a type has {len(children)} parts, not {wanted}"
+    digits, scale = kind.number(5), kind.number(6)
+    if number == _DECIMAL and (digits > _DIGITS or scale > (digits or _DIGITS)):
+        return f"a decimal has {digits} digits, {scale} of them behind the point"
+    return None
+
+
+def _fault_of_stripes(stripes: list["_Message"], rows: int, end: int) -> str | None:
+    if sum(stripe.number(5) for stripe in stripes) != rows:
+        return "the rows of its stripes are not those of the file"
+    if any(sum(map(stripe.number, (1, 2, 3, 4))) > end for stripe in stripes):
+        return "a stripe is not in the file"
+    return None
 
 
 def _part(file: BinaryIO, start: int, length: int) -> bytes:
@@ -71,13 +138,24 @@ class _Message:
             (value for key, value in self._fields[::-1] if key == field and isinstance(value, int)), 0
         )
 
+    def numbers(self, field: int) -> list[int]:
+        """The values of a field of numbers that stands several times, packed or not."""
+        found: list[int] = []
+        for key, value in self._fields:
+            if key == field and isinstance(value, bytes):
+                found += _varints(value)
+            elif key == field:
+                assert isinstance(value, int)
+                found.append(value)
+        return found
+
     def parts(self, field: int) -> list[bytes]:
         """The values of a field of bytes."""
         return [value for key, value in self._fields if key == field and isinstance(value, bytes)]
 
 
 def _plain(stored: bytes, compression: int, block: int) -> bytes:
-    """What was stored in chunks, uncompressed; after the last of LZ4 something else may follow."""
+    """What was stored in chunks, uncompressed."""
     if compression == _NONE:
         return stored
     found, at = b"", 0
@@ -91,40 +169,71 @@ def _plain(stored: bytes, compression: int, block: int) -> bytes:
 
 def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
     if compression == _ZLIB:
-        return zlib.decompress(chunk, wbits=-zlib.MAX_WBITS)
-    if compression == _SNAPPY:
-        return bytes(pa.Codec("snappy").decompress(chunk, _varint(chunk, 0)[0], asbytes=True))
+        return zlib.decompressobj(wbits=-zlib.MAX_WBITS).decompress(chunk, block)
     if compression == _ZSTD:
-        return bytes(pa.input_stream(pa.py_buffer(chunk), compression="zstd").read())
-    return bytes(pa.Codec("lz4_raw").decompress(chunk, block, asbytes=True))
+        return bytes(pa.input_stream(pa.py_buffer(chunk), compression="zstd").read(block))
+    if compression not in (_SNAPPY, _LZ4):
+        raise Damaged(f"its compression is {compression}")
+    name, length = ("snappy", _varint(chunk, 0)[0]) if compression == _SNAPPY else ("lz4_raw", _length(chunk))
+    if length > block:
+        raise Damaged("a part is larger than parts are")
+    return bytes(pa.Codec(name).decompress(chunk, length, asbytes=True))
+
+
+def _length(chunk: bytes) -> int:
+    """The bytes that a block of LZ4 stands for (LZ4's block format)."""
+    at = total = 0
+    while True:
+        token = chunk[at]
+        literals, at = _extended(chunk, token >> 4, at + 1)
+        at, total = at + literals, total + literals
+        if at >= len(chunk):
+            return total
+        repeated, at = _extended(chunk, token & 15, at + 2)
+        total += repeated + 4
+
+
+def _extended(chunk: bytes, length: int, at: int) -> tuple[int, int]:
+    more = length == 15
+    while more:
+        length, more, at = length + chunk[at], chunk[at] == 255, at + 1
+    return length, at
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while True:
+    while shift <= _BITS:
         byte = data[at]
         value |= (byte & 127) << shift
         at, shift = at + 1, shift + 7
         if byte < 128:
             return value, at
+    raise Damaged("a number has too many bytes")
+
+
+def _varints(data: bytes) -> list[int]:
+    found, at = [], 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        found.append(value)
+    return found
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Numbers and values of a message of Protocol Buffers, up to where it is none."""
+    """Numbers and values of a message of Protocol Buffers."""
     at = 0
     while at < len(message):
-        try:
-            tag, at = _varint(message, at)
-            value, following = _varint(message, at) if tag & 7 in (_VARINT, _BYTES) else (0, at)
-        except IndexError:
-            return
+        tag, at = _varint(message, at)
+        if tag & 7 in _FIXED:
+            at += _FIXED[tag & 7]
+            continue
+        if tag & 7 not in (_VARINT, _BYTES):
+            raise Damaged(f"a field is of the type {tag & 7}")
+        value, at = _varint(message, at)
         if tag & 7 == _VARINT:
             yield tag >> 3, value
-        elif tag & 7 == _BYTES:
-            yield tag >> 3, message[following : following + value]
-            following += value
-        elif tag & 7 in _FIXED:
-            following += _FIXED[tag & 7]
         else:
-            return
-        at = following
+            at += value
+            if at > len(message):
+                raise Damaged("it ends too early")
+            yield tag >> 3, message[at - value : at]

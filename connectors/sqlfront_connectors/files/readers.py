@@ -81,6 +81,8 @@ def open_reader(
     if version.format == "parquet":
         return parquet.ParquetReader(file.path, wanted, version, filters, access)
     if version.format == "orc":
+        if context is not None:
+            orc.check_partitions(file.path, version)
         return orc.OrcReader(file.path, wanted, version, access)
     assert context is not None
     read = {"csv": csv_format, "json": json_format, "text": text_format}[version.format].read
