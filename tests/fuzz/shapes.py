@@ -246,6 +246,9 @@ SHAPES: Final[dict[str, Shape]] = {
     "not-in": Shape(_condition(_listed("a NOT IN (", lambda i: str(i + 2), ")"), _same(1)), 10_000),
     "in-negatives": Shape(_condition(_listed("a IN (1, ", lambda i: str(-i), ")"), _same(1)), 100_000),
     "in-decimals": Shape(_condition(_listed("a IN (1, ", lambda i: f"{i}.5", ")"), _same(1)), 10_000),
+    "in-numbers-as-strings": Shape(
+        _condition(_listed("a IN (", lambda i: f"'{i}'", ")"), _same(3)), 100_000, 2.0
+    ),
     "in-nulls": Shape(_condition(_listed("a NOT IN (NULL, ", str, ")"), _same(0)), 100_000),
     "lateral-aliases": Shape(_query(_aliases(lambda i: f"c{i} + 1"), _same(1)), 500, 2.0),
     "lateral-aliases-twice": Shape(_query(_aliases(lambda i: f"c{i} + c{i} - a"), _same(1)), 50, 2.0),

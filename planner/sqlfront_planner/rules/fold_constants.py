@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront_engine.arrays import from_values, to_python
 from sqlfront_engine.errors import DataError
 from sqlfront_engine.expressions import (
     Call,
@@ -35,6 +36,8 @@ else:
 
 #: What stays as it is.
 _KEPT: Final = (Column, Literal)
+#: As many casts of literals are computed together.
+_MANY: Final = 64
 #: Longer strings and binaries are cheaper to compute than to keep in a plan.
 _LONGEST: Final = 1024
 
@@ -69,10 +72,32 @@ def fold(expression: Expr, settings: Settings) -> Expr:
         if isinstance(expression, Subquery):
             expression = within(expression, lambda plan: fold_constants(plan, settings))
         children = expression.children()
-        folded = tuple([child if isinstance(child, _KEPT) else fold(child, settings) for child in children])
+        cast = _cast_together(children, settings) if len(children) >= _MANY else children
+        folded = tuple([child if isinstance(child, _KEPT) else fold(child, settings) for child in cast])
         return expression.with_children(folded) if any(map(is_not, folded, children)) else expression
     except RecursionError:
         return on_fresh_stack(fold, expression, settings)
+
+
+def _cast_together(operands: tuple[Expr, ...], settings: Settings) -> tuple[Expr, ...]:
+    """The operands, in which casts of literals are literals, if one column of them can be cast without an
+    error: an expression for each of ``id IN ('1', '2', ...)`` takes 30 times as long."""
+    columns: dict[tuple[pa.DataType, pa.DataType, bool], dict[int, object]] = {}
+    for place, operand in enumerate(operands):
+        if isinstance(operand, Cast) and isinstance(operand.operand, Literal):
+            key = (operand.operand.type, operand.type, operand.safe)
+            columns.setdefault(key, {})[place] = operand.operand.value
+    result = list(operands)
+    for (given, wanted, safe), literals in columns.items():
+        if len(literals) < _MANY or pa.types.is_nested(wanted):
+            continue
+        values = from_values(list(literals.values()), given)
+        cast = evaluate.compile_expression(Cast(wanted, Column(given, 0), safe), settings)
+        with suppress(DataError, OverflowError, TooLargeError):
+            batch = pa.RecordBatch.from_arrays([values], names=[""])
+            for place, value in zip(literals, to_python(cast(batch)), strict=True):
+                result[place] = _known(operands[place], value)
+    return tuple(result)
 
 
 def is_constant(expression: Expr, *, in_link: bool = False) -> bool:
@@ -113,7 +138,11 @@ def _widened(cast: Cast, parameter: Parameter) -> Expr:
 def _literal(expression: Expr, settings: Settings) -> Expr:
     if pa.types.is_nested(expression.type):
         return expression
-    value = evaluate.evaluate_scalar(expression, settings)
+    return _known(expression, evaluate.evaluate_scalar(expression, settings))
+
+
+def _known(expression: Expr, value: object) -> Expr:
+    """What stands for the expression, whose value is known."""
     if isinstance(value, str | bytes) and len(value) > _LONGEST:
         return expression
     return Literal(expression.type, value)
