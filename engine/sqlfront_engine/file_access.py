@@ -69,7 +69,11 @@ class FileAccess(msgspec.Struct, frozen=True):
         """ProgrammingError (SQLSTATE 42501) if the file or folder may not be touched, whether it is there or
         not."""
         if self.roots is not None:
-            self._check_real(os.path.realpath(path), path)
+            try:
+                real = os.path.realpath(path)
+            except ValueError:  # no file can have that path
+                real = ""
+            self._check_real(real, path)
 
     def _check_real(self, real: str, path: str) -> None:
         assert self.roots is not None

@@ -1,5 +1,6 @@
 """A client that wants to read, through members, files that their starter has not meant for it."""
 
+import gc
 import itertools
 import os
 import subprocess
@@ -8,21 +9,25 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 
 import sqlfront
 import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
+from sqlfront.cluster.processes import SERVICE
+from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.text_lines import text_lines
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
-from sqlfront_engine.errors import Error, ProgrammingError
+from sqlfront_engine.errors import Error, OperationalError, ProgrammingError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.types import STRING
+from sqlfront_planner.catalog import TableEntry
 
 SECRET = "root:x:0:0"
 
@@ -132,6 +137,44 @@ def test_tables_without_a_location_are_open_whatever_is_said() -> None:
 def test_a_session_beside_spark_takes_no_file_access() -> None:
     with pytest.raises(ProgrammingError, match="can't bind what Spark reads"):
         sqlfront.connect(spark="local[1]", file_access="none")
+
+
+def test_dropping_what_another_client_has_published_removes_no_file_elsewhere(place: Path) -> None:
+    """Its document says that the table owns the victim's folder."""
+    private = place.parent / "private"
+    kept = ["part-1", "part-2", "passwd.csv"]
+    for name in kept[:2]:
+        (private / name).write_text(SECRET)
+    files = FileAccess.of("none")
+    with LocalCluster(1, workers=1, service=SERVICE, secret=b"gift", files=files) as cluster:
+        address = f"sqlfront://{cluster.address.removeprefix('unix:')}"
+        with sqlfront.connect(address, secret="gift") as hostile:
+            publish(hostile, private, kept[:2])
+            with sqlfront.connect(address, secret="gift") as victim:
+                with pytest.raises(ProgrammingError):
+                    victim.execute("INSERT OVERWRITE gift VALUES ('x')")
+                victim.execute("CREATE OR REPLACE TABLE gift USING memory AS SELECT 1 AS a")
+                victim.execute("DROP TABLE gift")
+                publish(hostile, private, kept[:2])
+                victim.execute("DROP TABLE gift")
+    gc.collect()
+    assert [path.name for path in sorted(private.iterdir())] == kept
+
+
+def publish(hostile: sqlfront.Connection, folder: Path, names: list[str]) -> None:
+    """Give the cluster a table ``gift`` that owns the folder and has these files in it."""
+    version = structs.replace(
+        scan_of("").version, files=tuple(DataFile(str(folder / name), len(SECRET)) for name in names)
+    )
+    table = FileTable("gift", str(folder), version, managed=True)
+    hostile.session.catalog.add(TableEntry("gift", table), replace=True)
+
+
+def test_a_path_that_no_file_can_have_is_refused(place: Path) -> None:
+    with sqlfront.connect(file_access=[str(place)]) as connection:
+        for name in ("null\0", "null\0/*.csv", "null\0*", "day=*/null\0"):
+            with pytest.raises((ProgrammingError, OperationalError)):
+                connection.execute(f"SELECT * FROM csv.`{place}/{name}`")
 
 
 def test_members_of_a_cluster_read_what_its_starter_has_said(place: Path, tmp_path: Path) -> None:

@@ -2,7 +2,10 @@
 
 import errno
 import os
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -227,6 +230,106 @@ def test_a_dropped_table_removes_no_file_outside_of_its_folder(tmp_path: Path) -
     del hostile, version
 
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_parts_that_have_gone_are_no_commit(tmp_path: Path, count: int) -> None:
+    """Somebody has tidied up hidden folders: the rows are lost, and the insert says so."""
+    write = FolderWrite(str(tmp_path), EVERYWHERE)
+    for number in range(count):
+        write.part(f"part-{number}.csv")
+    shutil.rmtree(writers_folders(tmp_path)[0])
+
+    with pytest.raises(FileNotFoundError), write.alone():
+        write.commit()
+
+    assert not parts(tmp_path)
+
+
+@contextmanager
+def user(number: int) -> Iterator[None]:
+    """This process acts as another user, in the group 2000, which may write to what the others make."""
+    mask = os.umask(0o002)
+    os.setegid(2000)
+    os.seteuid(number)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.umask(mask)
+
+
+class Held:
+    """What somebody may hold."""
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can act as others")
+def test_users_who_share_a_folder_see_who_is_alive_and_what_is_committed() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.chown(folder, 1001, 2000)
+        folder.chmod(0o2775)
+        with user(1001):
+            living = FolderWrite(name, EVERYWHERE)
+            Path(living.part("part-1.csv")).write_text("1")
+        with user(1002):
+            other = FolderWrite(name, EVERYWHERE)
+            Path(other.part("part-2.csv")).write_text("2")
+            with other.alone():
+                other.commit()
+        with user(1001), living.alone():
+            living.commit([str(folder / "part-2.csv")])
+        with user(1002), settled(name, EVERYWHERE) as pending:
+            assert pending.removed == {str(folder / "part-2.csv")}
+        with user(1001):
+            living.remove_when_unread([(Held(), str(folder / "part-2.csv"))])
+
+        assert [path.name for path in parts(folder)] == ["part-1.csv"]
+
+
+def test_what_is_behind_a_link_is_not_overwritten(tmp_path: Path) -> None:
+    """The rows behind it would come back with the next listing."""
+    table = tmp_path / "table"
+    overwrite(opened(str(table)), 1)
+    (table / "part=1").rename(tmp_path / "elsewhere")
+    (table / "part=1").symlink_to(tmp_path / "elsewhere")
+    before = parts(tmp_path)
+
+    with pytest.raises(OperationalError, match="link, which no writer follows"):
+        overwrite(opened(str(table)), 2)
+
+    assert parts(tmp_path) == before and not writers_folders(table)
+    assert numbers(opened(str(table))) == {1: ROWS}
+
+
+def test_what_can_not_be_removed_counts_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = opened(str(tmp_path))
+    overwrite(table, 1)
+
+    unlink = os.unlink
+
+    def parts_stay(path: str, *, dir_fd: int | None = None) -> None:
+        if path.startswith("part-"):
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        unlink(path, dir_fd=dir_fd)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "unlink", parts_stay)
+        overwrite(table, 2)
+
+    assert len(parts(tmp_path)) > 2 * PARTITIONS
+    assert numbers(opened(str(tmp_path))) == {2: ROWS}
+    overwrite(table, 3)
+    assert numbers(opened(str(tmp_path))) == {3: ROWS} and len(parts(tmp_path)) == PARTITIONS
+
+
+@pytest.mark.parametrize("name", ["null\0", "half\ud800"])
+def test_a_name_that_no_file_can_have_is_no_place_to_write_to(tmp_path: Path, name: str) -> None:
+    table = FileTable("t", str(tmp_path / name), opened(str(tmp_path)).version)
+
+    with pytest.raises(OperationalError, match="no name of a file"):
+        overwrite(table, 1)
 
 
 # ---- what an overwrite may remove

@@ -49,6 +49,8 @@ _LOCKED: Final = "55P03"
 #: Neither through a link nor, for a pipe, waiting for somebody.
 _AS_IT_IS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Of all files of a writer: other users who may write to the table have to see who is alive.
+_MODE: Final = 0o666
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -109,13 +111,15 @@ class FolderWrite:
         self._state = Lock()  # removals come from finalizers, on any thread
         self._unread = 0
         self._committed = self._ended = False
+        self._all_removed = True
+        _check_name(folder)
         access.check(folder)
         os.makedirs(folder, exist_ok=True)
         self._name = f"{PREFIX}{uuid.uuid4().hex}"
         with self._locked() as table:
             os.mkdir(self._name, dir_fd=table)
             self._own = os.open(self._name, _FOLDER, dir_fd=table)
-            self._alive = os.open(_LOCK, _NEW, 0o600, dir_fd=self._own)
+            self._alive = os.open(_LOCK, _NEW, _MODE, dir_fd=self._own)
             with suppress(OSError):  # there are no locks here
                 fcntl.flock(self._alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -128,8 +132,9 @@ class FolderWrite:
 
     def part(self, path: str) -> str:
         """Where to write the file that is to be at ``path`` below the folder."""
+        _check_name(path)
         name = f"{len(self._parts)}-{os.path.basename(path)}"
-        os.close(os.open(name, _NEW, 0o666, dir_fd=self._own))
+        os.close(os.open(name, _NEW, _MODE, dir_fd=self._own))
         self._parts.append((name, path))
         # By the descriptor, where somebody might make the way to it a link.
         own = f"/dev/fd/{self._own}" if self._access.is_limited else os.path.join(self.folder, self._name)
@@ -145,9 +150,14 @@ class FolderWrite:
 
     def commit(self, removes: Sequence[str] = ()) -> None:
         """Have all parts appear, and the files at these paths (below the folder) count no more; they are
-        removed by :meth:`remove_when_unread`. Only in a block of :meth:`alone`."""
+        removed by :meth:`remove_when_unread`. Only in a block of :meth:`alone`. Nothing has changed if it
+        raises OSError: a part has gone, or a file is behind a link."""
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:
+            for part, _ in note.adds:
+                os.stat(part, dir_fd=self._own, follow_symlinks=False)
+            for path in note.removes:
+                os.close(_folder_of(path, table))
             for _, path in note.adds:
                 os.close(_folder_of(path, table, make=True))
             if len(note.adds) > 1 or note.removes:
@@ -167,7 +177,7 @@ class FolderWrite:
 
     def _write_note(self, note: Note) -> None:
         draft = f"{_NOTE}.new"
-        with os.fdopen(os.open(draft, _NEW, 0o600, dir_fd=self._own), "wb") as file:
+        with os.fdopen(os.open(draft, _NEW, _MODE, dir_fd=self._own), "wb") as file:
             file.write(msgspec.json.encode(note))
         os.rename(draft, _NOTE, src_dir_fd=self._own, dst_dir_fd=self._own)
 
@@ -179,13 +189,23 @@ class FolderWrite:
             when_forgotten(held, self._remove, os.path.relpath(path, self.folder))
 
     def _remove(self, path: str) -> None:
-        with suppress(OSError, Error), self._access.folder(self.folder) as table:
-            _unlink(path, table)
+        removed = True
+        try:
+            with self._access.folder(self.folder) as table:
+                _unlink(path, table)
+        except FileNotFoundError:  # nor is the folder there
+            pass
+        except (OSError, Error) as error:
+            removed = False
+            logger.warning("%s was replaced, but can't be removed: %s", path, str(error))
         with self._state:
             self._unread -= 1
+            self._all_removed &= removed
             last = not self._unread
-        if last:
+        if last and self._all_removed:
             self._end()
+        elif last:
+            self._close()  # the note goes on saying which files don't count
 
     def abort(self) -> None:
         """Forget the parts, unless they are committed."""
@@ -214,6 +234,28 @@ def finish_dead(folder: str, access: FileAccess) -> None:
         _finish_dead(table)
 
 
+def drop_when_unread(folder: str, access: FileAccess, files: Sequence[tuple[object, str]]) -> None:
+    """Remove files below the folder: each path once nobody in this process holds the object with it; and
+    folders that are empty then, this one included. What may not be opened, or is behind a link, stays."""
+    place = os.path.abspath(folder)
+    for held, path in files:
+        when_forgotten(held, _drop, place, access, os.path.relpath(path, place))
+
+
+def _drop(folder: str, access: FileAccess, path: str) -> None:
+    if not _stays_below(path):
+        return
+    with suppress(OSError, Error), access.folder(folder) as table:
+        _unlink(path, table)
+        while path := os.path.dirname(path):
+            parent = _folder_of(path, table)
+            try:
+                os.rmdir(os.path.basename(path), dir_fd=parent)
+            finally:
+                os.close(parent)
+        os.rmdir(folder)
+
+
 def _finish_dead(table: int, own: str = "") -> None:
     for name in _writers(table):
         if name == own:
@@ -231,11 +273,13 @@ def _finish_dead(table: int, own: str = "") -> None:
 
 def _is_alive(writer: int) -> bool:
     try:
-        lock = os.open(_LOCK, os.O_RDWR | _AS_IT_IS, dir_fd=writer)
-    except OSError:
+        lock = os.open(_LOCK, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
+    except FileNotFoundError:
         return False  # whoever makes its lock does so before anybody can look
+    except OSError:
+        return True  # nobody can tell
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:  # also where there are no locks
         return True
     finally:
@@ -326,13 +370,28 @@ def _folder_of(path: str, table: int, *, make: bool = False) -> int:
             if make:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=here)
-            there = os.open(name, _FOLDER, dir_fd=here)
+            try:
+                there = os.open(name, _FOLDER, dir_fd=here)
+            except NotADirectoryError as error:
+                raise NotADirectoryError(
+                    error.errno, "not a directory, or a link, which no writer follows", path
+                ) from error
             os.close(here)
             here = there
     except BaseException:
         os.close(here)
         raise
     return here
+
+
+def _check_name(path: str) -> None:
+    """OSError if no file can have that path, for which :mod:`os` has other exceptions."""
+    try:
+        encoded = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise OSError(errno.EILSEQ, "no name of a file", path) from None
+    if b"\0" in encoded:
+        raise OSError(errno.EINVAL, "no name of a file", path)
 
 
 def _exists(name: str, folder: int) -> bool:

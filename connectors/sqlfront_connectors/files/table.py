@@ -20,14 +20,14 @@ from sqlfront_connectors.base import (
     TableStatistics,
 )
 from sqlfront_connectors.files import csv_format, json_format, parquet
-from sqlfront_connectors.files.commits import FolderWrite, Pending, finish_dead
+from sqlfront_connectors.files.commits import FolderWrite, Pending, drop_when_unread, finish_dead
 from sqlfront_connectors.files.failures import foreign_files, unwritable
 from sqlfront_connectors.files.listing import PATH_NOT_FOUND, DataFile, is_part, list_files
 from sqlfront_connectors.files.listing_options import ListingOptions
 from sqlfront_connectors.files.options import replaces_foreign_files
 from sqlfront_connectors.files.partition_directories import NULL_DIRECTORY, RawPartition, escape
 from sqlfront_connectors.files.scan import EXPANSION, FileScan
-from sqlfront_connectors.files.version import FileVersion, delete_when_unread
+from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.columns.batches import gather_batch
 from sqlfront_engine.columns.grouping import group_rows
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
@@ -164,14 +164,12 @@ class FileTable:
             last = self.version
             self._publish(())
         if self.managed:
-            own = [file for file in last.files if is_part(file.path) and self._has(file.path)]
+            own = [(file, file.path) for file in last.files if is_part(file.path)]
             with contextlib.suppress(OSError, Error):
                 finish_dead(self.location, self.access)
-            for file in own:
-                delete_when_unread(file, self.location)
-            if not own:
-                with contextlib.suppress(OSError):
+                if not own:
                     os.rmdir(self.location)
+            drop_when_unread(self.location, self.access, own)
 
     def check_empty(self) -> None:
         """ProgrammingError if something is in the directory, hidden or not: Spark's CREATE TABLE AS SELECT
@@ -188,12 +186,6 @@ class FileTable:
                 f" file://{os.path.abspath(self.location)}.",
                 condition="_LEGACY_ERROR_TEMP_1241",
             )
-
-    def _has(self, path: str) -> bool:
-        """Whether the file is below the table's folder; a version that somebody else has published may name
-        any."""
-        place, real = os.path.realpath(self.location), os.path.realpath(path)
-        return real.startswith(place + os.sep)
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "FileWrite":
         """An insert whose files appear together at its commit. NotSupportedError for a format that is only

@@ -1,8 +1,5 @@
-"""One version of a file table: which files, with which schema. Files that later versions no longer have are
-deleted when nobody holds a version with them any more."""
+"""One version of a file table: which files, with which schema."""
 
-import contextlib
-import os
 from collections.abc import Mapping
 
 import msgspec
@@ -12,7 +9,6 @@ from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.listing_options import EVERY_FILE, ListingOptions
 from sqlfront_connectors.files.partition_directories import RawPartition
 from sqlfront_connectors.files.partition_values import partition_value
-from sqlfront_engine.forks import when_forgotten
 
 
 class FileVersion(msgspec.Struct, frozen=True):
@@ -49,22 +45,3 @@ class FileVersion(msgspec.Struct, frozen=True):
             ordinal: partition_value(raw.get(column.name.lower()), column.type, column.name, time_zone)
             for ordinal, column in zip(self.partition_ordinals, self.partition_schema, strict=True)
         }
-
-
-def delete_when_unread(file: DataFile, root: str | None = None) -> None:
-    """Delete the file once no version of its table is referenced that has it; with ``root`` also its
-    directories up to there, as far as they are empty."""
-    when_forgotten(file, delete_file, file.path, root)
-
-
-def delete_file(path: str, root: str | None = None) -> None:
-    """Delete a file that may already be gone, and with ``root`` the directories that it leaves empty."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)
-    directory = os.path.dirname(path)
-    while root is not None and os.path.commonpath([root, directory]) == root:
-        try:
-            os.rmdir(directory)
-        except OSError:  # something else is in it
-            return
-        directory = os.path.dirname(directory)
