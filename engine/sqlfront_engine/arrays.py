@@ -9,15 +9,17 @@ import datetime
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.room import MOST_TEXT, claim
 from sqlfront_engine.types import DICTIONARY_STRING
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _EPOCH_DATE: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
@@ -50,7 +52,7 @@ _STRING: Final = pa.string().id
 _DECIMAL64: Final = pa.decimal64(1, 0).id
 
 
-def numpy_view(array: pa.Array) -> npt.NDArray[np.generic]:
+def numpy_view(array: pa.Array) -> "npt.NDArray[np.generic]":
     """The values of a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy view.
 
     Dates come as int32, timestamps, durations and decimal64 as int64. The values under nulls are undefined.
@@ -82,7 +84,7 @@ def numpy_dtype(data_type: pa.DataType) -> np.dtype[np.generic]:
     return np.dtype(f"{sign}{data_type.bit_width // 8}")
 
 
-def valid_mask(array: pa.Array) -> npt.NDArray[np.bool_] | None:
+def valid_mask(array: pa.Array) -> "npt.NDArray[np.bool_] | None":
     """True where the array is not null; None if there are no nulls."""
     if array.null_count == 0:
         return None
@@ -106,9 +108,9 @@ def true_rows(condition: pa.Array) -> pa.Array:
 
 
 def from_numpy(
-    values: npt.NDArray[np.generic],
+    values: "npt.NDArray[np.generic]",
     data_type: pa.DataType,
-    valid: npt.NDArray[np.bool_] | None = None,
+    valid: "npt.NDArray[np.bool_] | None" = None,
 ) -> pa.Array:
     """An array of the fixed-width ``data_type`` over the numpy values (of the layout that :func:`numpy_view`
     gives); zero-copy except for booleans. ``valid``: False where the result is null."""
@@ -120,7 +122,7 @@ def from_numpy(
     return pa.Array.from_buffers(data_type, length, [bitmap(valid), data])
 
 
-def bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:
+def bitmap(valid: "npt.NDArray[np.bool_] | None") -> pa.Buffer | None:
     """Arrow's validity bitmap of a mask, None if all are valid."""
     if valid is None or valid.all():
         return None

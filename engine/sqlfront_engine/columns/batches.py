@@ -1,19 +1,20 @@
 """Columns and batches put together, picked from and cut."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import bitmap, from_numpy
 from sqlfront_engine.types import logical, physical
 
-Integers = npt.NDArray[np.int64]
+# As numpy.typing.NDArray, whose import every first query would pay.
+Integers = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
 #: Row numbers.
 Rows = Integers
-Mask = npt.NDArray[np.bool_]
+Mask = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
 
 def make_batch(columns: Sequence[pa.Array], names: Sequence[str], length: int) -> pa.RecordBatch:

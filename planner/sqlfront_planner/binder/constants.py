@@ -27,7 +27,7 @@ else:
     coercion = lazy_module("sqlfront_planner.types")
     interval_texts = lazy_module("sqlfront_engine.casts.interval_texts")
 
-_NUMBER: Final = re.compile(r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?", re.IGNORECASE)
+_NUMBER: Final = r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?"
 #: So many digits make an INT for certain.
 INT_DIGITS: Final = 9
 _TICK: Final = timedelta(microseconds=1)
@@ -48,7 +48,7 @@ def number(text: str, node: exp.Expr) -> Literal:
     """The literal of a number as written, with its sign and suffix."""
     if len(text) <= INT_DIGITS and text.isascii() and text.isdigit():
         return Literal(INT, int(text))
-    match = _NUMBER.fullmatch(text)
+    match = re.fullmatch(_NUMBER, text, re.IGNORECASE)
     if match is None:
         raise unsupported(f"The number {text}", node)
     sign, digits, exponent, suffix = match.groups()
