@@ -114,3 +114,14 @@ def test_a_file_cut_within_its_footer_is_named(tmp_path: Path, session: Session,
     with pytest.raises(OperationalError, match="Could not read footer") as caught:
         read(session, tmp_path / "a.parquet", whole[:-6])
     assert caught.value.condition == "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY"
+
+
+@pytest.mark.parametrize("use_dictionary", [True, False])
+def test_a_row_group_without_rows_has_no_place(
+    tmp_path: Path, session: Session, use_dictionary: bool
+) -> None:
+    table = pa.table({"a": pa.array([], pa.int64())})
+    pq.write_table(table, tmp_path / "a.parquet", use_dictionary=use_dictionary)
+
+    assert session.execute(f"SELECT * FROM parquet.`{tmp_path}`").dtypes == [("a", "bigint")]
+    assert session.execute(f"SELECT * FROM parquet.`{tmp_path}`").collect() == []

@@ -229,13 +229,14 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
     chunks, stored, first = [], 0, 0
     for column, leaf in zip(columns, leaves, strict=True):
         chunk = _struct(column, 3)
-        start, size = _place(chunk, end)
+        # Arrow writes columns without rows, and says that they begin at 0.
+        start, size = _place(chunk, end) if rows else (0, 0)
         first, stored = first or start, stored + size
         chunks.append(_chunk(column, chunk, leaf, rows))
     total = group.get(field(6, I64), stored)
     assert isinstance(total, int)
     # Spark reads a row group with the part of the file that its middle is in.
-    if not 0 <= first + total // 2 < end + _END:
+    if rows and not 0 <= first + total // 2 < end + _END:
         raise Malformed("a row group is not in the file")
     return RowGroup(rows, tuple(chunks))
 
