@@ -61,7 +61,9 @@ class SparkSubject:
             columns = tuple(
                 answers.Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields
             )
-            return Answer(columns, tuple(rows_of(_arrow(frame))) if columns else ())
+            # Arrow has no rows without columns; a query that has none is run all the same.
+            rows = tuple(rows_of(_arrow(frame))) if columns else tuple(() for _ in frame.collect())
+            return Answer(columns, rows)
         except PySparkException as error:
             return Failure(error.getCondition(), error.getSqlState(), str(error))
         except Py4JJavaError as error:
