@@ -127,7 +127,7 @@ def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     if _in_memory(statement):
         return run.memory_table(definition)
     table = registry.create(statement.format or DEFAULT_FORMAT, definition)
-    check_unique(names)  # Spark looks at a view's files before
+    check_unique(table.schema.names)  # Spark looks at a view's files before, and at its partition columns
     return table
 
 

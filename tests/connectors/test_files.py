@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sqlfront.config import Config
+from sqlfront.session import Session
 from sqlfront_connectors import registry
 from sqlfront_connectors.base import ScanRequest, Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.bounds import Bounds, may_match
@@ -705,3 +707,20 @@ def test_separators_that_count_again_need_all_columns(tmp_path: Path) -> None:
     assert rows(made) == [("a", "bc,d", None)]
     with pytest.raises(NotSupportedError, match="with some of the columns"):
         list(read(made.snapshot(), [0]))
+
+
+def test_a_view_may_declare_a_partition_column_twice(tmp_path: Path) -> None:
+    (tmp_path / "p=1").mkdir()
+    pq.write_table(pa.table({"a": [2]}), tmp_path / "p=1" / "a.parquet")
+    view = "CREATE TEMPORARY VIEW v ({}) USING parquet OPTIONS (path '{}')"
+
+    with Session(Config()) as session:
+        session.execute(view.format("p STRING, a BIGINT, P INT", tmp_path))
+        result = session.execute("SELECT * FROM v")
+        assert (result.dtypes, [tuple(row) for row in result.collect()]) == (
+            [("a", "bigint"), ("P", "int")],
+            [(2, 1)],
+        )
+        for twice in ("a BIGINT, A INT, p INT", "a STRUCT<x: INT, X: INT>, p INT, p INT"):
+            with pytest.raises(ProgrammingError, match="already exists"):
+                session.execute(view.format(twice, tmp_path).replace("VIEW v", "VIEW w"))

@@ -80,6 +80,8 @@ class FileConnector:
             learns = learns and len(data) == len(inferred)
         else:
             data, partition = _split(definition, found)
+            if not definition.catalogued:
+                check_names(data)
             schema = pa.schema([*data, *partition])
             if self._format == "text":
                 text_format.check_schema(data)
@@ -209,7 +211,8 @@ def _check_partition_values(files: Listing, declared: pa.Schema, time_zone: str)
 
 
 def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema]:
-    """Data and partition columns of a declared schema; partition columns go last, as in Spark."""
+    """Data and partition columns of a declared schema; partition columns go last, as in Spark. A partition
+    column may be declared twice (the last declaration counts)."""
     assert definition.schema is not None
     wanted = [name.lower() for name in definition.partitioned_by] or [field.name.lower() for field in found]
     declared = {field.name.lower(): field for field in definition.schema}
@@ -221,5 +224,5 @@ def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa
         )
     extra = [field for field in found if field.name.lower() not in declared]
     partition = [declared[name] for name in wanted if name in declared] + extra
-    data = [field for name, field in declared.items() if name not in wanted]
+    data = [field for field in definition.schema if field.name.lower() not in wanted]
     return pa.schema(data), pa.schema(partition)
