@@ -540,8 +540,9 @@ def _files(config: Config, home: "_Home") -> FileAccess:
 def _files_of_client(config: Config, cluster: "clusters.Cluster") -> FileAccess:
     """The files that a session of a shared cluster opens in its own process: those that the members open
     unless the configuration says otherwise, and its warehouse."""
-    said = cluster.files if config.file_access is None else FileAccess.of(config.file_access)
-    return said if config.warehouse is None else said.plus(config.warehouse)
+    members = cluster.files
+    said = members if config.file_access is None else FileAccess.of(config.file_access)
+    return (said if config.warehouse is None else said.plus(config.warehouse)).beside(members)
 
 
 def _free(engine: "Engine | clusters.Cluster", home: _Home, start: "spark_start.SparkStart | None") -> None:

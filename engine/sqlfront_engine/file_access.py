@@ -11,7 +11,7 @@ is checked once more by its descriptor: a folder that became a link between the 
 import os
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -38,9 +38,11 @@ class OpenFile(msgspec.Struct, frozen=True):
 
 
 class FileAccess(msgspec.Struct, frozen=True):
-    """``roots``: folders, as real paths, below which files may be read and written; None: everywhere."""
+    """``roots``: folders, as real paths, below which files may be read and written; None: everywhere.
+    ``elsewhere``: the same for the other members of a cluster, where these open less; None: they don't."""
 
     roots: tuple[str, ...] | None = None
+    elsewhere: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, said: str | Sequence[str]) -> "FileAccess":
@@ -61,7 +63,21 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     def plus(self, folder: str) -> "FileAccess":
         """The same and what is below another folder."""
-        return self if self.roots is None else FileAccess((*self.roots, os.path.realpath(folder)))
+        real = os.path.realpath(folder)
+        if self.roots is None or real in self.roots:
+            return self
+        return FileAccess((*self.roots, real), self.elsewhere)
+
+    def beside(self, others: "FileAccess") -> "FileAccess":
+        """The same for a process beside others that open those."""
+        return FileAccess(self.roots, None if others.roots == self.roots else others.roots)
+
+    def is_everybodys(self, paths: Iterable[str]) -> bool:
+        """Whether the other members of a cluster open all of these files, too."""
+        if self.elsewhere is None:
+            return True
+        folders = {os.path.realpath(os.path.dirname(path)) for path in paths}
+        return all(any(_is_below(folder, root) for root in self.elsewhere) for folder in folders)
 
     # ---- looking
 

@@ -14,6 +14,7 @@ from msgspec import structs
 import sqlfront
 import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
 from sqlfront.cluster.processes import SERVICE
+from sqlfront.config import Config
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.scan import FileScan
@@ -175,6 +176,24 @@ def test_a_path_that_no_file_can_have_is_refused(place: Path) -> None:
         for name in ("null\0", "null\0/*.csv", "null\0*", "day=*/null\0"):
             with pytest.raises((ProgrammingError, OperationalError)):
                 connection.execute(f"SELECT * FROM csv.`{place}/{name}`")
+
+
+def test_a_clients_own_files_are_read_by_the_client_however_many_rows_they_have(tmp_path: Path) -> None:
+    """Members may open none, and yet a table of the session's warehouse is not lost when it grows."""
+    files = FileAccess.of("none")
+    with LocalCluster(2, workers=1, service=SERVICE, secret=b"own", files=files) as cluster:
+        with sqlfront.connect(
+            f"sqlfront://{cluster.address.removeprefix('unix:')}",
+            secret="own",
+            config=Config(warehouse=str(tmp_path), collect_rows=10),
+        ) as client:
+            client.execute("CREATE TABLE own USING parquet AS SELECT id FROM range(100000)")
+            client.execute("CREATE TABLE spread USING memory AS SELECT id FROM range(100000)")
+            for table in ("own", "own JOIN spread USING (id)"):
+                found = client.execute(f"SELECT count(*), sum(id) FROM {table}").fetchall()
+                assert found == [(100000, 4999950000)]
+            with pytest.raises(ProgrammingError, match="may not be read"):
+                client.execute("SELECT * FROM csv.`/etc/passwd`").fetchall()
 
 
 def test_members_of_a_cluster_read_what_its_starter_has_said(place: Path, tmp_path: Path) -> None:

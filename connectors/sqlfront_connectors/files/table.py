@@ -79,9 +79,10 @@ class FileSnapshot:
         return FileScan(self.files, self._name, request.columns, request.filters).pieces(self._access)
 
     def scan(self, request: ScanRequest) -> ScanPlan:
-        """A scan of the files that the filters leave."""
+        """A scan of the files that the filters leave, by all members if all of them may open the files."""
         source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
-        return ScanPlan(source, location=Location.ANYWHERE)
+        is_everybodys = self._access.is_everybodys(file.path for file in self.files.files)
+        return ScanPlan(source, location=Location.ANYWHERE if is_everybodys else Location.HERE)
 
 
 class FileTable:
