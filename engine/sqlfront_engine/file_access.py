@@ -9,9 +9,10 @@ is checked once more by its descriptor: a folder that became a link between the 
 """
 
 import os
+import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -27,6 +28,7 @@ DENIED: Final = "42501"
 #: macOS's way to the same: a command of ``fcntl``, and the bytes that it fills.
 _GETPATH: Final = 50
 _LONGEST_PATH: Final = 1024
+_URL: Final = re.compile(r"\w+:/")
 
 
 class OpenFile(msgspec.Struct, frozen=True):
@@ -46,15 +48,16 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, said: str | Sequence[str]) -> "FileAccess":
-        """``"all"``, ``"none"``, or the folders. ProgrammingError for another word."""
-        if isinstance(said, str):
-            if said not in ("all", "none"):
-                raise ProgrammingError(
-                    f"file_access is 'all', 'none' or a sequence of folders, not {said!r}; "
-                    f"one folder is [{said!r}]"
-                )
+        """``"all"``, ``"none"``, or the folders. ProgrammingError for another word, and for what is no path:
+        the empty text, which is what a variable gives that isn't set, would be the current folder."""
+        if said in ("all", "none"):
             return EVERYWHERE if said == "all" else NOWHERE
-        return cls(tuple(os.path.realpath(folder) for folder in said))
+        if isinstance(said, str | bytes | os.PathLike) or not isinstance(said, Collection):
+            raise ProgrammingError(
+                f"file_access is 'all', 'none' or a sequence of folders, not {said!r}; "
+                "one folder is ['/path/of/the/folder']"
+            )
+        return cls(tuple(_real_folder(folder) for folder in said))
 
     @property
     def is_limited(self) -> bool:
@@ -150,6 +153,14 @@ class FileAccess(msgspec.Struct, frozen=True):
 
 EVERYWHERE: Final = FileAccess()
 NOWHERE: Final = FileAccess(())
+
+
+def _real_folder(folder: object) -> str:
+    if isinstance(folder, os.PathLike):
+        folder = os.fspath(folder)
+    if not isinstance(folder, str) or not folder or "\0" in folder or _URL.match(folder):
+        raise ProgrammingError(f"file_access: {folder!r} is no path of a folder")
+    return os.path.realpath(folder)
 
 
 def _is_below(path: str, root: str) -> bool:

@@ -135,6 +135,23 @@ def test_tables_without_a_location_are_open_whatever_is_said() -> None:
         assert sorted(connection.execute("SELECT a FROM t").fetchall()) == [(2,), (3,)]
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["", "/tmp", [""], ["/tmp", ""], b"all", Path("/tmp"), [b"/tmp"], [7], True, ["null\0"], ["file:///tmp"]],
+)
+def test_what_is_no_folder_opens_none(said: object) -> None:
+    with pytest.raises(ProgrammingError, match="file_access"):
+        sqlfront.connect(file_access=said)  # type: ignore[arg-type]
+
+
+def test_a_variable_that_is_not_set_opens_no_folder(tmp_path: Path) -> None:
+    place = ["--directory", str(tmp_path / "run")]
+    command = [sys.executable, "-m", "sqlfront", "cluster", "run", *place, "--file-access", ""]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    tried = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert tried.returncode == 1 and "is no path of a folder" in tried.stderr
+
+
 def test_a_session_beside_spark_takes_no_file_access() -> None:
     with pytest.raises(ProgrammingError, match="can't bind what Spark reads"):
         sqlfront.connect(spark="local[1]", file_access="none")
