@@ -53,9 +53,9 @@ class FileAccess(msgspec.Struct, frozen=True):
         if said in ("all", "none"):
             return EVERYWHERE if said == "all" else NOWHERE
         if isinstance(said, str | bytes | os.PathLike) or not isinstance(said, Collection):
+            hint = f"; one folder is [{said!r}]" if said and isinstance(said, str) else ""
             raise ProgrammingError(
-                f"file_access is 'all', 'none' or a sequence of folders, not {said!r}; "
-                "one folder is ['/path/of/the/folder']"
+                f"file_access is 'all', 'none' or a sequence of folders, not {said!r}{hint}"
             )
         return cls(tuple(_real_folder(folder) for folder in said))
 
@@ -123,17 +123,17 @@ class FileAccess(msgspec.Struct, frozen=True):
 
     @contextmanager
     def reading(self, path: str) -> Iterator[OpenFile]:
-        """The file, to be opened for reading while this lasts. OSError as :func:`os.open`."""
+        """The file, to be opened for reading while this lasts. OSError as :func:`os.open`; OperationalError
+        for a pipe or a device, which would keep who reads it waiting, or never end."""
         if self.roots is None:
+            _check_file(os.stat(path), path)
             yield OpenFile(path, path)
             return
         self.check(path)
-        # A pipe or a device would keep who opens it waiting.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             self._check_descriptor(descriptor, path)
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise OperationalError(f"{path} is no file")
+            _check_file(os.fstat(descriptor), path)
             yield OpenFile(path, f"{_REOPENED}/{descriptor}")
         finally:
             os.close(descriptor)
@@ -153,6 +153,11 @@ class FileAccess(msgspec.Struct, frozen=True):
 
 EVERYWHERE: Final = FileAccess()
 NOWHERE: Final = FileAccess(())
+
+
+def _check_file(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OperationalError(f"{path} is no regular file")
 
 
 def _real_folder(folder: object) -> str:

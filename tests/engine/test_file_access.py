@@ -99,11 +99,12 @@ def test_nothing_done_to_the_folder_while_a_file_is_read_leads_elsewhere(inside:
         assert Path(file.source).read_text() == "open"
 
 
-def test_a_pipe_keeps_nobody_waiting(inside: Path) -> None:
+@pytest.mark.parametrize("limited", [True, False])
+def test_a_pipe_keeps_nobody_waiting(inside: Path, limited: bool) -> None:
     os.mkfifo(inside / "pipe")
 
-    with pytest.raises(OperationalError, match="pipe is no file"):
-        text(FileAccess.of([str(inside)]), inside / "pipe")
+    with pytest.raises(OperationalError, match="pipe is no regular file"):
+        text(FileAccess.of([str(inside)]) if limited else EVERYWHERE, inside / "pipe")
 
 
 def test_one_folder_is_no_word() -> None:
