@@ -141,6 +141,8 @@ class TcpTransport:
         self._strangers: dict[socket.socket, None] = {}
         self._past = TrafficCounter(), TrafficCounter()
         self._closed = False
+        # Why addresses can't be reached, until they are.
+        self._unreached: dict[str, str] = {}
         self._refusals = Refusals(self.name, settings.refusal_period, time.monotonic)
         self._wake, self._woken = socket.socketpair()
 
@@ -275,7 +277,9 @@ class TcpTransport:
         connection.id = new_nonce()
         self._connections.know(connection)
         failure = self._serve(connection, self._initiate(connection), lambda: None)
-        if failure is not None and not self._connections.connected(connection.name):
+        if failure is None:
+            self._unreached.pop(address, None)
+        elif not self._connections.connected(connection.name):
             self._unreachable(address, failure)
 
     def _answer(self, accepted: socket.socket, remote: str) -> None:
@@ -378,7 +382,9 @@ class TcpTransport:
 
     def _unreachable(self, address: str, failure: _Failure) -> None:
         if not self._closed:
-            logger.warning("member %s cannot connect to %s: %s", self.name, address, failure.reason)
+            if self._unreached.get(address) != failure.reason:  # it is tried twice a second
+                self._unreached[address] = failure.reason
+                logger.warning("member %s cannot connect to %s: %s", self.name, address, failure.reason)
             self._receiver.disconnected(UnconnectedPeer(address, refused=failure.lasting), failure.reason)
 
 

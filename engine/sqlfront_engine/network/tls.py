@@ -91,20 +91,24 @@ _DISTRUSTED: Final = frozenset(
     {
         "TLSV1_ALERT_UNKNOWN_CA",
         "SSLV3_ALERT_BAD_CERTIFICATE",
-        "SSLV3_ALERT_CERTIFICATE_EXPIRED",
         "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
         "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
         "TLSV1_ALERT_DECRYPT_ERROR",
         "TLSV13_ALERT_CERTIFICATE_REQUIRED",
     }
 )
+#: What OpenSSL says of a certificate that is not yet valid, has expired, or doesn't serve for TLS's sides.
+_OF_NO_USE_NOW: Final = frozenset({9, 10, 26})
 _DIFFERENT: Final = "the two have different secrets, or certificates of different authorities"
 
 
 def failure_of(error: ssl.SSLError) -> str:
     """Why TLS with another side has failed, in words."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is none that this side trusts ({error.verify_message}): {_DIFFERENT}"
+        why = "" if error.verify_code in _OF_NO_USE_NOW else f": {_DIFFERENT}"
+        return f"its certificate is none that this side trusts ({error.verify_message}){why}"
+    if error.reason == "SSLV3_ALERT_CERTIFICATE_EXPIRED":
+        return "this side's certificate, or one on the way to its authority, has expired"
     if error.reason in _DISTRUSTED:
         return f"it doesn't trust this side's certificate: {_DIFFERENT}"
     if speaks_no_tls(error):

@@ -387,6 +387,16 @@ def test_who_cannot_be_reached_is_disconnected(town: Town, way: dict[str, Any]) 
     assert "cannot connect" in a.lost("unix:/nowhere/at/all")
 
 
+def test_that_somebody_cannot_be_reached_is_logged_once(
+    town: Town, way: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    first, a = town.member("a")
+    for number in range(5):
+        first.connect("unix:/nowhere/at/all")
+        until(lambda: a.count("disconnected") == number + 1)  # noqa: B023 - called at once
+    assert caplog.text.count("member a cannot connect") == 1
+
+
 def test_an_address_must_be_one(town: Town) -> None:
     first, _ = town.member("a")
     for text in ("nowhere", "host:", "host:http", "host:70000", ":1", "unix:", "::1:5"):

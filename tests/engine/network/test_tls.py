@@ -3,10 +3,12 @@
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.network import authority
@@ -79,6 +81,21 @@ def test_who_does_not_belong_is_told_at_once_and_for_good(
     assert b.events == []
     with pytest.raises(OperationalError, match="no connection with the member"):
         Line(settings(**ours), TYPES, there.addresses[0], "outside", 10.0)
+
+
+@pytest.mark.parametrize("expired", ["here", "there"])
+def test_that_a_certificate_has_expired_is_said(
+    town: Town, monkeypatch: pytest.MonkeyPatch, expired: str
+) -> None:
+    good = certificates()
+    monkeypatch.setattr(authority, "_LIFE", timedelta(days=-1))
+    tls = {"here": good, "there": good, expired: structs.replace(certificates(), authority=good.authority)}
+    there, _ = town.member("b", tls=tls["there"])
+    here, member = town.transport("a", listen=None, tls=tls["here"]), Refusal()
+    here.start(member)
+    here.connect(there.addresses[0])
+    reason = member.lost(there.addresses[0])
+    assert "has expired" in reason and "different" not in reason
 
 
 def test_who_is_not_there_may_come(town: Town) -> None:
