@@ -182,3 +182,17 @@ def test_orc_s_columns_in_no_common_order_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NotSupportedError, match="columns in different orders"):
         read(written(tmp_path, tables, "orc"), "orc")
+
+
+def test_schemas_that_do_not_merge_come_before_directories_that_stand_twice(tmp_path: Path) -> None:
+    for number, kind in enumerate((pa.int32(), pa.string())):
+        folder = tmp_path / "p=1" / f"p={number}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"a": pa.array([None], kind)}), folder / "a.parquet")
+
+    view = f"CREATE TEMPORARY VIEW v USING parquet OPTIONS (path '{tmp_path}', mergeSchema '{{}}')"
+    with Session(Config()) as session:
+        for merges, condition in (("true", "CANNOT_MERGE_SCHEMAS"), ("false", "COLUMN_ALREADY_EXISTS")):
+            with pytest.raises(DatabaseError) as caught:
+                session.execute(view.format(merges))
+            assert caught.value.condition == condition

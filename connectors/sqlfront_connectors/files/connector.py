@@ -17,7 +17,12 @@ from sqlfront_connectors.files.json.settings import json_settings
 from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, list_files
 from sqlfront_connectors.files.listing_options import ListingOptions, listing_options
 from sqlfront_connectors.files.options import check_options
-from sqlfront_connectors.files.partition_values import column_exists, partition_fields, partition_value
+from sqlfront_connectors.files.partition_values import (
+    check_partition_names,
+    column_exists,
+    partition_fields,
+    partition_value,
+)
 from sqlfront_connectors.files.paths import is_glob, local_path
 from sqlfront_connectors.files.table import FileTable
 from sqlfront_connectors.files.text_format import text_settings
@@ -85,6 +90,7 @@ class FileConnector:
             schema = pa.schema([*data, *partition])
             if self._format == "text":
                 text_format.check_schema(data)
+        check_partition_names(files.partitions)
         learns = learns and len(partition) > 0
         return FileVersion(
             0,

@@ -54,12 +54,19 @@ def partition_fields(partitions: Iterable[RawPartition]) -> tuple[pa.Field, ...]
     """The partition columns of directories with their inferred types, outermost directory first."""
     kinds: dict[str, set[pa.DataType]] = {}
     for partition in partitions:
-        names = [name.lower() for name, _ in partition]
         for name, text in partition:
-            if names.count(name.lower()) > 1:
-                raise column_exists(name)
             kinds.setdefault(name, set()).add(VOID if text is None else infer(text))
     return tuple(pa.field(name, _widest(name, types)) for name, types in kinds.items())
+
+
+def check_partition_names(partitions: Iterable[RawPartition]) -> None:
+    """COLUMN_ALREADY_EXISTS if a directory's name stands twice in a path. Spark looks at that when it has
+    the columns of the files."""
+    for partition in partitions:
+        names = [name.lower() for name, _ in partition]
+        for name in names:
+            if names.count(name) > 1:
+                raise column_exists(name)
 
 
 def column_exists(name: str) -> ProgrammingError:
