@@ -158,3 +158,34 @@ def with_schema(
 def rows_of(folder: Path) -> list[tuple[object, ...]]:
     with Session(Config()) as session:
         return [tuple(row) for row in session.execute(f"SELECT * FROM parquet.`{folder}`").collect()]
+
+
+@pytest.mark.parametrize(
+    ("values", "where", "expected"),
+    [
+        # Spark answers as here.
+        ([1.0, float("nan")], "a > 0.5D", 2),
+        ([1.0, 2.0], "a > 0.5D", 2),
+        ([float("nan")], "a IS NOT NULL", 1),
+        ([0.0, 1.0], "a >= 0.0D", 2),
+        ([-0.0, 1.0], "a >= double(-1)", 2),
+        # Spark leaves out the row group, though NaN is above all numbers, and both zeros are equal.
+        ([1.0, float("nan")], "a > 5.0D", None),
+        ([1.0, float("nan")], "a = double('NaN')", None),
+        ([1.5, float("nan")], "NOT (a IN (double('Infinity'), 1.5D))", None),
+        ([0.0], "a <= -0.0D", None),
+        ([-0.0], "a = 0.0D", None),
+    ],
+)
+def test_conditions_over_which_spark_leaves_out_rows_are_refused(
+    tmp_path: Path, values: list[float], where: str, expected: int | None
+) -> None:
+    written(tmp_path, values, pa.float64())
+
+    with Session(Config()) as session:
+        query = f"SELECT * FROM parquet.`{tmp_path}` WHERE {where}"
+        if expected is None:
+            with pytest.raises(NotSupportedError, match="Spark leaves out row groups"):
+                session.execute(query).collect()
+        else:
+            assert len(session.execute(query).collect()) == expected

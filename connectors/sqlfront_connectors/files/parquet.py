@@ -14,6 +14,7 @@ from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable,
 from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.merging import merged_schema
 from sqlfront_connectors.files.nested import Conversion
+from sqlfront_connectors.files.odd_floats import float_conditions
 from sqlfront_connectors.files.options import merges_schemas
 from sqlfront_connectors.files.parquet_footer import RowGroup, has_schema, read_footer
 from sqlfront_connectors.files.parquet_types import (
@@ -29,9 +30,10 @@ from sqlfront_connectors.files.parquet_types import (
 from sqlfront_connectors.files.thrift import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.errors import NotSupportedError, OperationalError
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
 if TYPE_CHECKING:
@@ -123,8 +125,9 @@ class ParquetReader:
         path: str,
         names: tuple[str, ...],
         version: FileVersion,
-        filters: tuple[Expr, ...],
+        filters: tuple[EngineExpr, ...],
         access: FileAccess,
+        settings: Settings,
     ) -> None:
         """``names`` are the wanted columns; ``filters`` are over those of the table's ``version``."""
         self._path = path
@@ -145,6 +148,10 @@ class ParquetReader:
         self._file = open_file(path, access, dictionaries)[0] if dictionaries else plain
         self._data = frozenset(version.data_ordinals)
         self._filters = filters
+        self._settings = settings
+        fields = {version.schema.field(ordinal).name: ordinal for ordinal in self._data}
+        places = {fields[name]: place for place, name in enumerate(self._wanted)}
+        self._float_conditions = float_conditions(filters, places)
 
     def _field(self, name: str) -> pa.Field:
         return self._version.data_schema.field(name)
@@ -187,7 +194,9 @@ class ParquetReader:
                 ]
             except pa.ArrowException as error:
                 raise file_unreadable(self._path, error) from error
-            yield pa.RecordBatch.from_arrays(arrays, names=self._wanted)
+            rows = pa.RecordBatch.from_arrays(arrays, names=self._wanted)
+            self._check_floats(piece, rows)
+            yield rows
         if found != self._groups[piece].rows:
             raise NotSupportedError(
                 f"{self._path}: its columns and its footer tell of different numbers of rows"
@@ -237,6 +246,19 @@ class ParquetReader:
                 condition="FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",
                 sqlstate="KD001",
             ) from error
+
+    def _check_floats(self, piece: int, rows: pa.RecordBatch) -> None:
+        """NotSupportedError if Spark may leave out rows that match."""
+        for condition in self._float_conditions:
+            chunks = {
+                place: self._groups[piece].chunks[self._columns[self._wanted[place].lower()].first]
+                for place in condition.places
+            }
+            if condition.may_be_left_out(rows, chunks, self._settings):
+                raise NotSupportedError(
+                    f"{self._path}: a condition that NaN or a zero of the other sign meets, for which Spark "
+                    "leaves out row groups of Parquet"
+                )
 
     def _check_codecs(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
         """NotSupportedError for a compression that Spark has no codec for unless somebody adds one."""

@@ -74,7 +74,7 @@ _KEPT_BYTES: Final = 1 << 17
 class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A column of a row group. ``codec`` is the name of its compression, ``size`` its uncompressed bytes,
     ``values`` counts nulls, too; ``minimum`` and ``maximum`` are as Parquet's encoding PLAIN writes them;
-    None = the file doesn't say."""
+    None = the file doesn't say. ``has_index``: whether it tells of the bounds of pages, too."""
 
     codec: str
     has_dictionary: bool
@@ -83,6 +83,7 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     nulls: int | None
     minimum: bytes | None
     maximum: bytes | None
+    has_index: bool
 
 
 class RowGroup(msgspec.Struct, frozen=True, gc=False):
@@ -279,6 +280,7 @@ def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int) -> Chunk:
         said.get(field(3, I64)),
         said.get(field(6, BINARY)),
         said.get(field(5, BINARY)),
+        field(6, I64) in column,
     )
 
 

@@ -12,6 +12,7 @@ from sqlfront_engine.expressions import EngineExpr, columns_used, map_columns
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.settings import DEFAULT_SETTINGS
 
 if TYPE_CHECKING:
     from sqlfront_connectors.files import csv_format, json_format, orc, parquet, text_format
@@ -79,7 +80,8 @@ def open_reader(
     data = version.data_schema
     wanted = tuple(name for name in names if name in data.names)
     if version.format == "parquet":
-        return parquet.ParquetReader(file.path, wanted, version, filters, access)
+        settings = DEFAULT_SETTINGS if context is None else context.settings
+        return parquet.ParquetReader(file.path, wanted, version, filters, access, settings)
     if version.format == "orc":
         if context is not None:
             orc.check_partitions(file.path, version)
