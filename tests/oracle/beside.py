@@ -13,7 +13,7 @@ from pyspark.sql.catalog import Table
 
 import sqlfront
 from tests.oracle.answers import Column, Failure, Outcome, difference
-from tests.oracle.file_run import clustered
+from tests.oracle.file_run import clustered, quoted
 from tests.oracle.slt import Record
 from tests.oracle.spark import SparkSubject
 from tests.oracle.subject import answer, answer_and_lane
@@ -113,8 +113,9 @@ class BesideSpark:
         tables = sorted(self.spark.session.catalog.listTables(), key=lambda table: table.name)
         for table in self._share(tables):
             if table.name not in known:
-                schema = self.spark.session.table(table.name).schema
+                name = quoted(table.name)
+                schema = self.spark.session.table(name).schema
                 columns = tuple(Column(field.name, field.dataType.simpleString()) for field in schema)
-                outcome = answer(self._connection, f"CACHE TABLE {table.name}{clustered(columns)}")
+                outcome = answer(self._connection, f"CACHE TABLE {name}{clustered(columns)}")
                 assert not isinstance(outcome, Failure), outcome
         self._copied = True

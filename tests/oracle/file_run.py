@@ -7,6 +7,8 @@ from enum import Enum
 from types import TracebackType
 from typing import Self
 
+from sqlglot import exp
+
 import sqlfront
 from tests.oracle import processes
 from tests.oracle.answers import Answer, Column, Failure
@@ -88,4 +90,9 @@ class FileRun:
 def clustered(columns: tuple[Column, ...]) -> str:
     """CACHE TABLE's clause for the first column that can be a key; empty if none can."""
     keys = [column.name for column in columns if not column.type.startswith(_NO_KEY)]
-    return f" CLUSTERED BY (`{keys[0]}`)" if keys else ""
+    return f" CLUSTERED BY ({quoted(keys[0])})" if keys else ""
+
+
+def quoted(name: str) -> str:
+    """A name in backticks."""
+    return exp.to_identifier(name, quoted=True).sql("spark")
