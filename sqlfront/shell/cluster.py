@@ -135,9 +135,10 @@ def _start(options: argparse.Namespace) -> int:
         with process.stdout:
             told = process.stdout.read().decode()
         if not told:
-            process.wait()
+            code = process.wait()
             tail = directory.read("launcher.log").decode("utf-8", "replace")[-2000:]
-            raise OperationalError(f"the cluster could not be started:\n{tail}")
+            nothing = f"exit code {code}, and nothing is in {directory.path}/launcher.log; is the disk full?"
+            raise OperationalError(f"the cluster could not be started:\n{tail or nothing}")
     process.returncode = 0  # it goes on without this process
     print(told, end="")
     return 0

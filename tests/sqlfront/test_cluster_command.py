@@ -45,6 +45,23 @@ def test_a_cluster_is_started_looked_at_and_stopped(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
 
 
+def test_a_place_without_room_is_told(tmp_path: Path) -> None:
+    """No file may have a byte, neither the secret nor the log that would say so."""
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0));"
+    arguments = ["sqlfront", "cluster", "start", "-n", "1", "--directory", str(tmp_path / "run")]
+    code += f"import sys, runpy; sys.argv = {arguments}; runpy.run_module('sqlfront', run_name='__main__')"
+    tried = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert tried.returncode == 1 and "is the disk full?" in tried.stderr, tried
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["launcher.log", "lock"]
+
+
 def test_one_commands_tables_are_there_for_the_next(tmp_path: Path) -> None:
     place = ("--directory", str(tmp_path / "run"))
     started = sqlfront("cluster", "start", "-n", "2", *place)
