@@ -160,7 +160,7 @@ def test_a_session_beside_spark_takes_no_file_access() -> None:
 def test_dropping_what_another_client_has_published_removes_no_file_elsewhere(place: Path) -> None:
     """Its document says that the table owns the victim's folder."""
     private = place.parent / "private"
-    kept = ["part-1", "part-2", "passwd.csv"]
+    kept = ["part-00001-a.csv", "part-00002-b.csv", "passwd.csv"]
     for name in kept[:2]:
         (private / name).write_text(SECRET)
     files = FileAccess.of("none")

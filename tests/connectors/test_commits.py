@@ -221,7 +221,7 @@ def test_an_insert_that_is_given_up_leaves_nothing(tmp_path: Path, monkeypatch: 
 def test_a_dropped_table_removes_no_file_outside_of_its_folder(tmp_path: Path) -> None:
     table = opened(str(tmp_path / "table"))
     overwrite(table, 1)
-    victim = tmp_path / "part-victim.parquet"
+    victim = tmp_path / "part-00000-victim.parquet"
     victim.write_text("precious")
     version = structs.replace(table.version, number=9, files=(DataFile(str(victim), 8),))
     hostile = FileTable("t", str(tmp_path / "table"), version, managed=True)
@@ -348,6 +348,28 @@ def test_foreign_files_are_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "part=1" / "thesis.parquet").unlink()
     overwrite(opened(str(tmp_path)), 2)
     assert (tmp_path / "_notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["part-numbers.parquet", "part-2026.parquet", "part-00001x.parquet"])
+def test_not_all_that_begins_like_a_part_is_one(tmp_path: Path, name: str) -> None:
+    overwrite(opened(str(tmp_path)), 1)
+    foreign = tmp_path / "part=1" / name
+    foreign.write_bytes(next(iter(parts(tmp_path))).read_bytes())
+
+    with pytest.raises(OperationalError, match="no table's writer has made"):
+        overwrite(opened(str(tmp_path)), 2)
+
+    assert foreign.exists()
+
+
+@pytest.mark.parametrize("name", ["part-00000", "part-r-00000-1.gz.parquet", "part-00000-a.c000.parquet"])
+def test_parts_of_other_writers_are_overwritten(tmp_path: Path, name: str) -> None:
+    overwrite(opened(str(tmp_path)), 1)
+    (tmp_path / "part=1" / name).write_bytes(next(iter(parts(tmp_path))).read_bytes())
+
+    overwrite(opened(str(tmp_path)), 2)
+
+    assert numbers(opened(str(tmp_path))) == {2: ROWS}
 
 
 def test_a_note_leads_nowhere_else(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Names that begin with ``_`` or ``.`` are ignored at every level, except such as 
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ from sqlfront_engine.file_access import FileAccess
 
 #: Parquet's files that hold the schema of those beside them, and no rows.
 SUMMARIES: Final = ("_common_metadata", "_metadata")
+
+#: How Spark, Hadoop and this writer call the files of a table.
+_PART: Final = re.compile(r"part-([mr]-)?[0-9]{5,}([-.]|$)")
 
 #: The condition of a location where nothing is.
 PATH_NOT_FOUND: Final = "PATH_NOT_FOUND"
@@ -56,10 +60,10 @@ class Listing(msgspec.Struct, frozen=True):
 def is_part(path: str) -> bool:
     """Whether the file has the name of one that a table's writer makes, Spark's or ours.
 
-    >>> is_part("/t/part-00000-6f1c.c000.snappy.parquet"), is_part("/t/notes.txt")
+    >>> is_part("/t/part-00000-6f1c.c000.snappy.parquet"), is_part("/t/part-numbers.csv")
     (True, False)
     """
-    return os.path.basename(path).startswith("part-")
+    return _PART.match(os.path.basename(path)) is not None
 
 
 def list_files(
