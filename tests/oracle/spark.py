@@ -61,9 +61,10 @@ class SparkSubject:
             columns = tuple(
                 answers.Column(field.name, field.dataType.simpleString()) for field in frame.schema.fields
             )
-            # Arrow has no rows without columns; a query that has none is run all the same.
-            rows = tuple(rows_of(_arrow(frame))) if columns else tuple(() for _ in frame.collect())
-            return Answer(columns, rows)
+            if columns:
+                return Answer(columns, tuple(rows_of(_arrow(frame))))
+            frame.collect()  # for the error: a cursor has no rows without columns to compare with
+            return Answer((), ())
         except PySparkException as error:
             return Failure(error.getCondition(), error.getSqlState(), str(error))
         except Py4JJavaError as error:
