@@ -356,7 +356,7 @@ def test_not_all_that_begins_like_a_part_is_one(tmp_path: Path, name: str) -> No
     foreign = tmp_path / "part=1" / name
     foreign.write_bytes(next(iter(parts(tmp_path))).read_bytes())
 
-    with pytest.raises(OperationalError, match="no table's writer has made"):
+    with pytest.raises(OperationalError, match="no writer of this table has made"):
         overwrite(opened(str(tmp_path)), 2)
 
     assert foreign.exists()

@@ -97,3 +97,22 @@ def test_folders_are_named_in_the_zone_of_the_session(tmp_path: Path) -> None:
 
         assert [path.name for path in (tmp_path / "t").iterdir()] == ["t=2024-01-02 03%3A04%3A05.1"]
         assert connection.execute("SELECT string(t) FROM t").fetchall() == [("2024-01-02 03:04:05.1",)]
+
+
+def test_an_overwrite_leaves_the_tables_in_folders_below_alone_unless_told(tmp_path: Path) -> None:
+    outer = f"TABLE outer_one (a INT) USING parquet LOCATION '{tmp_path}'"
+    told = outer.replace(" LOCATION", " OPTIONS (overwriteForeignFiles 'true') LOCATION")
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE inner_one (a INT) USING parquet LOCATION '{tmp_path}/inner'")
+        connection.execute("INSERT INTO inner_one VALUES (1)")
+        connection.execute(f"CREATE {outer}")
+        connection.execute("INSERT INTO outer_one VALUES (2)")
+        with pytest.raises(OperationalError, match="inner/part-00000"):
+            connection.execute("INSERT OVERWRITE outer_one VALUES (3)")
+        assert connection.execute(f"SELECT a FROM parquet.`{tmp_path}/inner`").fetchall() == [(1,)]
+        assert connection.execute("SELECT a FROM outer_one").fetchall() == [(2,)]
+
+        connection.execute(f"CREATE OR REPLACE {told}")
+        connection.execute("INSERT OVERWRITE outer_one VALUES (3)")
+        connection.execute("REFRESH TABLE inner_one")
+        assert connection.execute("SELECT a FROM inner_one").fetchall() == []

@@ -61,12 +61,12 @@ def unwritable(table: str, location: str, error: Exception) -> OperationalError:
 
 
 def foreign_files(table: str, location: str, paths: Sequence[str]) -> OperationalError:
-    """The error for an overwrite that would remove what no table's writer has made."""
+    """The error for an overwrite that would remove what no writer of this table has made."""
     more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
     names = ", ".join(os.path.relpath(path, location) for path in paths[:_SHOWN])
     return OperationalError(
-        f"INSERT OVERWRITE of table {table} would delete files that no table's writer has made: {names}{more}"
-        f" in {location}. Make the table with OPTIONS (overwriteForeignFiles 'true') if they may go."
+        f"INSERT OVERWRITE of table {table} would delete files that no writer of this table has made: {names}"
+        f"{more} in {location}. Make the table with OPTIONS (overwriteForeignFiles 'true') if they may go."
     )
 
 

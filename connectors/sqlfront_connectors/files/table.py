@@ -220,13 +220,23 @@ class FileTable:
 
     def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
         """The files that an overwrite removes. OperationalError if some are none that a table's writer makes,
-        unless the table may replace these, too."""
+        or stand in folders below that this table doesn't read, unless the table may replace these, too."""
         known = {file.path: file for file in self.version.files}
         found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
-        foreign = [file.path for file in found if not is_part(file.path)]
+        foreign = [file.path for file in found if not is_part(file.path) or not self._reads(file.path)]
         if foreign and not replaces_foreign_files(self.version.options):
             raise foreign_files(self.name, self.location, foreign)
         return tuple(known.get(file.path, file) for file in found)
+
+    def _reads(self, path: str) -> bool:
+        """Whether the file is in a folder of this table: its own, or a partition's. Others below may be those
+        of other tables."""
+        below = os.path.relpath(os.path.dirname(path), os.path.abspath(self.location))
+        return (
+            below == os.curdir
+            or self.version.listing.recursive
+            or all("=" in name for name in below.split(os.sep))
+        )
 
     def _publish(self, files: tuple[DataFile, ...], known: tuple[RawPartition, ...] | None = None) -> None:
         last = self.version
