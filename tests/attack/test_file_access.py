@@ -126,6 +126,16 @@ def test_no_statement_names_a_file_elsewhere(place: Path) -> None:
     assert sorted((place.parent / "private").iterdir()) == private
 
 
+def test_no_option_tells_what_is_elsewhere(place: Path) -> None:
+    with sqlfront.connect(file_access=[str(place)]) as connection:
+        for base in ("private", "missing"):
+            with pytest.raises(ProgrammingError, match="may not be read"):
+                connection.execute(
+                    "CREATE TEMPORARY VIEW told USING csv OPTIONS"
+                    f" (path '{place}/day=1', basePath '{place.parent}/{base}')"
+                )
+
+
 def test_tables_without_a_location_are_open_whatever_is_said() -> None:
     with sqlfront.connect(file_access="none") as connection:
         connection.execute("CREATE TABLE t USING parquet AS SELECT 1 AS a")

@@ -87,7 +87,7 @@ def list_files(
         by_directory = _by_directory(roots, access, pending)
     chosen = _Chosen(options)
     with_data = [place for place, files in by_directory.items() if any(map(_is_data, files))]
-    partitions = {} if options.recursive else found_partitions(with_data, _bases(roots, options))
+    partitions = {} if options.recursive else found_partitions(with_data, _bases(roots, options, access))
     if partitions or options.recursive:
         places: Iterable[str] = by_directory
     else:
@@ -144,14 +144,17 @@ class _Chosen:
         return options.after is None or file.modified > options.after
 
 
-def _bases(roots: list[str], options: ListingOptions) -> frozenset[str]:
+def _bases(roots: list[str], options: ListingOptions, access: FileAccess) -> frozenset[str]:
     """The directories at which partitions begin."""
     if options.base_path is None:
         return frozenset(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
     base = os.path.abspath(local_path(options.base_path))
+    is_above = all(os.path.commonpath([base, root]) == base for root in roots)
+    if not is_above:
+        access.check(base)
     if not os.path.isdir(base):
         raise OperationalError(f"Option 'basePath' must be a directory: {base}")
-    if any(os.path.commonpath([base, root]) != base for root in roots):
+    if not is_above:
         raise NotSupportedError("a basePath that is not above all of the files")
     return frozenset((base,))
 
