@@ -302,3 +302,29 @@ def test_zeros_of_both_signs_alone_are_refused(tmp_path: Path) -> None:
 
     orc.write_table(pa.table({"a": [0.0, -0.0, 1.0]}), tmp_path / "a.orc")
     assert rows(f"SELECT string(a) FROM orc.`{tmp_path}`") == [("0.0",), ("-0.0",), ("1.0",)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        # Of the end: the version of the library; of a stripe's footer: a column's encoding, its columns.
+        (b"0\x06\x82\xf4\x03\x03ORC", b"0\x02\x82\xf4\x03\x03ORC", "the version 2 of a library"),
+        (b"\x12\x04\x08\x02\x10\x00\x1a\x03GMT", b"\x12\x04\x08\x03\x10\x00\x1a\x03GMT", "encoding is 3"),
+        (
+            b"\x12\x04\x08\x02\x10\x00\x1a\x03GMT",
+            b"\x22\x04\x08\x02\x10\x00\x1a\x03GMT",
+            "has 1 columns, not 2",
+        ),
+    ],
+)
+def test_what_spark_does_not_read_of_an_orc_file_is_refused(
+    tmp_path: Path, before: bytes, after: bytes, words: str
+) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table({"a": [1, 2]}), path, compression="uncompressed")
+    content = path.read_bytes()
+    assert content.count(before) == 1
+    path.write_bytes(content.replace(before, after))
+
+    with pytest.raises(NotSupportedError, match=f"damaged footer: .*{words}"):
+        rows(f"SELECT * FROM orc.`{tmp_path}`")

@@ -6,6 +6,7 @@ the wanted type has it; and who has written timestamps, in which time zones. Fro
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import BinaryIO, Final
 
 import msgspec
@@ -18,6 +19,13 @@ _KINDS: Final = range(19)
 _PARTS: Final = {_LIST: 1, _MAP: 2}
 #: The most digits of a decimal; 0 stands for them.
 _DIGITS: Final = 38
+#: The kinds of types whose values are encoded in one way only, of those that have dictionaries, too (the odd
+#: numbers), and how many encodings there are.
+_ENCODINGS: Final = dict.fromkeys((0, 1, 5, 6, _STRUCT, UNION), 1)
+_TEXTS: Final = frozenset({7, 16, CHAR})
+_VERSIONS: Final = 4
+#: The first version of writers other than ORC's Java library.
+_FIRST_OF_OTHERS: Final = 6
 #: Types within types.
 _DEEPEST: Final = 100
 #: A chunk's header.
@@ -52,11 +60,21 @@ class Description(msgspec.Struct, frozen=True):
 
 def description(source: str) -> Description:
     """What an ORC file says of itself; Damaged if it is none."""
+    with open(source, "rb") as file, _decoding():
+        return _description(file)
+
+
+@contextmanager
+def _decoding() -> Iterator[None]:
+    """What can't be decoded inside is Damaged."""
     try:
-        with open(source, "rb") as file:
-            return _description(file)
+        yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
         raise Damaged(str(error)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise Damaged(str(error)) from error  # Arrow's for what it can't uncompress
 
 
 def _description(file: BinaryIO) -> Description:
@@ -73,13 +91,23 @@ def _description(file: BinaryIO) -> Description:
     types = [_Message(kind) for kind in footer.parts(4)]
     stripes = [_Message(stripe) for stripe in footer.parts(3)]
     kinds = frozenset(kind.number(1) for kind in types)
+    is_java = footer.number(9) == 0
     fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end)
+    if not is_java and postscript.number(6) < _FIRST_OF_OTHERS:
+        fault = f"it is of the version {postscript.number(6)} of a library that has none of this number"
     zones: set[str] = set()
-    for stripe in stripes if TIMESTAMP in kinds and fault is None else ():
+    for stripe in stripes if fault is None else ():
         start = stripe.number(1) + stripe.number(2) + stripe.number(3)
-        stripe_footer = _Message(_plain(_part(file, start, stripe.number(4)), compression, block))
-        zones.add(b"".join(stripe_footer.parts(3)).decode())
-    return Description(kinds, footer.number(9) == 0, frozenset(zones), fault)
+        try:
+            with _decoding():
+                stored = _part(file, start, stripe.number(4))
+                stripe_footer = _Message(_plain(stored, compression, block))
+                zones.add(b"".join(stripe_footer.parts(3)).decode())
+                size = stripe.number(2) + stripe.number(3)
+                fault = fault or _fault_of_stripe(stripe_footer, types, size)
+        except Damaged as error:
+            fault = f"a stripe's: {error}"
+    return Description(kinds, is_java, frozenset(zones) if TIMESTAMP in kinds else frozenset(), fault)
 
 
 def _fault_of_types(types: list["_Message"]) -> str | None:
@@ -118,6 +146,23 @@ def _fault_of_stripes(stripes: list["_Message"], rows: int, end: int) -> str | N
         return "the rows of its stripes are not those of the file"
     if any(sum(map(stripe.number, (1, 2, 3, 4))) > end for stripe in stripes):
         return "a stripe is not in the file"
+    return None
+
+
+def _fault_of_stripe(footer: "_Message", types: list["_Message"], size: int) -> str | None:
+    streams = [_Message(stream) for stream in footer.parts(1)]
+    encodings = [_Message(encoding).number(1) for encoding in footer.parts(2)]
+    if len(encodings) != len(types):
+        return f"a stripe has {len(encodings)} columns, not {len(types)}"
+    for kind, encoding in zip(types, encodings, strict=True):
+        if encoding not in range(_ENCODINGS.get(kind.number(1), _VERSIONS)):
+            return f"a column's encoding is {encoding}"
+        if encoding % 2 and kind.number(1) not in _TEXTS:
+            return f"a column's encoding is {encoding}"
+    if any(stream.number(2) >= len(types) for stream in streams):
+        return "a stream is of no column"
+    if sum(stream.number(3) for stream in streams) > size:
+        return "a stripe's streams are longer than the stripe"
     return None
 
 
