@@ -66,9 +66,11 @@ _CHUNK: Final = fields(
 )
 _STATISTICS: Final = fields(BINARY, BINARY, I64, I64, BINARY, BINARY, BOOL, BOOL)
 _SIZES: Final = fields(I64, LIST, LIST)
-#: The footers that are kept: so many, and of so many bytes at most.
+#: The footers that are kept: so many of at most so many bytes, usual ones and large ones.
 _KEPT: Final = 256
 _KEPT_BYTES: Final = 1 << 17
+_LARGE_KEPT: Final = 8
+_LARGE_KEPT_BYTES: Final = 1 << 22
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
@@ -104,7 +106,9 @@ def read_footer(source: str) -> tuple[RowGroup, ...]:
     """The row groups of a Parquet file, one that Arrow opens. Malformed says why the footer isn't one that
     Spark reads as Arrow does."""
     footer, start = _footer(source)
-    return (_kept if len(footer) <= _KEPT_BYTES else _row_groups)(footer, start)
+    if len(footer) <= _KEPT_BYTES:
+        return _usual(footer, start)
+    return (_large if len(footer) <= _LARGE_KEPT_BYTES else _row_groups)(footer, start)
 
 
 def has_schema(source: str) -> bool:
@@ -141,7 +145,8 @@ def _row_groups(footer: bytes, start: int) -> tuple[RowGroup, ...]:
     return groups
 
 
-_kept = lru_cache(_KEPT)(_row_groups)
+_usual = lru_cache(_KEPT)(_row_groups)
+_large = lru_cache(_LARGE_KEPT)(_row_groups)
 
 
 # ---- the schema
