@@ -19,6 +19,10 @@ STATEMENTS = {
     "window": """
         select sum(a) over (partition by one order by b), s
         from (select l.one, l.a, r.b, l.s from big l cross join small r) order by 1""",
+    "window of texts": """
+        select listagg(repeat(s, 500)) over (partition by one) from big where a < 200""",
+    "running window of arrays": """
+        select collect_list(repeat(s, 500)) over (order by a) from big where a < 400""",
 }
 
 PROGRAM = """

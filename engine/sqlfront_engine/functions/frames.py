@@ -22,6 +22,7 @@ from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.columns.batches import Integers, Rows, concat_columns, gather, row_indices
 from sqlfront_engine.columns.ordering import ranks, sorting_order
 from sqlfront_engine.columns.window_rows import Bounds, WindowRows
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.accumulators.base import (
     Accumulator,
     Groups,
@@ -43,6 +44,7 @@ from sqlfront_engine.functions.accumulators.sums import (
 )
 from sqlfront_engine.functions.accumulators.wide import WideSums, combine_limbs, split_limbs, unscaled
 from sqlfront_engine.functions.windows import frame_edge
+from sqlfront_engine.room import claim
 from sqlfront_engine.types import BIGINT
 
 #: Rows that the general way aggregates at a time.
@@ -58,8 +60,7 @@ def aggregate_frames(
     """The aggregate of each position's frame; ``arguments`` are by position."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
-        result = accumulator.finish(accumulator.update(groups, arguments))
-        return gather(result, row_indices(rows.ids))
+        return _spread(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
     match accumulator:
         case Count():
             return from_numpy(_count(all_valid(arguments), frame), BIGINT)
@@ -79,6 +80,13 @@ def aggregate_frames(
             )
         case _:
             return _one_by_one(accumulator, frame, arguments)
+
+
+def _spread(column: pa.Array, rows: Rows) -> pa.Array:
+    """The column's values at these rows: a text or an array of a whole partition in each of its rows may be
+    more than there is room for."""
+    claim("a window function", growth.gathered(column, rows))
+    return gather(column, row_indices(rows))
 
 
 def _is_partition(frame: Bounds, rows: WindowRows) -> bool:
@@ -205,9 +213,8 @@ def _one_by_one(accumulator: Accumulator, frame: Bounds, arguments: Sequence[pa.
         counts = lengths[start:stop]
         offsets = frame.starts[start:stop] - (np.cumsum(counts) - counts)
         rows = np.repeat(offsets, counts) + np.arange(int(counts.sum()))
-        indices = row_indices(rows)
         groups = Groups(np.repeat(np.arange(len(counts)), counts), len(counts))
-        states = accumulator.update(groups, [gather(argument, indices) for argument in arguments])
+        states = accumulator.update(groups, [_spread(argument, rows) for argument in arguments])
         pieces.append(accumulator.finish(states))
         start = stop
     return concat_columns(pieces)

@@ -106,6 +106,18 @@ def elements(datum: Datum) -> Numbers:
     return float(len(datum)) if datum.is_valid else 0.0
 
 
+def gathered(column: pa.Array, rows: npt.NDArray[np.int64]) -> int:
+    """Bytes of the column's values at these rows, which may repeat."""
+    size = size_of(column)
+    if size * len(rows) <= UNCOUNTED or not is_variable(column.type):
+        return _PER_VALUE * len(rows)
+    if pa.types.is_struct(column.type):
+        return size * len(rows) // len(column)
+    numbers = lengths(column) if is_string_like(column.type) else elements(column)
+    assert isinstance(numbers, np.ndarray)
+    return int(size * (numbers[rows].sum() / max(numbers.sum(), 1.0)))
+
+
 def _each(datum: Datum, rows: int) -> Numbers:
     """Bytes of each value: of texts exactly, of numbers their width; of arrays, among several rows, all."""
     data_type = datum.type

@@ -14,11 +14,12 @@ from sqlfront_engine.expressions import SortKey, WindowCall
 from sqlfront_engine.functions.aggregate_function import AggregateFunction, AggregateSignature
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.frames import aggregate_frames
+from sqlfront_engine.functions.growth import size_of
 from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 from sqlfront_engine.processors.sort import describe_keys
-from sqlfront_engine.room import check
+from sqlfront_engine.room import check, claim, returned
 from sqlfront_engine.settings import Settings
 
 #: From the input, its rows in window order and their indices to a result per position.
@@ -47,9 +48,12 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
         places[rows.order] = np.arange(len(rows))
         order, back = row_indices(rows.order), row_indices(places)
         columns: list[pa.Array] = batch.columns
-        for compute in computes:
+        for call, compute in zip(self.calls, computes, strict=True):
             check()
-            result = gather(compute(batch, rows, order), back)
+            with returned():
+                values = compute(batch, rows, order)
+                claim(describe_call(call), size_of(values))
+                result = gather(values, back)
             context.memory.charge(result.nbytes)
             columns.append(result)
         yield from slices(make_batch(columns, self.schema.names, batch.num_rows), BATCH_ROWS)
