@@ -175,6 +175,10 @@ def test_without_the_option_the_first_file_counts(tmp_path: Path) -> None:
     assert read(written(tmp_path, GROWN[::3]), merge="FALSE") == ([("a", "int")], [(1,), (4,)])
     with pytest.raises(DatabaseError, match="neither true nor false"):
         read(tmp_path, merge="yes")
+    (tmp_path / "p=").mkdir()
+    written(tmp_path / "p=", GROWN[:1])
+    with pytest.raises(DatabaseError, match="empty partition column value"):  # which Spark finds first
+        read(tmp_path, merge="yes")
 
 
 def test_orc_s_columns_in_no_common_order_are_refused(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from sqlfront_connectors.files.csv.settings import csv_settings
 from sqlfront_connectors.files.json.settings import json_settings
 from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, list_files
 from sqlfront_connectors.files.listing_options import ListingOptions, listing_options
-from sqlfront_connectors.files.options import check_options
+from sqlfront_connectors.files.options import check_options, merges_schemas
 from sqlfront_connectors.files.partition_values import (
     check_partition_names,
     column_exists,
@@ -69,6 +69,8 @@ class FileConnector:
         unseen = managed or (_learns_of_partitions(definition) and definition.schema is not None)
         files = Listing() if unseen else _listed(definition, location, listing)
         version = replace(self._version(definition, options, files), listing=listing)
+        if self._format in ("parquet", "orc"):
+            merges_schemas(options)  # Spark looks at the value when it knows the files
         if managed:
             os.makedirs(location)
         return FileTable(definition.name, location, version, managed=managed, access=definition.files)

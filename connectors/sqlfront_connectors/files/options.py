@@ -13,18 +13,18 @@ FOREIGN: Final = "overwriteforeignfiles"
 
 
 def check_options(format_name: str, options: Mapping[str, str]) -> None:
-    """NotSupportedError that names an option that isn't honoured, ProgrammingError for a value that is none.
+    """NotSupportedError that names an option that isn't honoured.
 
     >>> check_options("parquet", {"OverwriteForeignFiles": "true"})
     """
     unknown = sorted(key for key in options if key.lower() not in (FOREIGN, MERGE_SCHEMA))
     if unknown:
         raise NotSupportedError(f"option {unknown[0]} of USING {format_name}; known is mergeSchema")
-    merges_schemas(options)
 
 
 def merges_schemas(options: Mapping[str, str]) -> bool:
-    """Whether the files' columns are those of all files together.
+    """Whether the files' columns are those of all files together; ProgrammingError for a value that says
+    neither.
 
     >>> merges_schemas({"mergeSchema": "True"})
     True
