@@ -206,6 +206,19 @@ def test_lines_end_in_three_ways_and_a_mark_is_no_part_of_them(tmp_path: Path) -
     assert read(tmp_path, b'{"a":1}|{"a":2}||', lineSep="|") == [(1,), (2,)]
 
 
+def test_the_text_of_a_broken_line_ends_before_its_separator(tmp_path: Path) -> None:
+    text = '{"a":1}\r\n{"a":true}\r\n{"a":2}\r\n'
+
+    found = read(tmp_path, text, schema=pa.schema([("a", INT), ("_corrupt_record", STRING)]))
+    assert found == [(1, None), (None, '{"a":true}'), (2, None)]
+
+
+@pytest.mark.parametrize("key", ["\\ud83d", "x\\uDE00", "\\ud83d\\u0041"])
+def test_keys_with_half_a_surrogate_pair_are_refused(tmp_path: Path, key: str) -> None:
+    with pytest.raises(NotSupportedError, match="half a surrogate pair"):
+        read(tmp_path, f'{{"{key}":1,"b":2}}', schema=pa.schema([("b", INT)]))
+
+
 def test_a_value_over_several_lines(tmp_path: Path) -> None:
     assert read(tmp_path, '[{"a":\n1},\n{"a":2}]', multiLine="true") == [(1,), (2,)]
 
@@ -216,6 +229,8 @@ def test_other_encodings(tmp_path: Path) -> None:
     assert read(tmp_path, text.encode("latin-1"), encoding="ISO-8859-1", lineSep="\n") == [("é",), ("b",)]
     assert read(tmp_path, text.encode("utf-16-le"), encoding="UTF-16LE", lineSep="\n") == [("é",), ("b",)]
     assert read(tmp_path, '{"a":"é"}'.encode("utf-16"), multiLine="true") == [("é",)]
+    with pytest.raises(NotSupportedError, match="as text, with multiLine in UTF-16"):
+        read(tmp_path, '{"a":1.5}'.encode("utf-16"), pa.schema([("a", STRING)]), multiLine="true")
     with pytest.raises(ProgrammingError, match="lineSep option must be specified"):
         read(tmp_path, text, encoding="ISO-8859-1")
 

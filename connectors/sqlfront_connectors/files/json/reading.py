@@ -34,8 +34,11 @@ class RecordReader:
         # Spark can't go back in it to the text of a value that it has read.
         self._is_stream = settings.multi_line and is_packed(path)
         self._lines = LineReader(data, settings, zone)
+        # Nor can it copy the value, if the bytes alone tell the encoding.
+        copies = self._is_stream or settings.encoding is not None or not settings.multi_line
         self._members = {
-            exact: Converters(settings, zone, exact_bytes=exact).members(data) for exact in (True, False)
+            exact: Converters(settings, zone, exact_bytes=exact, copies=copies).members(data)
+            for exact in (True, False)
         }
 
     def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
@@ -50,7 +53,7 @@ class RecordReader:
         for number, line in enumerate(text.decode().split("\n"), first):
             row = self._lines.row(line)
             if row is None:
-                rows.extend(self._rows(line.encode(), number))
+                rows.extend(self._rows(line.removesuffix("\r").encode(), number))
             else:
                 rows.append(self._with_record(row, None))
         return self._batch(rows)

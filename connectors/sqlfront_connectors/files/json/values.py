@@ -83,11 +83,12 @@ class PartialError(ValueError):
 class Converters:
     """Makes converters for the types of a schema."""
 
-    def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool) -> None:
+    def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
         self._settings = settings
         self._zone = zone
         # Whether the tokens' bytes are the file's own; if not, Spark writes nested values anew.
         self._exact_bytes = exact_bytes
+        self._copies = copies
 
     def converter(self, kind: pa.DataType) -> Converter:
         """The function that reads the value at the current token. Errors: NotSupportedError for types that
@@ -148,6 +149,8 @@ class Converters:
             return None
         if token is Token.STRING:
             return well_formed(tokens.text())
+        if not self._exact_bytes and not self._copies:
+            raise NotSupportedError("a JSON value as text, with multiLine in UTF-16 or UTF-32 by its bytes")
         if not self._exact_bytes:
             return _copied(tokens)
         start = tokens.start
