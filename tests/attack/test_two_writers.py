@@ -32,7 +32,7 @@ with sqlfront.connect() as connection:
 def test_readers_see_one_version_whole_whoever_is_killed(tmp_path: Path) -> None:
     report = campaign(tmp_path / "t", 120, seed=1, kills=3)
 
-    assert report.kills == 3 and report.looks > 3, report
+    assert report.kills >= 3 and report.looks > 3, report
 
 
 @pytest.mark.attack
@@ -41,7 +41,7 @@ def test_for_longer_with_more_writers(tmp_path: Path, seed: int) -> None:
     report = campaign(tmp_path / "t", 300, seed, writers=3, kills=40)
     print(report)
 
-    assert report.kills == 40 and len(report.seen) >= 10, report
+    assert report.kills >= 40 and len(report.seen) >= 10, report
 
 
 @pytest.mark.parametrize(
