@@ -213,6 +213,14 @@ def test_the_text_of_a_broken_line_ends_before_its_separator(tmp_path: Path) -> 
     assert found == [(1, None), (None, '{"a":true}'), (2, None)]
 
 
+@pytest.mark.parametrize("line", [' {"a":true}', '{"a":true} ', '\t{"a":true} \t'])
+@pytest.mark.parametrize("end", ["\n", "\r\n", ""])
+def test_the_text_of_a_broken_line_has_the_blanks_around_it(tmp_path: Path, line: str, end: str) -> None:
+    schema = pa.schema([("a", INT), ("_corrupt_record", STRING)])
+
+    assert read(tmp_path, f'{{"a":1}}\n{line}{end}', schema=schema) == [(1, None), (None, line)]
+
+
 @pytest.mark.parametrize("key", ["\\ud83d", "x\\uDE00", "\\ud83d\\u0041"])
 def test_keys_with_half_a_surrogate_pair_are_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(NotSupportedError, match="half a surrogate pair"):

@@ -135,7 +135,7 @@ def read(
         elif (parts := halves(piece)) is not None:
             rest.extend(parts[::-1])
             continue
-        elif text is not None:
+        elif text is not None and (not careful.keeps_records or text == piece.strip(b"\r\n")):
             yield careful.read_lines(text, line)
         else:
             yield careful.read(records_of(piece, how), line)

@@ -41,6 +41,11 @@ class RecordReader:
             for exact in (True, False)
         }
 
+    @property
+    def keeps_records(self) -> bool:
+        """Whether a column has the texts of broken records, with the blanks around them."""
+        return self._corrupt >= 0
+
     def read(self, records: Sequence[bytes], first: int = 1) -> pa.RecordBatch:
         """All rows of the records, the first of which has that number."""
         return self._batch(
