@@ -227,6 +227,12 @@ def test_keys_with_half_a_surrogate_pair_are_refused(tmp_path: Path, key: str) -
         read(tmp_path, f'{{"{key}":1,"b":2}}', schema=pa.schema([("b", INT)]))
 
 
+def test_the_time_for_a_text_of_many_surrogate_pairs_is_linear(tmp_path: Path) -> None:
+    text = '{"a":"' + "\\ud83d\\ude00" * 50_000 + '"}'
+
+    assert read(tmp_path, text) == [("\U0001f600" * 50_000,)]
+
+
 def test_a_value_over_several_lines(tmp_path: Path) -> None:
     assert read(tmp_path, '[{"a":\n1},\n{"a":2}]', multiLine="true") == [(1,), (2,)]
 

@@ -36,8 +36,9 @@ from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
-#: The escape of half a surrogate pair in a key, or of a whole one.
-_HALF_IN_KEY: Final = re.compile(rb"""\\u[dD][89a-fA-F][^"'\n]*["']\s*:""")
+#: The escape of half a surrogate pair, or of a whole one, and the rest of its string; ``colon`` if that is a
+#: key. Each string is read to its end once, however many escapes it has.
+_SURROGATES: Final = re.compile(rb"""\\u[dD][89a-fA-F][^"'\n]*(?:["']\s*(?P<colon>:))?""")
 #: Spark samples below this ratio.
 _WHOLE: Final = 0.99
 
@@ -145,7 +146,8 @@ def read(
 def _content(path: str, settings: JsonSettings, access: FileAccess) -> bytes:
     """The bytes of a file. A byte order mark at its begin belongs to no line."""
     content = content_of(path, access)
-    if (b"\\ud" in content or b"\\uD" in content) and _HALF_IN_KEY.search(content):
+    has_escapes = b"\\ud" in content or b"\\uD" in content
+    if has_escapes and any(found["colon"] for found in _SURROGATES.finditer(content)):
         raise NotSupportedError("JSON with a key that may have half a surrogate pair")  # broken for Spark
     return content if settings.multi_line else content.removeprefix(MARK)
 
