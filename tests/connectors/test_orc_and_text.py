@@ -149,6 +149,24 @@ def test_no_changed_byte_of_an_orc_footer_ends_the_process(tmp_path: Path, bit: 
                 session.execute(f"SELECT * FROM orc.`{path}`").collect()
 
 
+def test_a_small_orc_file_with_a_footer_of_gigabytes_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.orc"
+    orc.write_table(pa.table({"a": [1]}), path, compression="zlib")
+    content = path.read_bytes()
+    postscript = content[-1 - content[-1] :]
+    assert postscript[:1] == b"\x08"  # the length of the footer
+    block = 1 << 16
+    packer = zlib.compressobj(9, wbits=-zlib.MAX_WBITS)
+    chunk = packer.compress(bytes(block)) + packer.flush()
+    footer = ((len(chunk) << 1).to_bytes(3, "little") + chunk) * (1 << 15)
+    length = bytes([len(footer) & 127 | 128, len(footer) >> 7 & 127 | 128, len(footer) >> 14 & 127 | 128])
+    end = b"\x08" + length + bytes([len(footer) >> 21]) + postscript[2:-1]
+    path.write_bytes(b"ORC" + footer + end + bytes([len(end)]))
+
+    with pytest.raises(NotSupportedError, match="larger than footers are"):
+        rows(f"SELECT * FROM orc.`{path}`")
+
+
 def test_orc_errors_are_spark_s(tmp_path: Path) -> None:
     orc.write_table(pa.table({"a": [1], "A": [2]}), tmp_path / "a.orc")
     (tmp_path / "b.orc").write_text("a,b\n")

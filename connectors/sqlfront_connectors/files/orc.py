@@ -13,7 +13,8 @@ from sqlfront_connectors.files.failures import file_unreadable, reading
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.orc_footer import CHAR, UNION, Damaged, Description, description
+from sqlfront_connectors.files.orc_footer import CHAR, UNION, Description, TooLarge, description
+from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
 from sqlfront_engine import kernels as pc
@@ -69,8 +70,10 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
     with reading(path), access.reading(path) as file:
         try:
             described = description(file.source)
-        except Damaged as error:
-            orc.ORCFile(file.source)
+        except TooLarge as error:
+            raise NotSupportedError(f"{path}: ORC with a damaged footer: {error}") from error
+        except Malformed as error:
+            orc.ORCFile(file.source)  # whose error it is, if this is no ORC at all
             raise NotSupportedError(f"{path}: ORC with a damaged end: {error}") from error
         if described.fault is not None:
             raise NotSupportedError(f"{path}: ORC with a damaged footer: {described.fault}")

@@ -1,7 +1,8 @@
-"""What an ORC file says of itself, before Arrow reads it: whether its types are some that Arrow's reader
-survives and a part of a column is of ORC's type CHAR, which Spark reads with blanks at the end or without, as
-the wanted type has it; and who has written timestamps, in which time zones. From the file's own description
-(ORC's specification, "File Tail" and "Stripe Footer")."""
+"""What the footers of an ORC file say: its types, the library that has written it, the time zones of its
+timestamps, and whether something is wrong (ORC's specification, "File Tail" and "Stripe Footer").
+
+The footers are read here before Arrow's reader is asked for rows: some damaged ones end its process.
+"""
 
 import os
 import zlib
@@ -11,6 +12,9 @@ from typing import BinaryIO, Final
 
 import msgspec
 import pyarrow as pa
+
+from sqlfront_connectors.files.protobuf import Message
+from sqlfront_connectors.files.varints import Malformed, read_varint
 
 #: The kinds of types that are looked at.
 TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, _DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 17
@@ -31,19 +35,15 @@ _DEEPEST: Final = 100
 #: A chunk's header.
 _HEADER: Final = 3
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
-#: The wire types of Protocol Buffers.
-_VARINT, _BYTES = 0, 2
-_FIXED: Final = {1: 8, 5: 4}
-_BITS: Final = 63
-#: Bytes of a chunk of which the file doesn't say more, and the most that a chunk has.
+#: The bytes of an uncompressed chunk where the file doesn't say, and the most that it may say.
 _BLOCK: Final = 1 << 18
 _WIDEST: Final = 1 << 23
+#: The most bytes of an uncompressed footer: a few compressed ones may stand for gigabytes.
+_LARGEST: Final = 1 << 23
 
-Value = int | bytes
 
-
-class Damaged(Exception):
-    """The file's description can't be read."""
+class TooLarge(Malformed):
+    """A footer has more bytes than are read of one, here or by Arrow."""
 
 
 class Description(msgspec.Struct, frozen=True):
@@ -59,37 +59,39 @@ class Description(msgspec.Struct, frozen=True):
 
 
 def description(source: str) -> Description:
-    """What an ORC file says of itself; Damaged if it is none."""
+    """What an ORC file says of itself; Malformed if it is none."""
     with open(source, "rb") as file, _decoding():
         return _description(file)
 
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """What can't be decoded inside is Damaged."""
+    """What can't be decoded inside is Malformed."""
     try:
         yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
-        raise Damaged(str(error)) from error
+        raise Malformed(str(error)) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise Damaged(str(error)) from error  # Arrow's for what it can't uncompress
+        raise Malformed(str(error)) from error  # Arrow's for what it can't uncompress
 
 
 def _description(file: BinaryIO) -> Description:
     size = file.seek(0, os.SEEK_END)
     last = _part(file, size - min(size, 256), min(size, 256))
     length = last[-1]
-    postscript = _Message(last[-1 - length : -1])
+    postscript = Message(last[-1 - length : -1])
     footer_length = postscript.number(1)
     end = size - 1 - length - footer_length
     compression, block = postscript.number(2), postscript.number(3) or _BLOCK
-    if end < 0 or block > _WIDEST:
-        raise Damaged("its end is longer than the file")
-    footer = _Message(_plain(_part(file, end, footer_length), compression, block))
-    types = [_Message(kind) for kind in footer.parts(4)]
-    stripes = [_Message(stripe) for stripe in footer.parts(3)]
+    if end < 0:
+        raise Malformed("its end is longer than the file")
+    if block > _WIDEST:
+        raise Malformed(f"its parts have {block} bytes")
+    footer = _message(_part(file, end, footer_length), compression, block)
+    types = [Message(kind) for kind in footer.parts(4)]
+    stripes = [Message(stripe) for stripe in footer.parts(3)]
     kinds = frozenset(kind.number(1) for kind in types)
     is_java = footer.number(9) == 0
     fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end)
@@ -100,17 +102,16 @@ def _description(file: BinaryIO) -> Description:
         start = stripe.number(1) + stripe.number(2) + stripe.number(3)
         try:
             with _decoding():
-                stored = _part(file, start, stripe.number(4))
-                stripe_footer = _Message(_plain(stored, compression, block))
+                stripe_footer = _message(_part(file, start, stripe.number(4)), compression, block)
                 zones.add(b"".join(stripe_footer.parts(3)).decode())
                 size = stripe.number(2) + stripe.number(3)
                 fault = fault or _fault_of_stripe(stripe_footer, types, size)
-        except Damaged as error:
+        except Malformed as error:
             fault = f"a stripe's: {error}"
     return Description(kinds, is_java, frozenset(zones) if TIMESTAMP in kinds else frozenset(), fault)
 
 
-def _fault_of_types(types: list["_Message"]) -> str | None:
+def _fault_of_types(types: list[Message]) -> str | None:
     """What is wrong with the tree of types; a part of a type stands below the type."""
     if types[0].number(1) != _STRUCT:
         return "its root is no struct"
@@ -128,7 +129,7 @@ def _fault_of_types(types: list["_Message"]) -> str | None:
     return None
 
 
-def _fault_of_type(kind: "_Message") -> str | None:
+def _fault_of_type(kind: Message) -> str | None:
     number, children = kind.number(1), kind.numbers(2)
     wanted = len(kind.parts(3)) if number == _STRUCT else _PARTS.get(number, 0)
     if number not in _KINDS:
@@ -141,7 +142,7 @@ def _fault_of_type(kind: "_Message") -> str | None:
     return None
 
 
-def _fault_of_stripes(stripes: list["_Message"], rows: int, end: int) -> str | None:
+def _fault_of_stripes(stripes: list[Message], rows: int, end: int) -> str | None:
     if sum(stripe.number(5) for stripe in stripes) != rows:
         return "the rows of its stripes are not those of the file"
     if any(sum(map(stripe.number, (1, 2, 3, 4))) > end for stripe in stripes):
@@ -149,9 +150,9 @@ def _fault_of_stripes(stripes: list["_Message"], rows: int, end: int) -> str | N
     return None
 
 
-def _fault_of_stripe(footer: "_Message", types: list["_Message"], size: int) -> str | None:
-    streams = [_Message(stream) for stream in footer.parts(1)]
-    encodings = [_Message(encoding).number(1) for encoding in footer.parts(2)]
+def _fault_of_stripe(footer: Message, types: list[Message], size: int) -> str | None:
+    streams = [Message(stream) for stream in footer.parts(1)]
+    encodings = [Message(encoding).number(1) for encoding in footer.parts(2)]
     if len(encodings) != len(types):
         return f"a stripe has {len(encodings)} columns, not {len(types)}"
     for kind, encoding in zip(types, encodings, strict=True):
@@ -171,45 +172,25 @@ def _part(file: BinaryIO, start: int, length: int) -> bytes:
     return file.read(length)
 
 
-class _Message:
-    """The fields of a message of Protocol Buffers, by their numbers."""
-
-    def __init__(self, message: bytes) -> None:
-        self._fields = list(_fields(message))
-
-    def number(self, field: int) -> int:
-        """The value of a field of numbers; 0 if there is none."""
-        return next(
-            (value for key, value in self._fields[::-1] if key == field and isinstance(value, int)), 0
-        )
-
-    def numbers(self, field: int) -> list[int]:
-        """The values of a field of numbers that stands several times, packed or not."""
-        found: list[int] = []
-        for key, value in self._fields:
-            if key == field and isinstance(value, bytes):
-                found += _varints(value)
-            elif key == field:
-                assert isinstance(value, int)
-                found.append(value)
-        return found
-
-    def parts(self, field: int) -> list[bytes]:
-        """The values of a field of bytes."""
-        return [value for key, value in self._fields if key == field and isinstance(value, bytes)]
+def _message(stored: bytes, compression: int, block: int) -> Message:
+    """The message that was stored in chunks of at most ``block`` bytes before their compression."""
+    plain = _plain(stored, compression, block)
+    if len(plain) > _LARGEST:
+        raise TooLarge("it is larger than footers are")
+    return Message(plain)
 
 
 def _plain(stored: bytes, compression: int, block: int) -> bytes:
-    """What was stored in chunks, uncompressed."""
+    """The bytes of the chunks, uncompressed: all of them, or more than ``_LARGEST``."""
     if compression == _NONE:
         return stored
-    found, at = b"", 0
-    while at < len(stored):
+    found, at = bytearray(), 0
+    while at < len(stored) and len(found) <= _LARGEST:
         header = int.from_bytes(stored[at : at + _HEADER], "little")
         chunk = stored[at + _HEADER : at + _HEADER + (header >> 1)]
         found += chunk if header & 1 else _unpacked(chunk, compression, block)
         at += _HEADER + len(chunk)
-    return found
+    return bytes(found)
 
 
 def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
@@ -218,11 +199,12 @@ def _unpacked(chunk: bytes, compression: int, block: int) -> bytes:
     if compression == _ZSTD:
         return bytes(pa.input_stream(pa.py_buffer(chunk), compression="zstd").read(block))
     if compression not in (_SNAPPY, _LZ4):
-        raise Damaged(f"its compression is {compression}")
-    name, length = ("snappy", _varint(chunk, 0)[0]) if compression == _SNAPPY else ("lz4_raw", _length(chunk))
+        raise Malformed(f"its compression is {compression}")
+    is_snappy = compression == _SNAPPY
+    length = read_varint(chunk, 0)[0] if is_snappy else _length(chunk)
     if length > block:
-        raise Damaged("a part is larger than parts are")
-    return bytes(pa.Codec(name).decompress(chunk, length, asbytes=True))
+        raise Malformed("a part is larger than parts are")
+    return bytes(pa.Codec("snappy" if is_snappy else "lz4_raw").decompress(chunk, length, asbytes=True))
 
 
 def _length(chunk: bytes) -> int:
@@ -243,42 +225,3 @@ def _extended(chunk: bytes, length: int, at: int) -> tuple[int, int]:
     while more:
         length, more, at = length + chunk[at], chunk[at] == 255, at + 1
     return length, at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while shift <= _BITS:
-        byte = data[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-    raise Damaged("a number has too many bytes")
-
-
-def _varints(data: bytes) -> list[int]:
-    found, at = [], 0
-    while at < len(data):
-        value, at = _varint(data, at)
-        found.append(value)
-    return found
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Value]]:
-    """Numbers and values of a message of Protocol Buffers."""
-    at = 0
-    while at < len(message):
-        tag, at = _varint(message, at)
-        if tag & 7 in _FIXED:
-            at += _FIXED[tag & 7]
-            continue
-        if tag & 7 not in (_VARINT, _BYTES):
-            raise Damaged(f"a field is of the type {tag & 7}")
-        value, at = _varint(message, at)
-        if tag & 7 == _VARINT:
-            yield tag >> 3, value
-        else:
-            at += value
-            if at > len(message):
-                raise Damaged("it ends too early")
-            yield tag >> 3, message[at - value : at]

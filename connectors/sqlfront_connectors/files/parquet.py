@@ -27,7 +27,7 @@ from sqlfront_connectors.files.parquet_types import (
     spark_type,
     value_of,
 )
-from sqlfront_connectors.files.thrift import Malformed
+from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.expressions import EngineExpr

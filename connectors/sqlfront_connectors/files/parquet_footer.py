@@ -22,13 +22,13 @@ from sqlfront_connectors.files.thrift import (
     I64,
     LIST,
     STRUCT,
-    Malformed,
     Struct,
     Values,
     field,
     fields,
     read_struct,
 )
+from sqlfront_connectors.files.varints import Malformed
 
 #: The first and the last bytes of a Parquet file, and the bytes of the footer's length before the last.
 MAGIC: Final = b"PAR1"

@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_connectors.files.varints import Malformed, read_varint
+
 #: The types of fields, as they are written.
 BOOL, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 _TRUE: Final = 1
@@ -14,14 +16,8 @@ _WIDE: Final = 8
 _DEEPEST: Final = 64
 #: Elements of a list, as in Arrow's reader.
 _LONGEST: Final = 1_000_000
-#: The bits of a number that has ten bytes.
-_BITS: Final = 63
 
 Struct = dict[int, object]
-
-
-class Malformed(Exception):
-    """The bytes are no struct."""
 
 
 class Values(msgspec.Struct, frozen=True, gc=False):
@@ -82,7 +78,7 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
         length = data[at]
         at += 1
         if length > 127:
-            length, at = _varint(data, at - 1)
+            length, at = read_varint(data, at - 1)
         if length > len(data) - at:
             raise Malformed("it ends too early")
         return data[at : at + length], at + length
@@ -108,7 +104,7 @@ def _list(data: bytes, at: int, depth: int) -> tuple[Values, int]:
     at += 1
     kind, length = head & 15, head >> 4
     if length == 15:
-        length, at = _varint(data, at)
+        length, at = read_varint(data, at)
     _check_length(data, at, length)
     items: list[object] = []
     for _ in range(length):
@@ -122,7 +118,7 @@ def _list(data: bytes, at: int, depth: int) -> tuple[Values, int]:
 
 
 def _map(data: bytes, at: int, depth: int) -> tuple[Values, int]:
-    length, at = _varint(data, at)
+    length, at = read_varint(data, at)
     items: list[object] = []
     if length:
         _check_length(data, at, length)
@@ -142,16 +138,5 @@ def _check_length(data: bytes, at: int, length: int) -> None:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
+    value, at = read_varint(data, at)
     return value >> 1 ^ -(value & 1), at
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while (byte := data[at]) > 127:
-        value |= (byte & 127) << shift
-        shift += 7
-        at += 1
-        if shift > _BITS:
-            raise Malformed("it has a number of too many bytes")
-    return value | byte << shift, at + 1

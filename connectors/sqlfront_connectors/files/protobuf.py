@@ -1,0 +1,73 @@
+"""Messages as Protocol Buffers write them, by the numbers of their fields (Protocol Buffers' documentation,
+"Encoding")."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlfront_connectors.files.varints import Malformed, read_varint
+
+#: The wire types: numbers of variable length, bytes after their length, and the bytes of those that aren't
+#: looked at.
+_VARINT, _BYTES = 0, 2
+_FIXED: Final = {1: 8, 5: 4}
+
+
+class Message:
+    """The fields of a message. Malformed if the bytes are no message; IndexError where they end within a
+    number.
+
+    >>> Message(bytes([0x08, 0x05, 0x12, 0x02, 0x03, 0x04])).number(1)
+    5
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._fields = list(_fields(data))
+
+    def number(self, field: int) -> int:
+        """The value of a field of numbers, the last if there are several; 0 if there is none."""
+        return next(
+            (value for key, value in self._fields[::-1] if key == field and isinstance(value, int)), 0
+        )
+
+    def numbers(self, field: int) -> list[int]:
+        """All values of a repeated field of numbers, packed or not."""
+        found: list[int] = []
+        for key, value in self._fields:
+            if key == field and isinstance(value, int):
+                found.append(value)
+            elif key == field and isinstance(value, bytes):
+                found += _packed(value)
+        return found
+
+    def parts(self, field: int) -> list[bytes]:
+        """All values of a repeated field of bytes, texts or messages."""
+        return [value for key, value in self._fields if key == field and isinstance(value, bytes)]
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values of the fields in the order of the data."""
+    at = 0
+    while at < len(data):
+        tag, at = read_varint(data, at)
+        number, wire_type = tag >> 3, tag & 7
+        if wire_type in _FIXED:
+            at += _FIXED[wire_type]
+            continue
+        if wire_type not in (_VARINT, _BYTES):
+            raise Malformed(f"a field is of the type {wire_type}")
+        value, at = read_varint(data, at)
+        if wire_type == _VARINT:
+            yield number, value
+        else:
+            at += value
+            if at > len(data):
+                raise Malformed("it ends too early")
+            yield number, data[at - value : at]
+
+
+def _packed(data: bytes) -> list[int]:
+    found, at = [], 0
+    while at < len(data):
+        value, at = read_varint(data, at)
+        found.append(value)
+    return found
