@@ -123,7 +123,7 @@ def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:
     query = parse_from(sql, begin)
     if not isinstance(query, Query):
         name, place = _named(sql, begin)
-        raise NotSupportedError(f"EXPLAIN takes a query; that of {name} is not supported.", position=place)
+        raise NotSupportedError(f"EXPLAIN of {name} is not supported.", sqlstate="0A000", position=place)
     return Explain(mode, query, form)
 
 
