@@ -28,9 +28,13 @@ def test_a_table_made_from_a_query_takes_no_folder_with_files(notes: Path) -> No
         assert connection.execute("SELECT a FROM t").fetchall() == [(1,)]
 
 
+def told(table: str) -> str:
+    """The definition of the same table, which is told that it may replace foreign files."""
+    return table.replace(" LOCATION", " OPTIONS (overwriteForeignFiles 'true') LOCATION")
+
+
 def test_an_overwrite_leaves_somebodys_files_alone_unless_told(notes: Path) -> None:
     table = f"TABLE t (a STRING) USING csv LOCATION '{notes}'"
-    told = table.replace(" LOCATION", " OPTIONS (overwriteForeignFiles 'true') LOCATION")
     with sqlfront.connect() as connection:
         connection.execute(f"CREATE {table}")
         connection.execute("INSERT INTO t VALUES ('6')")
@@ -38,7 +42,7 @@ def test_an_overwrite_leaves_somebodys_files_alone_unless_told(notes: Path) -> N
             connection.execute("INSERT OVERWRITE t VALUES ('7')")
         assert sorted(connection.execute("SELECT a FROM t").fetchall()) == [("5",), ("6",)]
 
-        connection.execute(f"CREATE OR REPLACE {told}")
+        connection.execute(f"CREATE OR REPLACE {told(table)}")
         connection.execute("INSERT OVERWRITE t VALUES ('7')")
         assert connection.execute("SELECT a FROM t").fetchall() == [("7",)]
         assert not (notes / "notes.csv").exists()
@@ -101,7 +105,6 @@ def test_folders_are_named_in_the_zone_of_the_session(tmp_path: Path) -> None:
 
 def test_an_overwrite_leaves_the_tables_in_folders_below_alone_unless_told(tmp_path: Path) -> None:
     outer = f"TABLE outer_one (a INT) USING parquet LOCATION '{tmp_path}'"
-    told = outer.replace(" LOCATION", " OPTIONS (overwriteForeignFiles 'true') LOCATION")
     with sqlfront.connect() as connection:
         connection.execute(f"CREATE TABLE inner_one (a INT) USING parquet LOCATION '{tmp_path}/inner'")
         connection.execute("INSERT INTO inner_one VALUES (1)")
@@ -112,7 +115,7 @@ def test_an_overwrite_leaves_the_tables_in_folders_below_alone_unless_told(tmp_p
         assert connection.execute(f"SELECT a FROM parquet.`{tmp_path}/inner`").fetchall() == [(1,)]
         assert connection.execute("SELECT a FROM outer_one").fetchall() == [(2,)]
 
-        connection.execute(f"CREATE OR REPLACE {told}")
+        connection.execute(f"CREATE OR REPLACE {told(outer)}")
         connection.execute("INSERT OVERWRITE outer_one VALUES (3)")
         connection.execute("REFRESH TABLE inner_one")
         assert connection.execute("SELECT a FROM inner_one").fetchall() == []

@@ -222,6 +222,19 @@ def _next(position: float) -> int:
     return whole + 1 if whole < 2**63 - 1 else -(2**63)
 
 
+_ZERO_AT_ZERO: Final = {
+    "sin": _arrow("sin"),
+    "tan": _arrow("tan"),
+    "asin": _numpy(arcs.asin),
+    "atan": _numpy(arcs.atan),
+    "sinh": _numpy(hyperbolics.sinh),
+    "tanh": _numpy(hyperbolics.tanh),
+    "asinh": _numpy(hyperbolics.asinh),
+    "atanh": _numpy(hyperbolics.atanh),
+    "expm1": _numpy(exponentials.expm1),
+}
+
+
 def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:
     return types[0]
 
@@ -230,7 +243,6 @@ register(
     _entry("sqrt", _arrow("sqrt"), "sqrt(4) = 2.0"),
     _entry("cbrt", _numpy(powers.cbrt), "cbrt(27) = 3.0"),
     _entry("exp", _numpy(exponentials.exp), "exp(0) = 1.0"),
-    _entry("expm1", _numpy(exponentials.expm1), "expm1(0) = 0.0"),
     _entry("ln", _LN, "ln(1) = 0.0"),
     ScalarFunction("log", (DOUBLE, DOUBLE), DOUBLE, _log, optional=1, example=("log(2, 8)", "3.0")),
     _entry("log10", _logarithm(_numpy(logarithms.log10)), "log10(100) = 2.0"),
@@ -239,15 +251,9 @@ register(
     _entry("pow", _numpy(powers.power), "pow(2, 3) = 8.0"),
     _entry("power", _numpy(powers.power), "power(2, 3) = 8.0"),
     _entry("hypot", _numpy(powers.hypot), "hypot(3, 4) = 5.0"),
-    *(_entry(name, _arrow(name), f"{name}(0) = 0.0") for name in ("sin", "tan")),
-    _entry("sinh", _numpy(hyperbolics.sinh), "sinh(0) = 0.0"),
-    _entry("asinh", _numpy(hyperbolics.asinh), "asinh(0) = 0.0"),
-    _entry("atanh", _numpy(hyperbolics.atanh), "atanh(0) = 0.0"),
+    *(_entry(name, kernel, f"{name}(0) = 0.0") for name, kernel in _ZERO_AT_ZERO.items()),
     _entry("cos", _arrow("cos"), "cos(0) = 1.0"),
-    _entry("tanh", _numpy(hyperbolics.tanh), "tanh(0) = 0.0"),
     _entry("cosh", _numpy(hyperbolics.cosh), "cosh(0) = 1.0"),
-    _entry("asin", _numpy(arcs.asin), "asin(0) = 0.0"),
-    _entry("atan", _numpy(arcs.atan), "atan(0) = 0.0"),
     _entry("acos", _numpy(arcs.acos), "acos(1) = 0.0"),
     _entry("acosh", _numpy(hyperbolics.acosh), "acosh(1) = 0.0"),
     _entry("atan2", _numpy(_atan2), "atan2(0, 1) = 0.0"),
