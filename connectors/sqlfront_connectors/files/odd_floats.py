@@ -1,6 +1,10 @@
-"""Conditions on floating columns over which Spark's reader of Parquet leaves out row groups that have
-matching rows: NaN isn't within the bounds that other writers than Spark state, and a dictionary keeps 0.0
-and -0.0 apart, which are equal in SQL (``StatisticsFilter`` and ``DictionaryFilter`` of parquet-java)."""
+"""Conditions on floating columns for which Spark's reader of Parquet leaves out row groups that have
+matching rows (``StatisticsFilter`` and ``DictionaryFilter`` of parquet-java).
+
+Two kinds of values are lost so, and are called odd here: NaN, which is not within the bounds of a column that
+other writers than Spark state; and a zero of the other sign than the condition's, since a dictionary keeps
+0.0 and -0.0 apart, which are equal in SQL.
+"""
 
 import msgspec
 import numpy as np
@@ -8,23 +12,28 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.files.parquet_footer import Chunk
+from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.evaluate import filter_batch
 from sqlfront_engine.expressions import Column, EngineExpr, Literal, columns_used, map_columns, walk
 from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import is_fractional
+from sqlfront_engine.types import BOOLEAN, is_fractional
 
 
 class FloatCondition(msgspec.Struct, frozen=True):
-    """A condition over the columns of a file's batches. ``places``: of its floating columns; ``zeros``:
-    whether those that it compares with are negative."""
+    """A condition over the columns of a file's batches. ``places``: the positions of its floating columns in
+    the batches; ``zeros``: of each zero that the condition compares with, whether it is negative."""
 
     condition: EngineExpr
     places: tuple[int, ...]
     zeros: frozenset[bool]
 
     def may_be_left_out(self, batch: pa.RecordBatch, chunks: dict[int, Chunk], settings: Settings) -> bool:
-        """Whether none but odd rows of the batch match, or with an index of pages any. ``chunks``: of the
-        floating columns, by their places."""
+        """Whether Spark may leave out rows of the batch that match: if only odd rows match, and for columns
+        with an index of pages, by which Spark leaves out parts of a row group, if any odd row does.
+
+        ``chunks`` describes the floating columns, by their places. ``settings`` are those that the condition
+        is evaluated with.
+        """
         odd = np.zeros(batch.num_rows, dtype=bool)
         for place in self.places:
             odd |= self._odd(batch.column(place), chunks[place])
@@ -34,21 +43,22 @@ class FloatCondition(msgspec.Struct, frozen=True):
         return has_index or not self._matches(batch, ~odd, settings)
 
     def _odd(self, column: pa.Array, chunk: Chunk) -> np.ndarray:
-        values = column.fill_null(1).to_numpy(zero_copy_only=False)
+        """True for the rows with an odd value of the column."""
+        values, valid = numpy_view(column), valid_mask(column)
         odd = np.zeros(len(values), dtype=bool)
         if _bounds_are_numbers(chunk, values.dtype):
             odd |= np.isnan(values)
         if chunk.has_dictionary or chunk.has_index:
             for negative in self.zeros:
                 odd |= (values == 0) & (np.signbit(values) != negative)
-        return odd
+        return odd if valid is None else odd & valid
 
     def _matches(self, batch: pa.RecordBatch, mask: np.ndarray, settings: Settings) -> bool:
-        return filter_batch(batch.filter(pa.array(mask)), self.condition, settings).num_rows > 0
+        return filter_batch(batch.filter(from_numpy(mask, BOOLEAN)), self.condition, settings).num_rows > 0
 
 
 def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
-    """Whether it states bounds that Spark believes: those with NaN it doesn't."""
+    """Whether the file states bounds of the column that Spark believes: Spark ignores bounds that are NaN."""
     bounds = (chunk.minimum, chunk.maximum)
     return all(
         bound is not None and len(bound) == kind.itemsize and not np.isnan(np.frombuffer(bound, kind)[0])
@@ -57,8 +67,8 @@ def _bounds_are_numbers(chunk: Chunk, kind: np.dtype) -> bool:
 
 
 def float_conditions(filters: tuple[EngineExpr, ...], places: dict[int, int]) -> tuple[FloatCondition, ...]:
-    """Those of the filters that compare floating columns with numbers. ``places``: where the columns of the
-    table that the file has stand in its batches."""
+    """The filters that compare floating columns with numbers. ``places``: from the ordinal of a table's
+    column, if the file has the column, to its position in the file's batches."""
     found = []
     for condition in filters:
         literals = [
