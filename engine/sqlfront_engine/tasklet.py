@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from enum import Enum
 from threading import Lock
+from traceback import clear_frames
 from typing import Final, Protocol
 
 import pyarrow as pa
@@ -199,8 +200,11 @@ class Tasklet:
             progress = self._close()
         except BaseException as error:
             # First the failure, then the end of the output: no consumer may take it for a regular end.
+            trace = error.__traceback__
             self._listener.failed(self, error)
             self._free()
+            # The error lives as long as somebody wants to see it; the columns that its functions held don't.
+            clear_frames(trace)
             if not isinstance(error, Exception):
                 self._end()
                 raise

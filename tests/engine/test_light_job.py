@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from typing import cast
 
+import pyarrow as pa
 import pytest
 
 from sqlfront_engine import execution
@@ -17,7 +18,7 @@ from sqlfront_engine.dag import DAG, Edge
 from sqlfront_engine.errors import DataError, InterfaceError, InternalError, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
 from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing import FakeClock
 from tests.engine.jobs import (
@@ -49,6 +50,13 @@ def engine(clock: FakeClock) -> Iterator[Engine]:
 @pytest.fixture(params=["inline", "threads"])
 def inline(request: pytest.FixtureRequest) -> bool:
     return bool(request.param == "inline")
+
+
+class Column:
+    """Something that an operator holds."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
 
 
 def ended(job: LightJob) -> JobStatus:
@@ -209,6 +217,23 @@ def test_a_failure_frees_what_the_others_hold(engine: Engine, inline: bool) -> N
     assert engine.statistics().memory.used == 0
     assert job.statistics().memory.peak > 0
     assert engine.statistics().running == ()
+
+
+def test_a_failure_that_is_kept_keeps_no_values(engine: Engine, inline: bool) -> None:
+    class Breaks(Forward, frozen=True):
+        def run(self, context: ProcessorContext) -> Steps:
+            batch = yield Take(0)
+            assert batch is not None
+            column = Column(batch)
+            log.append(weakref.ref(column))
+            raise DataError("a failure")
+
+    log: list[weakref.ref[Column]] = []
+    with pytest.raises(DataError) as caught:
+        read(engine.run(chain(Numbers(10), Breaks()), JobConfig(inline=inline)))
+
+    assert caught.value.__traceback__ is not None
+    assert [held() for held in log] == [None]
 
 
 def test_above_the_memory_limit_the_query_fails_and_the_next_one_works(engine: Engine, inline: bool) -> None:
