@@ -28,7 +28,6 @@ from sqlfront_engine.functions.accumulators.base import (
     Groups,
     all_valid,
     peak,
-    pick_rows,
 )
 from sqlfront_engine.functions.accumulators.extremes import Edge, Extreme
 from sqlfront_engine.functions.accumulators.sums import (
@@ -43,8 +42,9 @@ from sqlfront_engine.functions.accumulators.sums import (
     amounts,
 )
 from sqlfront_engine.functions.accumulators.wide import WideSums, combine_limbs, split_limbs, unscaled
+from sqlfront_engine.functions.placed import PIECE_BYTES, Placed, pieces
 from sqlfront_engine.functions.windows import frame_edge
-from sqlfront_engine.room import claim
+from sqlfront_engine.room import claim, returned
 from sqlfront_engine.types import BIGINT
 
 #: Rows that the general way aggregates at a time.
@@ -56,11 +56,11 @@ _ROWS_PER_LOOP: Final = 256
 
 def aggregate_frames(
     accumulator: Accumulator, rows: WindowRows, frame: Bounds, arguments: Sequence[pa.Array]
-) -> pa.Array:
+) -> pa.Array | Placed:
     """The aggregate of each position's frame; ``arguments`` are by position."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
-        return _spread(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
+        return Placed(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
     match accumulator:
         case Count():
             return from_numpy(_count(all_valid(arguments), frame), BIGINT)
@@ -80,13 +80,6 @@ def aggregate_frames(
             )
         case _:
             return _one_by_one(accumulator, frame, arguments)
-
-
-def _spread(column: pa.Array, rows: Rows) -> pa.Array:
-    """The column's values at these rows: a text or an array of a whole partition in each of its rows may be
-    more than there is room for."""
-    claim("a window function", growth.gathered(column, rows))
-    return gather(column, row_indices(rows))
 
 
 def _is_partition(frame: Bounds, rows: WindowRows) -> bool:
@@ -137,7 +130,7 @@ def _sum_doubles(
     return accumulator.finish(accumulator.from_sums(sums, _count(valid, frame)))
 
 
-def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.Array) -> pa.Array:
+def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.Array) -> Placed:
     """Each row's place in the order of values, folded by minimum, leads back to the row."""
     order = sorting_order(ranks(column, descending=accumulator.greatest, nulls_first=False))
     places = np.empty(len(order), np.int64)
@@ -145,7 +138,7 @@ def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.A
     best = _fold(places, rows, frame, np.minimum, len(order))
     # Nulls come last in the order.
     found = best < len(order) - column.null_count
-    return pick_rows([column], order[np.where(found, best, 0)], found)[0]
+    return Placed(column, order[np.where(found, best, 0)], found)
 
 
 def _fold(
@@ -202,19 +195,24 @@ def _fold_doubling(
 
 
 def _one_by_one(accumulator: Accumulator, frame: Bounds, arguments: Sequence[pa.Array]) -> pa.Array:
-    """Each frame's rows as a group of its own, a bounded number of rows at a time."""
+    """Each frame's rows as a group of its own, a bounded number of rows and bytes at a time."""
     lengths = frame.lengths()
-    ends = np.cumsum(lengths)
-    pieces: list[pa.Array] = []
-    start = 0
-    while start < len(lengths) or not pieces:
-        done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + _CHUNK_ROWS, side="right")))
+    sizes = np.zeros(len(lengths))
+    for argument in arguments:
+        before = np.concatenate([[0.0], np.cumsum(growth.sizes(argument))])
+        sizes += before[frame.ends] - before[frame.starts]
+    made: list[pa.Array] = []
+    for start, stop in pieces(lengths / _CHUNK_ROWS + sizes / PIECE_BYTES):
         counts = lengths[start:stop]
         offsets = frame.starts[start:stop] - (np.cumsum(counts) - counts)
         rows = np.repeat(offsets, counts) + np.arange(int(counts.sum()))
         groups = Groups(np.repeat(np.arange(len(counts)), counts), len(counts))
-        states = accumulator.update(groups, [_spread(argument, rows) for argument in arguments])
-        pieces.append(accumulator.finish(states))
-        start = stop
-    return concat_columns(pieces)
+        with returned():
+            claim("a window function", 2 * int(sizes[start:stop].sum()))
+            indices = row_indices(rows)
+            states = accumulator.update(groups, [gather(argument, indices) for argument in arguments])
+            piece = accumulator.finish(states)
+        # The pieces stand beside the column that they are put together to.
+        claim("a window function", 2 * growth.size_of(piece))
+        made.append(piece)
+    return concat_columns(made)

@@ -106,16 +106,27 @@ def elements(datum: Datum) -> Numbers:
     return float(len(datum)) if datum.is_valid else 0.0
 
 
-def gathered(column: pa.Array, rows: npt.NDArray[np.int64]) -> int:
-    """Bytes of the column's values at these rows, which may repeat."""
-    size = size_of(column)
-    if size * len(rows) <= UNCOUNTED or not is_variable(column.type):
-        return _PER_VALUE * len(rows)
-    if pa.types.is_struct(column.type):
-        return size * len(rows) // len(column)
-    numbers = lengths(column) if is_string_like(column.type) else elements(column)
-    assert isinstance(numbers, np.ndarray)
-    return int(size * (numbers[rows].sum() / max(numbers.sum(), 1.0)))
+def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
+    """Bytes of each of the column's values, in plain form: of texts exactly, of arrays and maps by their
+    numbers of elements, of structs all fields together."""
+    data_type = column.type
+    if pa.types.is_dictionary(data_type):
+        known = np.append(sizes(column.dictionary), 0.0)
+        valid = valid_mask(column)
+        places = numpy_view(column.indices)
+        return known[places if valid is None else np.where(valid, places, -1)]
+    if pa.types.is_struct(data_type):
+        fields = (sizes(column.field(number)) for number in range(data_type.num_fields))
+        return sum(fields, start=np.zeros(len(column)))
+    size = float(size_of(column))
+    if is_string_like(data_type):
+        numbers = lengths(column)
+        assert isinstance(numbers, np.ndarray)
+    elif pa.types.is_nested(data_type):
+        numbers = np.diff(numpy_view(column.offsets)).astype(np.float64)
+    else:
+        return np.full(len(column), size / max(len(column), 1))
+    return numbers * (size / max(numbers.sum(), 1.0))
 
 
 def _each(datum: Datum, rows: int) -> Numbers:

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine.arrays import from_numpy, valid_mask
-from sqlfront_engine.columns.batches import Mask, Rows, gather, row_indices
+from sqlfront_engine.columns.batches import Mask, Rows
 from sqlfront_engine.columns.window_rows import Bounds, WindowRows
 from sqlfront_engine.errors import InternalError
-from sqlfront_engine.functions.accumulators.base import pick_rows
+from sqlfront_engine.functions.placed import Placed
 from sqlfront_engine.functions.registry import ArgumentType, Kind, ResultType
 from sqlfront_engine.types import BIGINT, DOUBLE, INT
 
@@ -37,7 +37,7 @@ class WindowInvocation(msgspec.Struct, frozen=True):
         return value
 
 
-WindowKernel = Callable[[WindowInvocation], pa.Array]
+WindowKernel = Callable[[WindowInvocation], pa.Array | Placed]
 
 
 class WindowFunction(msgspec.Struct, frozen=True):
@@ -144,15 +144,15 @@ def _int(values: Rows) -> pa.Array:
 # ---- values at other positions
 
 
-def _lead(call: WindowInvocation) -> pa.Array:
+def _lead(call: WindowInvocation) -> Placed:
     return _shifted(call, call.constant(0, 1))
 
 
-def _lag(call: WindowInvocation) -> pa.Array:
+def _lag(call: WindowInvocation) -> Placed:
     return _shifted(call, -call.constant(0, 1))
 
 
-def _shifted(call: WindowInvocation, offset: int) -> pa.Array:
+def _shifted(call: WindowInvocation, offset: int) -> Placed:
     """The value ``offset`` rows (with IGNORE NULLS, values) after the current row, within its partition; else
     the default, the last argument."""
     values, partitions = call.arguments[0], call.rows.partitions
@@ -162,7 +162,7 @@ def _shifted(call: WindowInvocation, offset: int) -> pa.Array:
         positions = np.arange(len(call.rows)) + offset
         found = (positions >= partitions.starts) & (positions < partitions.ends)
     if len(call.arguments) == 1:
-        return pick_rows([values], np.where(found, positions, 0), found)[0]
+        return Placed(values, np.where(found, positions, 0), found)
     return choose(values, positions, found, call.arguments[1])
 
 
@@ -188,16 +188,16 @@ def _valid_before(values: pa.Array, length: int) -> Rows:
     return before
 
 
-def _nth_value(call: WindowInvocation) -> pa.Array:
+def _nth_value(call: WindowInvocation) -> Placed:
     values, frame, number = call.arguments[0], call.frame, call.constant(0, 1) - 1
     if not call.ignore_nulls:
         positions = frame.starts + number
         found = positions < frame.ends
-        return pick_rows([values], np.where(found, positions, 0), found)[0]
+        return Placed(values, np.where(found, positions, 0), found)
     return frame_edge(values, frame, number, last=False, ignore_nulls=True)
 
 
-def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, ignore_nulls: bool) -> pa.Array:
+def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, ignore_nulls: bool) -> Placed:
     """The value ``number`` places from the start (or end) of each frame, null if the frame is shorter; with
     ``ignore_nulls`` only non-null values count."""
     length = len(values)
@@ -209,7 +209,7 @@ def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, igno
         chosen = chosen if valid is None else np.flatnonzero(valid)
     wanted = ends - 1 - number if last else starts + number
     found = (wanted >= starts) & (wanted < ends)
-    return pick_rows([values], _at(chosen, wanted, found), found)[0]
+    return Placed(values, _at(chosen, wanted, found), found)
 
 
 def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
@@ -219,7 +219,7 @@ def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
     return np.where(found, chosen[np.where(found, wanted, 0)], 0)
 
 
-def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> pa.Array:
+def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> Placed:
     """The value at each position where found, else that of ``otherwise``."""
     if otherwise.type != values.type:
         otherwise, values = (
@@ -227,7 +227,7 @@ def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) 
             for column in (otherwise, values)
         )
     rows = np.where(found, positions, len(values) + np.arange(len(positions)))
-    return gather(pa.concat_arrays([values, otherwise]), row_indices(rows))
+    return Placed(pa.concat_arrays([values, otherwise]), rows)
 
 
 #: Examples are over these rows, and show the result for the last one.

@@ -1,11 +1,11 @@
 """Window functions: ``function(...) OVER (PARTITION BY ... ORDER BY ...)``."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import gather, make_batch, row_indices, slices
+from sqlfront_engine.columns.batches import gather, make_batch, row_indices
 from sqlfront_engine.columns.window_rows import WindowRows, window_rows
 from sqlfront_engine.display import describe_call
 from sqlfront_engine.errors import NotSupportedError
@@ -14,16 +14,17 @@ from sqlfront_engine.expressions import SortKey, WindowCall
 from sqlfront_engine.functions.aggregate_function import AggregateFunction, AggregateSignature
 from sqlfront_engine.functions.aggregates import lookup_aggregate
 from sqlfront_engine.functions.frames import aggregate_frames
-from sqlfront_engine.functions.growth import size_of
+from sqlfront_engine.functions.growth import is_variable, size_of
+from sqlfront_engine.functions.placed import PIECE_BYTES, Placed, pieces
 from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 from sqlfront_engine.processors.sort import describe_keys
-from sqlfront_engine.room import check, claim, returned
+from sqlfront_engine.room import check, returned
 from sqlfront_engine.settings import Settings
 
-#: From the input, its rows in window order and their indices to a result per position.
-_Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array]
+#: From the input, its rows in window order and their indices to a result per position, made or not.
+_Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | Placed]
 
 
 class Window(Processor, frozen=True, tag_field="processor", tag=True):
@@ -46,22 +47,43 @@ class Window(Processor, frozen=True, tag_field="processor", tag=True):
         rows = window_rows(batch, self.partition_keys, self.order_keys)
         places = np.empty(len(rows), np.int64)
         places[rows.order] = np.arange(len(rows))
-        order, back = row_indices(rows.order), row_indices(places)
-        columns: list[pa.Array] = batch.columns
+        order = row_indices(rows.order)
+        columns: list[pa.Array | Placed] = batch.columns
         for call, compute in zip(self.calls, computes, strict=True):
             check()
             with returned():
                 values = compute(batch, rows, order)
-                claim(describe_call(call), size_of(values))
-                result = gather(values, back)
-            context.memory.charge(result.nbytes)
-            columns.append(result)
-        yield from slices(make_batch(columns, self.schema.names, batch.num_rows), BATCH_ROWS)
+                values = values.at(places) if isinstance(values, Placed) else Placed(values, places)
+                if not is_variable(values.values.type):
+                    values = values.slice(0, len(values))
+            size = size_of(values) if isinstance(values, pa.Array) else _size(values)
+            context.memory.charge(size, describe_call(call))
+            columns.append(values)
+        yield from _in_pieces(columns, self.schema.names, batch.num_rows)
 
     def describe(self) -> str:
         calls = ", ".join(map(describe_call, self.calls))
         keys = ", ".join(f"#{ordinal}" for ordinal in self.partition_keys)
         return f"Window: {calls} partition by [{keys}] order by [{describe_keys(self.order_keys)}]"
+
+
+def _size(column: Placed) -> int:
+    """Bytes of the values and of all of the column, though it is made in pieces: the result may collect
+    them."""
+    return size_of(column.values) + int(column.sizes().sum())
+
+
+def _in_pieces(
+    columns: Sequence[pa.Array | Placed], names: Sequence[str], length: int
+) -> Iterator[pa.RecordBatch]:
+    """Batches of the columns, of :data:`BATCH_ROWS` rows at most, and of few where their values are long."""
+    shares = np.full(length, 1 / BATCH_ROWS)
+    for column in columns:
+        if isinstance(column, Placed):
+            shares += column.sizes() / PIECE_BYTES
+    for start, stop in pieces(shares):
+        check()
+        yield make_batch([column.slice(start, stop - start) for column in columns], names, stop - start)
 
 
 def _prepare(call: WindowCall, settings: Settings) -> _Compute:
@@ -94,7 +116,7 @@ _Arguments = Callable[[pa.RecordBatch, pa.Array], list[pa.Array]]
 def _window_function(
     function: WindowFunction, call: WindowCall, constants: tuple[object, ...], arguments: _Arguments
 ) -> _Compute:
-    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array:
+    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | Placed:
         frame = rows.frame(call.frame)
         return function.kernel(
             WindowInvocation(rows, frame, arguments(batch, order), constants, call.ignore_nulls)
@@ -111,7 +133,7 @@ def _aggregate(
         constants = (True,)
     accumulator = function.make(AggregateSignature(types, call.type, constants))
 
-    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array:
+    def compute(batch: pa.RecordBatch, rows: WindowRows, order: pa.Array) -> pa.Array | Placed:
         return aggregate_frames(accumulator, rows, rows.frame(call.frame), arguments(batch, order))
 
     return compute

@@ -15,6 +15,7 @@ from sqlfront_engine.columns.batches import Mask, Rows, gather, row_indices
 from sqlfront_engine.columns.encoding import Codes, canonical, combine, encode
 from sqlfront_engine.columns.grouping import group_codes
 from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_engine.functions import growth
 from sqlfront_engine.functions.accumulators.base import (
     Accumulator,
     Groups,
@@ -22,6 +23,7 @@ from sqlfront_engine.functions.accumulators.base import (
     pick_rows,
     without_nulls,
 )
+from sqlfront_engine.room import claim
 from sqlfront_engine.types import DOUBLE, STRING, logical, physical
 
 
@@ -113,6 +115,8 @@ def flatten_lists(groups: Groups, lists: Sequence[pa.Array]) -> tuple[Groups, li
 def _list_column(offsets: npt.NDArray[np.int32], values: pa.Array) -> pa.Array:
     plain = logical(values.type)
     if values.type != plain:
+        if pa.types.is_dictionary(values.type):
+            claim("an aggregate of texts", int(growth.sizes(values).sum()))
         values = values.cast(plain)
     data_type = pa.list_(plain)
     return pa.Array.from_buffers(
@@ -202,7 +206,9 @@ class Joined(msgspec.Struct, frozen=True):
     type: pa.DataType = STRING
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
-        joined = pc.binary_join(lists, scalar(self.delimiter, self.type))
+        delimiter = scalar(self.delimiter, self.type)
+        claim("listagg", growth.size_of(lists) + len(lists.values) * growth.size_of(delimiter))
+        joined = pc.binary_join(lists, delimiter)
         return pick_rows([joined], np.arange(len(lists)), integers(pc.list_value_length(lists)) > 0)[0]
 
 
