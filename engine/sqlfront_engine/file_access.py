@@ -40,8 +40,8 @@ class OpenFile(msgspec.Struct, frozen=True):
 
 
 class FileAccess(msgspec.Struct, frozen=True):
-    """``roots``: folders, as real paths, below which files may be read and written; None: everywhere.
-    ``elsewhere``: the same for the other members of a cluster, where these open less; None: they don't."""
+    """The files that a process may read and write: those below ``roots``, real paths of folders; None =
+    everywhere. ``elsewhere``: the roots of the other members of a cluster; None = they have the same."""
 
     roots: tuple[str, ...] | None = None
     elsewhere: tuple[str, ...] | None = None
@@ -72,11 +72,11 @@ class FileAccess(msgspec.Struct, frozen=True):
         return FileAccess((*self.roots, real), self.elsewhere)
 
     def beside(self, others: "FileAccess") -> "FileAccess":
-        """The same for a process beside others that open those."""
+        """The same access, for a client of a cluster whose members have the access ``others``."""
         return FileAccess(self.roots, None if others.roots == self.roots else others.roots)
 
-    def is_everybodys(self, paths: Iterable[str]) -> bool:
-        """Whether the other members of a cluster open all of these files, too."""
+    def is_shared(self, paths: Iterable[str]) -> bool:
+        """Whether the other members of a cluster may open all of these files, too."""
         if self.elsewhere is None:
             return True
         folders = {os.path.realpath(os.path.dirname(path)) for path in paths}

@@ -193,7 +193,7 @@ class FolderWrite:
         try:
             with self._access.folder(self.folder) as table:
                 _unlink(path, table)
-        except FileNotFoundError:  # nor is the folder there
+        except FileNotFoundError:  # the whole folder has gone
             pass
         except (OSError, Error) as error:
             removed = False

@@ -63,8 +63,8 @@ _POSITIONAL: Final = "_col"
 
 
 def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description]:
-    """The file, or an OperationalError that names it. NotSupportedError for one with columns of types that
-    aren't read, or one with which Arrow isn't trusted."""
+    """The file and its description, or an OperationalError that names it. NotSupportedError for a file with
+    damaged footers, which Arrow isn't trusted with, and for columns of a type that isn't read."""
     from pyarrow import orc  # noqa: PLC0415 - loaded when an ORC file is read
 
     with reading(path), access.reading(path) as file:
@@ -95,9 +95,9 @@ def check_partitions(path: str, version: FileVersion) -> None:
 
 
 def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """The columns of the files. Spark takes one file's, and which one nobody knows: files that differ are
-    refused. With ``mergeSchema`` those of all, in an order that nobody knows either unless it makes no
-    difference."""
+    """The columns of the files. Spark takes the columns of one file, and doesn't define of which; so files
+    with different columns are refused. With ``mergeSchema`` they are the columns of all files, refused if
+    their order depends on the order of the files."""
     schemas = [_schema(path, access) for path in paths]
     if merges_schemas(options):
         if not is_certain(schemas):

@@ -1,9 +1,9 @@
-"""What the footer of a Parquet file says of its row groups, read here and checked as Spark's reader checks
-it (``parquet.thrift`` of the Parquet format; ``ParquetMetadataConverter`` and ``ParquetFileReader`` of
+"""The row groups of a Parquet file, read from its footer, which is checked as Spark's reader checks it
+(``parquet.thrift`` of the Parquet format; ``ParquetMetadataConverter`` and ``ParquetFileReader`` of
 parquet-java).
 
-Arrow's reader isn't asked: its Python door has no handler for what it throws over a damaged description of a
-column, which ends the process. And it believes damaged footers for which Spark's reader fails.
+Arrow's reader isn't asked for row groups: the exception that it throws over a damaged description of a column
+is caught by nobody in pyarrow and ends the process. Arrow also believes damaged footers on which Spark fails.
 """
 
 import os
@@ -74,9 +74,10 @@ _LARGE_KEPT_BYTES: Final = 1 << 22
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """A column of a row group. ``codec`` is the name of its compression, ``size`` its uncompressed bytes,
-    ``values`` counts nulls, too; ``minimum`` and ``maximum`` are as Parquet's encoding PLAIN writes them;
-    None = the file doesn't say. ``has_index``: whether it tells of the bounds of pages, too."""
+    """A column of a row group. ``codec``: the name of the compression; ``size``: uncompressed bytes;
+    ``values``: the number of values, nulls included; ``nulls``: how many of these are null; ``minimum`` and
+    ``maximum``: bounds of the values, as Parquet's encoding PLAIN writes them; None = the file doesn't say.
+    ``has_index``: whether the file also states the bounds of each page."""
 
     codec: str
     has_dictionary: bool
@@ -103,8 +104,8 @@ class _Leaf(msgspec.Struct, frozen=True):
 
 
 def read_footer(source: str) -> tuple[RowGroup, ...]:
-    """The row groups of a Parquet file, one that Arrow opens. Malformed says why the footer isn't one that
-    Spark reads as Arrow does."""
+    """The row groups of a Parquet file that Arrow has opened. Malformed, which says what is wrong, for a
+    footer that Spark doesn't read, or doesn't read as Arrow does; OSError as :func:`open`."""
     footer, start = _footer(source)
     if len(footer) <= _KEPT_BYTES:
         return _usual(footer, start)
@@ -112,7 +113,7 @@ def read_footer(source: str) -> tuple[RowGroup, ...]:
 
 
 def has_schema(source: str) -> bool:
-    """Whether the file has a footer whose schema can be read, whatever becomes of the row groups."""
+    """Whether the file has a footer with a schema that Spark can read; the row groups aren't looked at."""
     try:
         _schema(read_struct(_footer(source)[0]))
     except Malformed:
@@ -121,7 +122,7 @@ def has_schema(source: str) -> bool:
 
 
 def _footer(source: str) -> tuple[bytes, int]:
-    """The footer and where it begins."""
+    """The bytes of the footer, and the place in the file where they begin."""
     with open(source, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - _END, 0))
@@ -181,6 +182,8 @@ def _leaves(elements: list[Struct]) -> list[_Leaf]:
 def _below(
     group: Struct, rest: Iterator[Struct], path: list[object], definition: int, repetition: int
 ) -> Iterator[_Leaf]:
+    """The leaves of a group, from the elements that follow the group's own. ``path``, ``definition`` and
+    ``repetition`` are the group's."""
     if len(path) > _DEEPEST:
         raise Malformed("its schema is too deep")
     for _ in range(_number(group, 5, I32)):
@@ -206,16 +209,16 @@ def _below(
 
 
 def _check_annotations(element: Struct) -> None:
-    """Malformed for a type that Spark's reader doesn't know."""
+    """Malformed for a converted or logical type that Spark's reader doesn't know."""
     if element.get(field(6, I32), 0) not in _CONVERTED:
         raise Malformed("a column's converted type is unknown")
     logical = element.get(field(10, STRUCT))
     if logical is None:
         return
     assert isinstance(logical, dict)
-    (key, said), *others = [*logical.items(), (0, None)]
-    number, kind = key >> 4, key & 15
-    if len(others) > 1 or kind != STRUCT or number not in _LOGICAL or not isinstance(said, dict):
+    number = next(iter(logical), 0) >> 4
+    said = logical.get(field(number, STRUCT))
+    if len(logical) != 1 or number not in _LOGICAL or not isinstance(said, dict):
         raise Malformed("a column's logical type is unknown")
     if any(needed not in said for needed in _LOGICAL[number]):
         raise Malformed("a column's logical type is incomplete")
@@ -299,7 +302,7 @@ def _check_encodings(chunk: Struct) -> None:
 
 
 def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
-    """Malformed for statistics of sizes that don't suit the column: for them Arrow doesn't read it."""
+    """Malformed for statistics of sizes that don't suit the column: Arrow reads no column that has such."""
     sizes = chunk.get(field(16, STRUCT))
     if sizes is None:
         return
@@ -317,7 +320,8 @@ def _check_sizes(chunk: Struct, leaf: _Leaf) -> None:
 
 
 def _check_fields(struct: Struct, known: frozenset[int]) -> None:
-    """Malformed if a field that the format has is of another type; there may be more of them."""
+    """Malformed if a field that the format knows is of another type. Fields behind the known ones, which a
+    later version of the format may have added, are ignored."""
     strange = struct.keys() - known
     if strange and min(strange) >> 4 <= max(known) >> 4:
         raise Malformed(f"its field {min(strange) >> 4} is of another type")

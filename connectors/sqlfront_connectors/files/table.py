@@ -81,8 +81,8 @@ class FileSnapshot:
     def scan(self, request: ScanRequest) -> ScanPlan:
         """A scan of the files that the filters leave, by all members if all of them may open the files."""
         source = FileScan(self.files, self._name, request.columns, request.filters, request.limit)
-        is_everybodys = self._access.is_everybodys(file.path for file in self.files.files)
-        return ScanPlan(source, location=Location.ANYWHERE if is_everybodys else Location.HERE)
+        is_shared = self._access.is_shared(file.path for file in self.files.files)
+        return ScanPlan(source, location=Location.ANYWHERE if is_shared else Location.HERE)
 
 
 class FileTable:
@@ -219,8 +219,9 @@ class FileTable:
             write.remove_when_unread([(file, file.path) for file in replaced])
 
     def _replaced(self, pending: Pending) -> tuple[DataFile, ...]:
-        """The files that an overwrite removes. OperationalError if some are none that a table's writer makes,
-        or stand in folders below that this table doesn't read, unless the table may replace these, too."""
+        """The files that an overwrite removes. OperationalError if a file has another name than a table's
+        writer gives, or stands in a folder below that this table doesn't read, unless the table may replace
+        foreign files."""
         known = {file.path: file for file in self.version.files}
         found = list_files(self.location, self.access, ListingOptions(recursive=True), pending).described
         foreign = [file.path for file in found if not is_part(file.path) or not self._reads(file.path)]

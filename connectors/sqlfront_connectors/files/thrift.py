@@ -1,5 +1,5 @@
-"""Structs as Thrift's compact protocol writes them, by the numbers of their fields (Thrift's specification,
-"Thrift Compact protocol encoding")."""
+"""Structs as Thrift's compact protocol writes them (Thrift's specification, "Thrift Compact protocol
+encoding")."""
 
 from typing import Final
 
@@ -7,39 +7,42 @@ import msgspec
 
 from sqlfront_connectors.files.varints import Malformed, read_varint
 
-#: The types of fields, as they are written.
+#: The types of fields by their numbers in the protocol.
 BOOL, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
 _TRUE: Final = 1
 #: Bytes of a double.
 _WIDE: Final = 8
-#: Structs within structs that are read; more would end Python's stack.
+#: How deep structs may stand in each other: Python's stack has an end.
 _DEEPEST: Final = 64
-#: Elements of a list, as in Arrow's reader.
+#: The most elements of a list, as in Arrow's reader.
 _LONGEST: Final = 1_000_000
 
+#: The fields of a struct, by :func:`field`: numbers, truths, bytes, ``Values`` and structs.
 Struct = dict[int, object]
 
 
 class Values(msgspec.Struct, frozen=True, gc=False):
-    """A list: its elements, and the type that they were written with."""
+    """The elements of a list, a set or a map (keys and values in turns). ``kind``: the type of the elements
+    of a list or set; MAP for a map's."""
 
     kind: int
     items: list[object]
 
 
 def field(number: int, kind: int) -> int:
-    """The key of a struct's field. Who looks for a field of another type doesn't find it."""
+    """The key of the field ``number`` in a :data:`Struct`. The type is a part of the key, so a field that
+    was written with another type isn't found."""
     return number << 4 | kind
 
 
 def fields(*kinds: int) -> frozenset[int]:
-    """The keys of a struct's fields from the first on, of these types."""
+    """The keys of the fields 1, 2, ... of a struct, which have these types."""
     return frozenset(field(number, kind) for number, kind in enumerate(kinds, 1))
 
 
 def read_struct(data: bytes) -> Struct:
-    """The struct at the begin of the bytes: numbers, truths, bytes, ``Values`` and structs, by
-    :func:`field`. Of fields that stand twice the last.
+    """The struct at the beginning of the bytes. Of fields that stand twice the last one counts. Malformed
+    for bytes that are no struct.
 
     >>> read_struct(bytes([0x15, 0x06, 0x00])) == {field(1, I32): 3}
     True
@@ -128,7 +131,7 @@ def _map(data: bytes, at: int, depth: int) -> tuple[Values, int]:
             for kind in (kinds >> 4, kinds & 15):
                 item, at = _value(data, at, kind, depth)
                 items.append(item)
-    return Values(STRUCT, items), at
+    return Values(MAP, items), at
 
 
 def _check_length(data: bytes, at: int, length: int) -> None:

@@ -16,7 +16,7 @@ class TableMemory:
 
     def __init__(self, budget: MemoryBudget) -> None:
         self.budget = budget
-        #: Ids of what is counted. Invariant: of living objects; who dies takes its own out.
+        #: Ids of the objects that are counted. Invariant: all these objects live.
         self.held: set[int] = set()
 
     def hold(self, segments: Iterable[Segment], table: str) -> None:
@@ -49,8 +49,8 @@ class TableMemory:
 
 
 class _Reference(weakref.ref[object]):
-    """What tells that a part, which is counted with ``size`` bytes, is forgotten. Cheaper than a
-    :class:`weakref.finalize`, of which every change of a row would make two."""
+    """A weak reference to an object that ``memory`` counts with ``size`` bytes for as long as it lives.
+    Cheaper than a :class:`weakref.finalize`, of which every change of a row would make two."""
 
     __slots__ = ("identity", "memory", "size")
 
@@ -59,7 +59,7 @@ class _Reference(weakref.ref[object]):
     size: int
 
 
-#: All of them by their ids, for as long as their parts live.
+#: All references by their ids, for as long as the counted objects live.
 _REFERENCES: Final[dict[int, _Reference]] = {}
 
 

@@ -79,7 +79,8 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     ``line_ends`` says that RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat
     freely; ``nested`` says that one repeats a part that may match in several ways. ``anchored``: the pattern
-    has a ``^`` or ``\\A``. ``size`` counts its items, those repeated so many times as often.
+    has a ``^`` or ``\\A``. ``size``: how many items the pattern has; one that is repeated up to
+    n times counts n times.
     """
 
     java: str

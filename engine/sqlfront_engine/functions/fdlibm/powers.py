@@ -56,10 +56,10 @@ def cbrt(values: Doubles) -> Doubles:
     """
     c, d, e, f, g = _CBRT
     size = np.abs(values)
-    scaled = bits(size * 2.0**54)
+    words = bits(size * 2.0**54)  # of subnormal values
     estimate = np.where(
         size < LEAST_NORMAL,
-        double((scaled >> 32) // 3 + 696219795, scaled & LOW_WORD),
+        double((words >> 32) // 3 + 696219795, words & LOW_WORD),
         double((bits(size) >> 32) // 3 + 715094163),
     )
     r = estimate * estimate / size
