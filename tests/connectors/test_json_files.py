@@ -221,10 +221,22 @@ def test_the_text_of_a_broken_line_has_the_blanks_around_it(tmp_path: Path, line
     assert read(tmp_path, f'{{"a":1}}\n{line}{end}', schema=schema) == [(1, None), (None, line)]
 
 
-@pytest.mark.parametrize("key", ["\\ud83d", "x\\uDE00", "\\ud83d\\u0041"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *('"\\ud83d"', '"x\\uDE00"', '"\\ud83d\\u0041"', '"\\ud83d\'"', '"\\ud83d\\"x"', '"\\ud83d\\\\" '),
+        *("'\\ud83d'", "'\\ud83d\"x'"),
+    ],
+)
 def test_keys_with_half_a_surrogate_pair_are_refused(tmp_path: Path, key: str) -> None:
     with pytest.raises(NotSupportedError, match="half a surrogate pair"):
-        read(tmp_path, f'{{"{key}":1,"b":2}}', schema=pa.schema([("b", INT)]))
+        read(tmp_path, f'{{{key}:1,"b":2}}', schema=pa.schema([("b", INT)]))
+
+
+def test_values_with_surrogate_pairs_are_read_whatever_follows_them(tmp_path: Path) -> None:
+    text = r"""{"a":"\ud83d\ude00 \" : \\","b":"'"}"""
+
+    assert read(tmp_path, text) == [('\U0001f600 " : \\', "'")]
 
 
 def test_the_time_for_a_text_of_many_surrogate_pairs_is_linear(tmp_path: Path) -> None:

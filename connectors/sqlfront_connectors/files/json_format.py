@@ -36,9 +36,12 @@ from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
-#: The escape of half a surrogate pair, or of a whole one, and the rest of its string; ``colon`` if that is a
-#: key. Each string is read to its end once, however many escapes it has.
-_SURROGATES: Final = re.compile(rb"""\\u[dD][89a-fA-F][^"'\n]*(?:["']\s*(?P<colon>:))?""")
+#: The escape of half a surrogate pair, or of a whole one, and the rest of its string in quotes of the one and
+#: of the other kind; ``colon`` if the string is a key. Each string is read once, however many escapes it has.
+_SURROGATES: Final = (
+    re.compile(rb"""\\u[dD][89a-fA-F][^"\\]*+(?:\\.[^"\\]*+)*+(?:"\s*(?P<colon>:))?""", re.DOTALL),
+    re.compile(rb"""\\u[dD][89a-fA-F][^'\\]*+(?:\\.[^'\\]*+)*+(?:'\s*(?P<colon>:))?""", re.DOTALL),
+)
 #: Spark samples below this ratio.
 _WHOLE: Final = 0.99
 
@@ -146,10 +149,16 @@ def read(
 def _content(path: str, settings: JsonSettings, access: FileAccess) -> bytes:
     """The bytes of a file. A byte order mark at its begin belongs to no line."""
     content = content_of(path, access)
-    has_escapes = b"\\ud" in content or b"\\uD" in content
-    if has_escapes and any(found["colon"] for found in _SURROGATES.finditer(content)):
+    if _has_surrogates_in_key(content):
         raise NotSupportedError("JSON with a key that may have half a surrogate pair")  # broken for Spark
     return content if settings.multi_line else content.removeprefix(MARK)
+
+
+def _has_surrogates_in_key(content: bytes) -> bool:
+    """Whether a key of the records has the escape of half a surrogate pair, or of a whole one."""
+    if b"\\ud" not in content and b"\\uD" not in content:
+        return False
+    return any(found["colon"] for pattern in _SURROGATES for found in pattern.finditer(content))
 
 
 def check_writable(options: Mapping[str, str]) -> None:
