@@ -7,6 +7,7 @@ import gzip
 import time
 import zlib
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
@@ -14,8 +15,11 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
+from sqlfront_connectors.files import orc as orc_reader
+from sqlfront_connectors.files import parquet as parquet_reader
 from sqlfront_connectors.files.orc_footer import CHAR, description
 from sqlfront_engine.errors import DatabaseError, Error, NotSupportedError, OperationalError
+from sqlfront_engine.file_access import EVERYWHERE
 
 #: Kinds of types in ORC's footers.
 STRING_KIND, STRUCT_KIND = 7, 12
@@ -176,6 +180,15 @@ def test_orc_errors_are_spark_s(tmp_path: Path) -> None:
     assert condition(f"SELECT * FROM orc.`{tmp_path}/b.orc`") == wrapped
     with pytest.raises(NotSupportedError, match="writing files of the format orc"):
         rows(f"CREATE TABLE t USING orc LOCATION '{tmp_path}/new' AS SELECT 1 AS a")
+
+
+@pytest.mark.parametrize("reader", [orc_reader, parquet_reader])
+def test_a_file_that_goes_before_its_schema_is_read_is_missing_and_not_damaged(
+    tmp_path: Path, reader: ModuleType
+) -> None:
+    with pytest.raises(OperationalError) as caught:
+        reader.infer_schema([str(tmp_path / "gone")], {}, EVERYWHERE)
+    assert caught.value.condition == "FAILED_READ_FILE.FILE_NOT_EXIST"
 
 
 def test_lines_end_as_hadoop_s_do(tmp_path: Path) -> None:

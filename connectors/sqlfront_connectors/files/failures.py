@@ -41,6 +41,16 @@ def file_unreadable(path: str, error: Exception | str) -> OperationalError:
     )
 
 
+def footer_unreadable(path: str) -> OperationalError:
+    """Spark's error for a file of Parquet or ORC whose schema it can't read."""
+    return OperationalError(
+        f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
+        "file is in either ORC or Parquet format.",
+        condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
+        sqlstate="KD001",
+    )
+
+
 def without_content(error: Exception | str) -> str:
     """What an error says, without the record that Arrow's parser appends.
 

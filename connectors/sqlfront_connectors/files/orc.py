@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.files.catalyst_types import named_type
-from sqlfront_connectors.files.failures import file_unreadable, reading
+from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.files.options import merges_schemas
@@ -114,12 +114,9 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
     try:
         schema = open_file(path, access)[0].schema
     except OperationalError as error:
-        raise OperationalError(
-            f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
-            "file is in either ORC or Parquet format.",
-            condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
-            sqlstate="KD001",
-        ) from error
+        if error.condition != FILE_UNREADABLE:
+            raise
+        raise footer_unreadable(path) from error
     return pa.schema([(field.name, _type(field, path)) for field in schema])
 
 

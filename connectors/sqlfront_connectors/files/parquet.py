@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files.catalyst_types import written_schema
-from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, reading
+from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
 from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.merging import merged_schema
 from sqlfront_connectors.files.nested import Conversion
@@ -96,15 +96,10 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
     except OperationalError as error:
         if error.condition != FILE_UNREADABLE:
             raise
-        with access.reading(path) as opened:
+        with reading(path), access.reading(path) as opened:
             if has_schema(opened.source):
                 raise NotSupportedError(f"{path}: Parquet with a footer that Arrow can't read") from error
-        raise OperationalError(
-            f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
-            "file is in either ORC or Parquet format.",
-            condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
-            sqlstate="KD001",
-        ) from error
+        raise footer_unreadable(path) from error
     written = (file.metadata.metadata or {}).get(_WRITTEN)
     if written is not None:
         return written_schema(written.decode())
