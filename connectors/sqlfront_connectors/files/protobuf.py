@@ -26,7 +26,7 @@ class Message:
     def number(self, field: int) -> int:
         """The value of a field of numbers, the last if there are several; 0 if there is none."""
         return next(
-            (value for key, value in self._fields[::-1] if key == field and isinstance(value, int)), 0
+            (value for key, value in reversed(self._fields) if key == field and isinstance(value, int)), 0
         )
 
     def numbers(self, field: int) -> list[int]:
