@@ -12,7 +12,7 @@ from typing import Final
 
 import lark
 
-from sqlfront_engine.errors import Error, NotSupportedError
+from sqlfront_engine.errors import Error, NotSupportedError, spark_error
 from sqlfront_planner import modification_parser
 from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement_builder import StatementBuilder
@@ -21,11 +21,14 @@ from sqlfront_planner.statements import (
     ExplainFormat,
     ExplainMode,
     Query,
+    RefreshPath,
     Statement,
 )
-from sqlfront_planner.syntax.check import wrong_at
+from sqlfront_planner.syntax.check import unclosed_comment, wrong_at
 from sqlfront_planner.syntax.grammar import spark_grammar
-from sqlfront_planner.syntax.lexer import tokens_of, without_comments
+from sqlfront_planner.syntax.lexer import Tokens, tokens_of, without_comments
+from sqlfront_planner.syntax.recognizer import first_wrong_token
+from sqlfront_planner.tokens import unescape
 
 ParseFrom = Callable[[str, int], Statement]
 
@@ -60,6 +63,8 @@ _EXPLAIN_MODES: Final = {
     (False, True): ExplainMode.ANALYZE,
     (True, True): ExplainMode.EXTENDED_ANALYZE,
 }
+#: What Java takes off both ends of a text.
+_CONTROLS: Final = "".join(map(chr, range(33)))
 #: Words of statements' names that say nothing about which statement it is.
 _BESIDE: Final = frozenset({"OR", "REPLACE", "IF", "EXISTS", "GLOBAL", "EXTERNAL"})
 
@@ -76,6 +81,8 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
         return modification_parser.parse_delete(sql, start)
     if word == "UPDATE":
         return modification_parser.parse_update(sql, start)
+    if word == "REFRESH" and (path := _refreshed_path(sql, start)) is not None:
+        return path
     if word not in _GRAMMAR_WORDS:
         raise _not_built(sql, start)
     try:
@@ -98,6 +105,40 @@ def parse_command(sql: str, word: str, start: int, parse_from: ParseFrom) -> Sta
 def _parser() -> lark.Lark:
     grammar = files("sqlfront_planner").joinpath("statements.lark").read_text(encoding="utf-8")
     return lark.Lark(grammar, parser="lalr", lexer="contextual", maybe_placeholders=False)
+
+
+def _refreshed_path(sql: str, start: int) -> RefreshPath | None:
+    """What follows REFRESH as a path, unless it names a table or a function or has parameters: strings, or
+    else the text as it stands, with its comments and semicolons."""
+    tokens = tokens_of(sql, start)
+    kinds = tokens.kinds[1:]
+    if kinds and kinds[-1] == "<unknown>" and sql.startswith("/*", tokens.starts[-1]):
+        raise unclosed_comment(tokens.starts[-1], sql)
+    while kinds and kinds[-1] == ";":
+        kinds.pop()
+    if kinds and kinds[0] in ("TABLE", "FUNCTION"):
+        name = Tokens(kinds[1:], tokens.starts[2:], tokens.ends[2:])
+        if first_wrong_token(name, "table") is None:
+            return None
+    if kinds and all(kind == "<string>" for kind in kinds):
+        places = zip(tokens.starts[1:], tokens.ends[1 : len(kinds) + 1], strict=False)
+        return RefreshPath("".join(unescape(sql[begin:end]) for begin, end in places), quoted=True)
+    if "?" in kinds:  # a parameter
+        return None
+    path = sql[tokens.ends[0] :].strip(_CONTROLS)
+    if not path:
+        raise spark_error(
+            "INVALID_SQL_SYNTAX.EMPTY_REFRESH_RESOURCE_PATH",
+            "Invalid SQL syntax: Resource paths cannot be empty in REFRESH statements. Use / to match"
+            " everything.",
+        )
+    if any(blank in path for blank in " \n\r\t"):
+        raise spark_error(
+            "INVALID_SQL_SYNTAX.INVALID_REFRESH_RESOURCE_PATH",
+            "Invalid SQL syntax: REFRESH statements cannot contain ' ', '\\n', '\\r', '\\t' inside unquoted"
+            " resource paths.",
+        )
+    return RefreshPath(path)
 
 
 def _explain(sql: str, start: int, parse_from: ParseFrom) -> Statement:

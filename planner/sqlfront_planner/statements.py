@@ -231,9 +231,17 @@ class SetOption(msgspec.Struct, frozen=True):
 
 
 class RefreshTable(msgspec.Struct, frozen=True):
-    """``REFRESH [TABLE] name``: forget what is known of its files."""
+    """``REFRESH TABLE name``: forget what is known of its files."""
 
     name: str
+
+
+class RefreshPath(msgspec.Struct, frozen=True):
+    """``REFRESH path``: forget what is known of the files there. ``quoted``: the path was a string, so no
+    table's name."""
+
+    path: str
+    quoted: bool = False
 
 
 class RepairTable(msgspec.Struct, frozen=True):
@@ -274,6 +282,7 @@ Statement = (
     | DescribeTable
     | DescribeQuery
     | SetOption
+    | RefreshPath
     | RefreshTable
     | RepairTable
     | KillQuery

@@ -27,6 +27,7 @@ from sqlfront_planner.statement import (
     Insert,
     KillQuery,
     Query,
+    RefreshPath,
     RefreshTable,
     RepairTable,
     SetOption,
@@ -95,6 +96,8 @@ def dispatch(run: Run, statement: Statement) -> Made | Result:
             return inspection.set_option(run, statement)
         case KillQuery():
             return killing.kill_query(run, statement)
+        case RefreshPath():
+            return caching.refresh_path(run, statement)
         case RefreshTable():
             return caching.refresh(run, statement)
         case RepairTable():

@@ -7,10 +7,12 @@ sessions are looked at by these, before each of their statements.
 """
 
 import logging
+import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,6 +20,7 @@ from sqlfront.cache import CachedTable
 from sqlfront.commands.run import NOTHING, Made, Run, origin_of, scans_of, wrote
 from sqlfront_connectors.base import Table, TableDefinition
 from sqlfront_connectors.files import FileTable
+from sqlfront_connectors.files.paths import local_path
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
@@ -25,10 +28,17 @@ from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
-from sqlfront_planner.dotted_names import last_part, name_parts
+from sqlfront_planner.dotted_names import dotted, last_part, name_parts
 from sqlfront_planner.logical import LogicalPlan, Scan
 from sqlfront_planner.named_columns import check_unique
-from sqlfront_planner.statement import CacheTable, RefreshTable, RepairTable, UncacheTable, parse_query
+from sqlfront_planner.statement import (
+    CacheTable,
+    RefreshPath,
+    RefreshTable,
+    RepairTable,
+    UncacheTable,
+    parse_query,
+)
 
 if TYPE_CHECKING:
     from sqlfront.session import Session
@@ -38,6 +48,9 @@ else:
     loading = lazy_module("sqlfront_connectors.spark.loading")
 
 logger = logging.getLogger(__name__)
+
+#: A dotted name as it may stand in SQL.
+_NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
 
 class Basis(msgspec.Struct, frozen=True):
@@ -136,6 +149,35 @@ def refresh(run: Run, statement: RefreshTable) -> Made:
             origin.table.refresh()
     reload(run.session, entry, run)
     return NOTHING
+
+
+def refresh_path(run: Run, statement: RefreshPath) -> Made:
+    """REFRESH path: the same for all file tables below the path, and cached views that read such files. A
+    path that is a table's name means this table, too: Spark's manual leaves TABLE out."""
+    if not statement.path:
+        raise ProgrammingError("Can not create a Path from an empty string")
+    name = statement.path.rstrip(";")
+    if not statement.quoted and _NAME.fullmatch(name) and run.session.catalog.lookup(name_parts(name)):
+        refresh(run, RefreshTable(name))
+    folder = os.path.abspath(local_path(statement.path))
+    for entry in run.session.catalog.entries():
+        origin = origin_of(entry)
+        if isinstance(origin, TableEntry) and _lies_in(origin.table, folder):
+            refresh(run, RefreshTable(dotted(entry.parts)))
+    for entry in _cached(run):
+        scans = scans_of(run.all_rows(entry.name, origin_of(entry)))
+        if not isinstance(origin_of(entry), TableEntry) and any(
+            _lies_in(scan.table, folder) for scan in scans
+        ):
+            reload(run.session, entry, run)
+    return NOTHING
+
+
+def _lies_in(table: Table, folder: str) -> bool:
+    """Whether this is a table over files in the folder."""
+    if not isinstance(table, FileTable):
+        return False
+    return os.path.commonpath([os.path.abspath(table.location), folder]) == folder
 
 
 def repair(run: Run, statement: RepairTable) -> Made:

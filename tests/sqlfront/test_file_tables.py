@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sqlfront
@@ -101,6 +103,42 @@ def test_folders_are_named_in_the_zone_of_the_session(tmp_path: Path) -> None:
 
         assert [path.name for path in (tmp_path / "t").iterdir()] == ["t=2024-01-02 03%3A04%3A05.1"]
         assert connection.execute("SELECT string(t) FROM t").fetchall() == [("2024-01-02 03:04:05.1",)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "seen"),
+    [
+        ("REFRESH '{folder}'", 2),
+        ("REFRESH {folder}/t", 2),
+        ("REFRESH 'file://{folder}/'", 2),
+        ("REFRESH /", 2),
+        ("REFRESH t", 2),
+        ("REFRESH {folder}/t/a", 1),
+        ("REFRESH '{folder}/u'", 1),
+        ("REFRESH 't'", 1),
+    ],
+)
+@pytest.mark.parametrize("copied", ["", "CACHE TABLE t"])
+def test_refresh_reads_what_lies_below_a_path(tmp_path: Path, statement: str, seen: int, copied: str) -> None:
+    with sqlfront.connect() as connection:
+        connection.execute(f"CREATE TABLE t USING parquet LOCATION '{tmp_path}/t' AS SELECT 1 AS a")
+        if copied:
+            connection.execute(copied)
+        pq.write_table(pa.table({"a": pa.array([2], pa.int32())}), tmp_path / "t" / "more.parquet")
+        connection.execute(statement.format(folder=tmp_path))
+
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(seen,)]
+
+
+def test_refresh_of_a_path_fills_copies_of_views_over_it(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "one.parquet")
+    with sqlfront.connect() as connection:
+        connection.execute(f"CACHE TABLE t AS SELECT * FROM parquet.`{tmp_path}`")
+        pq.write_table(pa.table({"a": [2]}), tmp_path / "two.parquet")
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(1,)]
+        connection.execute(f"REFRESH {tmp_path}")
+
+        assert connection.execute("SELECT count(*) FROM t").fetchall() == [(2,)]
 
 
 def test_an_overwrite_leaves_the_tables_in_folders_below_alone_unless_told(tmp_path: Path) -> None:

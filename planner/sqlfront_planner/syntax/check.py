@@ -83,8 +83,7 @@ def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
         return _error("PARSE_SYNTAX_ERROR", "Syntax error at or near end of input.", (end, end + 1), sql)
     start, end = tokens.starts[place], tokens.ends[place]
     if sql.startswith("/*", start) and tokens.kinds[place] == "<unknown>":
-        message = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
-        return _error("UNCLOSED_BRACKETED_COMMENT", message, (start, start + 1), sql)
+        return unclosed_comment(start, sql)
     if tokens.kinds[place] == "!" and _is_bang(tokens, place):
         message = "'!' stands for NOT before a condition only: write NOT here."
         return _error("SYNTAX_DISCONTINUED.BANG_EQUALS_NOT", message, (start, end), sql)
@@ -92,6 +91,12 @@ def _wrong_at(tokens: Tokens, place: int, sql: str) -> DatabaseError:
     if dashed is not None:
         return _invalid_name(dashed, sql)
     return wrong_at((start, end), sql)
+
+
+def unclosed_comment(start: int, sql: str) -> DatabaseError:
+    """Spark's UNCLOSED_BRACKETED_COMMENT for a comment that begins there."""
+    message = "Found an unclosed bracketed comment. Please, append */ at the end of the comment."
+    return _error("UNCLOSED_BRACKETED_COMMENT", message, (start, start + 1), sql)
 
 
 def wrong_at(place: tuple[int, int], sql: str) -> DatabaseError:
