@@ -150,7 +150,7 @@ class FolderWrite:
 
     def commit(self, removes: Sequence[str] = ()) -> None:
         """Have all parts appear, and the files at these paths (below the folder) count no more; they are
-        removed by :meth:`remove_when_unread`. Only in a block of :meth:`alone`. Nothing has changed if it
+        removed by :meth:`remove_when_unread`. Only in a block of :meth:`alone`. No row has changed if it
         raises OSError: a part has gone, or a file is behind a link."""
         note = Note(tuple(self._parts), tuple(os.path.relpath(path, self.folder) for path in removes))
         with self._access.folder(self.folder) as table:

@@ -1,7 +1,8 @@
 """What the footers of an ORC file say: its types, the library that has written it, the time zones of its
 timestamps, and whether something is wrong (ORC's specification, "File Tail" and "Stripe Footer").
 
-The footers are read here before Arrow's reader is asked for rows: some damaged ones end its process.
+The footers are read here before Arrow's reader is asked for rows: some damaged ones end its process. The
+numbers of fields are those of ``orc_proto.proto``.
 """
 
 import os
@@ -98,17 +99,29 @@ def _description(file: BinaryIO) -> Description:
     if not is_java and postscript.number(6) < _FIRST_OF_OTHERS:
         fault = f"it is of the version {postscript.number(6)} of a library that has none of this number"
     zones: set[str] = set()
-    for stripe in stripes if fault is None else ():
-        start = stripe.number(1) + stripe.number(2) + stripe.number(3)
+    if fault is None:
+        zones, fault = _stripes(file, stripes, types, compression, block)
+    return Description(kinds, is_java, frozenset(zones) if TIMESTAMP in kinds else frozenset(), fault)
+
+
+def _stripes(
+    file: BinaryIO, stripes: list[Message], types: list[Message], compression: int, block: int
+) -> tuple[set[str], str | None]:
+    """The time zones in the stripes' footers, and what is wrong with the first damaged one."""
+    zones, fault = set(), None
+    for stripe in stripes:
+        size = stripe.number(2) + stripe.number(3)  # of index and data
         try:
             with _decoding():
-                stripe_footer = _message(_part(file, start, stripe.number(4)), compression, block)
-                zones.add(b"".join(stripe_footer.parts(3)).decode())
-                size = stripe.number(2) + stripe.number(3)
-                fault = fault or _fault_of_stripe(stripe_footer, types, size)
+                stored = _part(file, stripe.number(1) + size, stripe.number(4))
+                footer = _message(stored, compression, block)
+                zones.add(b"".join(footer.parts(3)).decode())
+                fault = _fault_of_stripe(footer, types, size)
         except Malformed as error:
             fault = f"a stripe's: {error}"
-    return Description(kinds, is_java, frozenset(zones) if TIMESTAMP in kinds else frozenset(), fault)
+        if fault is not None:
+            break
+    return zones, fault
 
 
 def _fault_of_types(types: list[Message]) -> str | None:
