@@ -127,13 +127,13 @@ def read_here(connection: sqlfront.Connection, table: str, path: Path, columns: 
 
 
 def read_there(connection: duckdb.DuckDBPyConnection, relation: str, columns: list[str]) -> object:
-    """The same by DuckDB."""
+    """Have DuckDB infer the schema and read all of the columns."""
     names = ["column0"] if columns == ["value"] else columns
     return connection.execute(f"SELECT {counts(names)} FROM {relation}").fetchall()
 
 
 def counts(columns: list[str]) -> str:
-    """What reads all of the columns."""
+    """The select list that reads all of the columns."""
     return ", ".join(f"count({column})" for column in columns)
 
 

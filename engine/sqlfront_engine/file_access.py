@@ -65,7 +65,7 @@ class FileAccess(msgspec.Struct, frozen=True):
         return self.roots is not None
 
     def plus(self, folder: str) -> "FileAccess":
-        """The same and what is below another folder."""
+        """The same access, and to the files below another folder."""
         real = os.path.realpath(folder)
         if self.roots is None or real in self.roots:
             return self

@@ -58,16 +58,16 @@ logger = logging.getLogger(__name__)
 
 
 class Note(msgspec.Struct, frozen=True):
-    """What a commit does. ``adds``: names of parts in the writer's folder, and the paths below the table's
-    that they get. ``removes``: paths below the table's."""
+    """The moves and removals of a commit. ``adds``: names of parts in the writer's folder, each with the path
+    below the table's folder that the part gets. ``removes``: paths below the table's folder."""
 
     adds: tuple[tuple[str, str], ...] = ()
     removes: tuple[str, ...] = ()
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """What notes say that isn't done yet, by absolute paths: ``removed`` are files that count no more,
-    ``moved`` gives where the rows of files are until these are in their place."""
+    """Moves and removals of commits that aren't done yet, by absolute paths. ``removed``: files that count no
+    more; ``moved``: from the path of a file that isn't in its place yet to the part that has its rows."""
 
     removed: frozenset[str] = frozenset()
     moved: dict[str, str] = {}
@@ -317,7 +317,7 @@ def _opened(name: str, table: int) -> Iterator[int | None]:
 
 
 def _note(writer: int) -> Note | None:
-    """What the writer has committed; None if it hasn't."""
+    """The note of a writer's commit; None if the writer hasn't committed."""
     try:
         descriptor = os.open(_NOTE, os.O_RDONLY | _AS_IT_IS, dir_fd=writer)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the footers of an ORC file say: its types, the library that has written it, the time zones of its
+"""The footers of an ORC file: its types, the library that has written it, the time zones of its
 timestamps, and whether something is wrong (ORC's specification, "File Tail" and "Stripe Footer").
 
 The footers are read here before Arrow's reader is asked for rows: some damaged ones end its process. The
@@ -60,14 +60,15 @@ class Description(msgspec.Struct, frozen=True):
 
 
 def description(source: str) -> Description:
-    """What an ORC file says of itself; Malformed if it is none."""
+    """The description in the footers of an ORC file. Malformed if the file's end can't be read, TooLarge if
+    its footer has too many bytes; a fault in what can be read is told by the description."""
     with open(source, "rb") as file, _decoding():
         return _description(file)
 
 
 @contextmanager
 def _decoding() -> Iterator[None]:
-    """What can't be decoded inside is Malformed."""
+    """Errors of decoding inside become Malformed."""
     try:
         yield
     except (IndexError, UnicodeDecodeError, zlib.error, pa.ArrowException) as error:
@@ -107,7 +108,7 @@ def _description(file: BinaryIO) -> Description:
 def _stripes(
     file: BinaryIO, stripes: list[Message], types: list[Message], compression: int, block: int
 ) -> tuple[set[str], str | None]:
-    """The time zones in the stripes' footers, and what is wrong with the first damaged one."""
+    """The time zones in the stripes' footers, and the fault of the first damaged one, if there is one."""
     zones, fault = set(), None
     for stripe in stripes:
         size = stripe.number(2) + stripe.number(3)  # of index and data
@@ -125,7 +126,7 @@ def _stripes(
 
 
 def _fault_of_types(types: list[Message]) -> str | None:
-    """What is wrong with the tree of types; a part of a type stands below the type."""
+    """The first fault in the tree of types, None = there is none. A type stands before its parts."""
     if types[0].number(1) != _STRUCT:
         return "its root is no struct"
     depths = {0: 0}

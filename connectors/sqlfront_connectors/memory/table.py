@@ -228,7 +228,7 @@ class MemoryTable:
         columns = [index.columns for index in indexes]
         together = merged(segments, self._schema, self._partitioning, added, columns)
         if self.memory is not None:
-            present = self._current.segments  # which are counted
+            present = self._current.segments  # counted when they were published
             changed = [now for now, before in itertools.zip_longest(together, present) if now is not before]
             self.memory.hold([segment for segment in changed if segment is not None], self.name)
         return MemorySnapshot(

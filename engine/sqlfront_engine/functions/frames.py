@@ -5,8 +5,7 @@ edge values have ways of their own, without a loop over rows or partitions:
 
 * sums of whole numbers are differences of running sums, exact because two's complement wraps both ways alike;
 * sums of doubles and least values are folded over runs of doubling length, so that an infinity or a NaN
-touches only
-  the frames that hold it and nothing cancels.
+  touches only the frames that hold it and nothing cancels.
 
 What is left (a running median, say) aggregates each frame's rows as a group of its own.
 """

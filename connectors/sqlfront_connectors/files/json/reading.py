@@ -31,10 +31,10 @@ class RecordReader:
         fields = [field for field in schema if field.name != settings.corrupt_column]
         self._width = len(fields)
         data = pa.schema(fields)
-        # Spark can't go back in it to the text of a value that it has read.
+        # Spark can't go back in a stream to the text of a value that it has read.
         self._is_stream = settings.multi_line and is_packed(path)
         self._lines = LineReader(data, settings, zone)
-        # Nor can it copy the value, if the bytes alone tell the encoding.
+        # Nor can Spark write the value anew as text where the file's bytes alone tell the encoding.
         copies = self._is_stream or settings.encoding is not None or not settings.multi_line
         self._members = {
             exact: Converters(settings, zone, exact_bytes=exact, copies=copies).members(data)

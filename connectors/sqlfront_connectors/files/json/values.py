@@ -86,7 +86,8 @@ class Converters:
     def __init__(self, settings: JsonSettings, zone: str, *, exact_bytes: bool, copies: bool = True) -> None:
         self._settings = settings
         self._zone = zone
-        # Whether the tokens' bytes are the file's own; if not, Spark writes nested values anew.
+        # Whether the tokens' bytes are the file's own. If they aren't, a value that is no string becomes a
+        # text as Spark writes it anew, if ``copies``; otherwise it is refused.
         self._exact_bytes = exact_bytes
         self._copies = copies
 
