@@ -84,6 +84,38 @@ assert sqlfront.sql("SELECT sum(a) FROM parquet.`{path}` WHERE a > 1").collect()
     assert loaded_by(program) & DATAFRAMES == set()
 
 
+@pytest.mark.parametrize(
+    "select",
+    [
+        "soundex(name) FROM {}",
+        "levenshtein(name, concat('x', name)) FROM {}",
+        "DISTINCT part FROM {}",
+        "* FROM parquet.`{}` WHERE zero = 0D",
+    ],
+)
+def test_a_query_that_computes_by_python_and_numpy_loads_no_data_frames(tmp_path: Path, select: str) -> None:
+    """By rows, over several columns, over groups of structs with nulls, and under a condition that a zero of
+    the other sign meets."""
+    (tmp_path / "p=2026-11-23").mkdir()
+    path = tmp_path / "p=2026-11-23" / "names.parquet"
+    table = pa.table(
+        {
+            "name": ["a", "b"] * 100,
+            "part": pa.array([{"x": 0.5}, None] * 100, pa.struct([("x", pa.float64())])),
+            "zero": [0.0, -0.0] * 100,
+        }
+    )
+    pyarrow.parquet.write_table(table, path)
+
+    source = str(tmp_path) if "parquet" in select else f"parquet.`{tmp_path}`"
+    program = f"""
+import sqlfront
+with sqlfront.connect() as connection:
+    connection.execute("SELECT {select.format(source)}").fetchall()
+"""
+    assert loaded_by(program) & DATAFRAMES == set()
+
+
 def ratio(byte_code: Path) -> float:
     """CPU of importing sqlfront and answering `select 1`, against importing sqlglot and pyarrow alone: the
     best of some alternating rounds."""

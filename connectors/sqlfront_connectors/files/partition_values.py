@@ -15,6 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.files.partition_directories import RawPartition, unescape
+from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
@@ -202,7 +203,7 @@ def _double(text: str) -> float | None:
 
 def _cast(text: str, data_type: pa.DataType, time_zone: str) -> object:
     """``TRY_CAST(text AS data_type)`` as a Python value."""
-    batch = pa.RecordBatch.from_arrays([pa.array([text], STRING)], names=["text"])
+    batch = pa.RecordBatch.from_arrays([from_values([text], STRING)], names=["text"])
     found = evaluate(Cast(data_type, Column(STRING, 0), safe=True), batch, Settings(time_zone))
     try:
         return found[0].as_py()

@@ -14,6 +14,7 @@ from sqlfront_engine.columns.batches import Integers, Mask
 from sqlfront_engine.columns.hashing import IntegerTable
 from sqlfront_engine.columns.text import TextTable, is_hashable_text
 from sqlfront_engine.room import MOST_TEXT, BatchTooLargeError, claim
+from sqlfront_engine.types import BOOLEAN
 
 #: Codes are combined by multiplication as long as their bound stays below this.
 MAX_BOUND: Final = 2**62
@@ -55,7 +56,7 @@ def canonical(column: pa.Array) -> pa.Array:
         parts = lists.take_apart(column)
         return lists.put_together(data_type, canonical(parts.flat()), parts.lengths, parts.valid)
     valid, children = valid_mask(column), [canonical(child) for child in column.flatten()]
-    mask = None if valid is None else pa.array(~valid)
+    mask = None if valid is None else from_numpy(~valid, BOOLEAN)
     return pa.StructArray.from_arrays(children, fields=list(data_type), mask=mask)
 
 

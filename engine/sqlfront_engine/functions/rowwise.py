@@ -15,11 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values, numpy_view, scalar_to_python, to_python, valid_mask
+from sqlfront_engine.arrays import (
+    from_numpy,
+    from_values,
+    numpy_view,
+    scalar_to_python,
+    to_python,
+    valid_mask,
+)
 from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_engine.functions.registry import Datum, Invocation, Kernel, Settings
 from sqlfront_engine.room import check
-from sqlfront_engine.types import DATE, physical
+from sqlfront_engine.types import BIGINT, DATE, physical
 from sqlfront_engine.zones import instants_of
 
 #: Columns shorter than this are not worth looking for repeated values in.
@@ -71,11 +78,12 @@ def by_row(
     if numbers is None:
         return _call(function, arguments, invocation.length, result_type, null_aware)
     first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
+    rows = from_numpy(first, BIGINT)
     distinct = tuple(
-        argument.take(pa.array(first)) if isinstance(argument, pa.Array) else argument
-        for argument in arguments
+        argument.take(rows) if isinstance(argument, pa.Array) else argument for argument in arguments
     )
-    return _call(function, distinct, len(first), result_type, null_aware).take(pa.array(numbers))
+    found = _call(function, distinct, len(first), result_type, null_aware)
+    return found.take(from_numpy(numbers, BIGINT))
 
 
 def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
@@ -142,7 +150,7 @@ def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
         encoded = column.dictionary_encode(null_encoding="encode")
         if numbers is not None:
             both = numbers * len(encoded.dictionary) + integers(encoded.indices)
-            encoded = pa.array(both).dictionary_encode()
+            encoded = from_numpy(both, BIGINT).dictionary_encode()
         if len(encoded.dictionary) * 2 > len(column):
             return None
         numbers = integers(encoded.indices)
