@@ -15,4 +15,4 @@ def check_files(session: "Session", plan: "QueryPlan") -> None:
     for dag in (plan.dag, *(part.template.dag for part in plan.shared)):
         for vertex in dag:
             if isinstance(vertex.processor, FileScan):
-                vertex.processor.check(session.files, session.settings)
+                vertex.processor.check(session.files, session.settings, session.engine.memory)

@@ -40,6 +40,7 @@ from sqlfront_engine.failures import foreign_error
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.memory import MemoryBudget
 from sqlfront_engine.query_run import QueryRun
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.surrogates import well_formed
@@ -143,7 +144,7 @@ class Session(Closing):
                 self._engine.files = self.files = _files_of_client(self.config, own)
         #: Who plans queries and runs them.
         self.queries = Queries(self)
-        path_table = partial(_path_table, self.runner, self.queries.plans, self.files)
+        path_table = partial(_path_table, self.runner, self.queries.plans, self.files, self._engine.memory)
         self.catalog = (
             Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table, self.files)
         )
@@ -553,10 +554,15 @@ def _free(engine: "Engine | clusters.Cluster", home: _Home, start: "spark_start.
 
 
 def _path_table(
-    runner: "Engine | Member", plans: PlanCache[Plan], files: FileAccess, format_name: str, path: str
+    runner: "Engine | Member",
+    plans: PlanCache[Plan],
+    files: FileAccess,
+    memory: MemoryBudget,
+    format_name: str,
+    path: str,
 ) -> "tables.Table | None":
     """The table of ``format.`path``` or ``sys.name``; None if no connector has that format."""
     if format_name == "sys":
         return system_tables.system_table(path, runner, plans)
-    definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files)
+    definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files, memory=memory)
     return registry.path_table(format_name, definition)

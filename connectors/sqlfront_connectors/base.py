@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sqlfront_engine.expressions import Expr
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.memory import UNLIMITED, MemoryBudget
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.query_run import QueryRun
 
@@ -258,7 +259,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
     directories those count that the table was told of. ``time_zone``: that of times in options.
 
     ``home`` is the directory in which a table without ``location`` may make one of its own. ``files``: those
-    that may be opened for the table.
+    that may be opened for the table. ``memory``: what the search for its columns may take.
     """
 
     name: str
@@ -273,6 +274,7 @@ class TableDefinition(msgspec.Struct, frozen=True):
     catalogued: bool = False
     time_zone: str = "UTC"
     files: FileAccess = EVERYWHERE
+    memory: MemoryBudget = UNLIMITED
 
 
 def insert_all(

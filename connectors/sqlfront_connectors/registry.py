@@ -6,6 +6,7 @@ from typing import Final
 from sqlfront_connectors.base import Connector, Table, TableDefinition
 from sqlfront_engine.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.processors.registry import register_processor
+from sqlfront_engine.room import StoppedError
 
 #: Formats of files that only Spark reads, and the package that has them, if they aren't part of Spark.
 ELSEWHERE: Final = {
@@ -41,6 +42,10 @@ def create(format_name: str, definition: TableDefinition) -> Table:
     return factory().create(definition)
 
 
+#: Conditions of errors that don't say what is wrong with files that are there.
+_AS_THEY_ARE: Final = frozenset({"PATH_NOT_FOUND", "UNABLE_TO_ACQUIRE_MEMORY"})
+
+
 def path_table(format_name: str, definition: TableDefinition) -> Table | None:
     """The table of ``format.`path```; None if there is no such format. A format that only Spark has is a
     NotSupportedError that names what Spark needs for it. As in Spark what is wrong with the files, and not
@@ -59,7 +64,7 @@ def path_table(format_name: str, definition: TableDefinition) -> Table | None:
     try:
         return create(name, definition)
     except (OperationalError, DataError) as error:
-        if error.condition == "PATH_NOT_FOUND":
+        if isinstance(error, StoppedError) or error.condition in _AS_THEY_ARE:
             raise
         raise OperationalError(
             f"Failed to create plan for direct query on files: {name}. {error.message}",

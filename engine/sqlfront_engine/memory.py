@@ -8,11 +8,12 @@ the query fails with the operator's name, and everything else goes on.
 from collections import deque
 from collections.abc import Callable
 from threading import Lock
+from typing import Final
 
 import msgspec
 
 from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.room import in_units
+from sqlfront_engine.room import NO_LIMIT, in_units
 
 
 class MemoryStatistics(msgspec.Struct, frozen=True):
@@ -85,6 +86,10 @@ class MemoryBudget:
     def statistics(self) -> MemoryStatistics:
         """Limit, use and peak."""
         return MemoryStatistics(self.limit, self.used, self.peak)
+
+
+#: A budget for whoever need not count.
+UNLIMITED: Final = MemoryBudget("nobody", NO_LIMIT)
 
 
 class OperatorAccount:

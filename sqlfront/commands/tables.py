@@ -123,6 +123,7 @@ def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
         catalogued=not statement.temporary,
         time_zone=run.session.settings.time_zone,
         files=run.session.files,
+        memory=run.session.engine.memory,
     )
     if _in_memory(statement):
         return run.memory_table(definition)

@@ -89,7 +89,8 @@ def _is_readable(session: "Session", table: FileTable) -> bool:
     """Whether the table's files can be read here."""
     try:
         everything = tuple(range(len(table.schema)))
-        FileScan(table.version, table.name, everything).check(session.files, session.settings)
+        scan = FileScan(table.version, table.name, everything)
+        scan.check(session.files, session.settings, session.engine.memory)
     except (NotSupportedError, OperationalError):
         return False
     return True

@@ -10,8 +10,10 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_connectors.base import ScanRequest, WritableTable, insert_all
+from sqlfront_connectors.files import contents
+from sqlfront_connectors.files.contents import pieces
 from sqlfront_connectors.files.json import quick
-from sqlfront_connectors.files.json.quick import halves, one_object_a_line, pieces
+from sqlfront_connectors.files.json.quick import halves, one_object_a_line
 from sqlfront_connectors.files.json.settings import json_settings
 from sqlfront_engine.errors import DataError, NotSupportedError, ProgrammingError
 from sqlfront_engine.expressions import Call, Column
@@ -342,7 +344,7 @@ def test_other_bytes_are_read_with_care(text: bytes) -> None:
 def test_a_broken_line_leaves_its_neighbours_to_arrow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick, "PIECE", 1000)
+    monkeypatch.setattr(contents, "PIECE", 1000)
     monkeypatch.setattr(quick, "SMALL", 100)
     lines = [f'{{"a":{number}}}' for number in range(500)]
     lines[250] = '{"a":"x"}'

@@ -28,7 +28,7 @@ from sqlfront_connectors.files.table import FileTable
 from sqlfront_connectors.files.text_format import text_settings
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.memory import OperatorAccount
 
 #: So much of a table's name is in that of its folder.
 _LONGEST_NAME: Final = 100
@@ -116,11 +116,12 @@ class FileConnector:
             )
         if not files.described and self._format != "text":
             raise _no_schema(self._format)
-        inferred = self._infer(files, options, definition.files)
+        inferred = self._infer(definition, options, files)
         check_names(inferred)
         return inferred
 
-    def _infer(self, files: Listing, options: dict[str, str], access: FileAccess) -> pa.Schema:
+    def _infer(self, definition: TableDefinition, options: dict[str, str], files: Listing) -> pa.Schema:
+        access = definition.files
         match self._format:
             case "parquet":
                 described = [file.path for file in files.described if file.size]
@@ -134,10 +135,15 @@ class FileConnector:
                 return orc.infer_schema(described, options, access)
             case "text":
                 return text_format.SCHEMA
-            case "csv":
-                return csv_format.infer_schema([file.path for file in files.files], options, access)
             case _:
-                return json_format.infer_schema([file.path for file in files.files], options, access)
+                infer = csv_format.infer_schema if self._format == "csv" else json_format.infer_schema
+                memory = OperatorAccount(
+                    definition.memory, f"the search for the columns of {definition.name}"
+                )
+                try:
+                    return infer(files.files, options, access, memory)
+                finally:
+                    memory.close()
 
 
 def _placed(inferred: pa.Schema, found: tuple[pa.Field, ...]) -> tuple[pa.Schema, pa.Schema, pa.Schema]:

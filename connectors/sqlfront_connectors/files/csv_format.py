@@ -4,34 +4,39 @@ A look at the bytes proves for most files that Arrow's reader gives the same fie
 tokenizer that has that parser's whole grammar.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
 import pyarrow as pa
 
-from sqlfront_connectors.files.contents import content_of
+from sqlfront_connectors.files.contents import PIECE, content_of, counted
 from sqlfront_connectors.files.csv.agreement import arrow_columns, row_count
 from sqlfront_connectors.files.csv.inference import Inference
-from sqlfront_connectors.files.csv.lines import data_lines, decode, header_line, lines_of
+from sqlfront_connectors.files.csv.lines import UTF8_MARK, data_lines, decode, header_line, lines_of
 from sqlfront_connectors.files.csv.settings import CsvSettings, Mode, csv_settings
 from sqlfront_connectors.files.csv.tokenizer import Record, RecordError, Tokenizer
 from sqlfront_connectors.files.csv.values import values
 from sqlfront_connectors.files.csv.wide_separators import WideTokenizer
 from sqlfront_connectors.files.csv.writer import write
 from sqlfront_connectors.files.failures import file_unreadable
+from sqlfront_connectors.files.listing import DataFile
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import DataError, NotSupportedError, ProgrammingError
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.room import Account, check
 from sqlfront_engine.types import BOOLEAN, STRING
 
 __all__ = ["infer_schema", "read", "write"]
 
 #: Spark may read a file of that many bytes in several parts, whatever the cluster.
 _CUT: Final = 4 << 20
+#: Texts that types are inferred from are in memory that many times: sorted out by column, and different ones.
+_COPIES: Final = 2
 #: Records of the tokenizer per batch.
 _ROWS: Final = 1 << 16
 
@@ -53,57 +58,83 @@ def tokenizer_of(settings: CsvSettings, limited: frozenset[int] | None = None) -
 # ---- schemas
 
 
-def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """Names from the header or ``_c0``, ...; types string, or with ``inferSchema`` inferred over all rows."""
+def infer_schema(
+    files: Sequence[DataFile], options: Mapping[str, str], access: FileAccess, memory: Account
+) -> pa.Schema:
+    """Names from the header or ``_c0``, ...; types string, or with ``inferSchema`` inferred over all rows.
+    What it takes is charged to ``memory``."""
     settings = csv_settings(options)
-    contents = [content_of(path, access) for path in paths]
     try:
-        first, heads = _first_records(contents, settings)
+        first, head = _first_record(files, settings, access, memory)
         if first is None:
             return pa.schema([])
         names = _safe_names(first, settings)
         if not settings.infers:
             return pa.schema([(name, STRING) for name in names])
-        parts = [_texts_to_infer(content, settings, heads, len(names)) for content in contents]
+        parts = []
+        for file in files:
+            with counted(memory) as account:
+                content = content_of(file.path, access, account)
+                texts = _texts_to_infer(content, settings, head, len(names), account)
+            memory.charge(_COPIES * sum(column.nbytes for column in texts))
+            parts.append(texts)
     except FirstRecordError as error:
-        raise file_unreadable(paths[0], error) from error
+        raise file_unreadable(files[0].path, error) from error
     except RecordError as error:
         raise DataError(
             f"Malformed CSV record: {error}", condition="MALFORMED_CSV_RECORD", sqlstate="KD000"
         ) from error
-    is_cut = len(contents) > 1 or len(contents[0]) >= _CUT
+    is_cut = len(files) > 1 or files[0].size >= _CUT
     kinds = Inference(settings).kinds(parts, is_cut=is_cut)
     return pa.schema([(name, kind or STRING) for name, kind in zip(names, kinds, strict=True)])
 
 
-def _first_records(contents: Sequence[bytes], settings: CsvSettings) -> tuple[Record | None, str | None]:
+def _first_record(
+    files: Sequence[DataFile], settings: CsvSettings, access: FileAccess, memory: Account
+) -> tuple[Record | None, str | None]:
     """The first record of the input, and its line unless records have several lines. Spark begins with the
     largest file."""
+    ordered = sorted(files, key=lambda file: file.size, reverse=True)
     if settings.several_lines:
-        firsts = [_first_of_several_lines(content, settings) for content in contents]
+        firsts = [_first_of_several_lines(file, settings, access, memory) for file in files]
         known = [first for first in firsts if first is not None]
         if any(first != known[0] for first in known):
             raise NotSupportedError("CSV: multiLine over files with different first records")
         return (known[0] if known else None), None
-    ordered = sorted(contents, key=len, reverse=True)
-    lines = [next(_inferred_lines(content, settings), None) for content in ordered]
+    lines = [_first_line(file, settings, access, memory) for file in ordered]
     present = [line for line in lines if line is not None]
     if not present:
         return None, None
-    if len(ordered) > 1 and len(ordered[1]) >= _CUT and len(set(present)) > 1:
+    if len(ordered) > 1 and ordered[1].size >= _CUT and len(set(present)) > 1:
         raise NotSupportedError("CSV: large files with different first lines")
     return tokenizer_of(settings).line(present[0]), present[0]
 
 
-def _first_of_several_lines(content: bytes, settings: CsvSettings) -> Record | None:
+def _first_line(file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account) -> str | None:
+    """The first line of those that inference looks at, of the first bytes of the file if these hold one."""
+    with counted(memory) as account:
+        begin = content_of(file.path, access, account, most=PIECE)
+        whole_lines = begin[: begin.rfind(b"\n") + 1] if settings.line_separator is None else b""
+        first = next(_inferred_lines(whole_lines, settings), None)
+    if first is not None:
+        return first
+    with counted(memory) as account:
+        return next(_inferred_lines(content_of(file.path, access, account), settings), None)
+
+
+def _first_of_several_lines(
+    file: DataFile, settings: CsvSettings, access: FileAccess, memory: Account
+) -> Record | None:
     """The first record; Spark parses the second one, too."""
-    records = tokenizer_of(settings).records(decode(content, settings.encoding))
-    try:
-        first = next(records, None)
-    except RecordError as error:
-        raise FirstRecordError(*error.args) from error
-    next(records, None)
-    return first
+    with counted(memory) as account:
+        content = content_of(file.path, access, account)
+        records = tokenizer_of(settings).records(decode(content, settings.encoding))
+        try:
+            first = next(records, None)
+        except RecordError as error:
+            raise FirstRecordError(*error.args) from error
+        next(records, None)
+        return first
 
 
 def _inferred_lines(content: bytes, settings: CsvSettings) -> Iterator[str]:
@@ -137,33 +168,43 @@ def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
     return names
 
 
-def _texts_to_infer(content: bytes, settings: CsvSettings, head: str | None, width: int) -> list[pa.Array]:
+def _texts_to_infer(
+    content: bytes, settings: CsvSettings, head: str | None, width: int, memory: Account
+) -> list[pa.Array]:
     """The texts of each column."""
-    if settings.several_lines or _begins_with(content, head):
-        batches = arrow_columns(content, settings, width, list(range(width)))
+    if settings.several_lines or not settings.header or (head and _is_first_line_alone(content, head)):
+        batches = arrow_columns(content, settings, width, list(range(width)), memory)
         if batches is not None:
             table = pa.Table.from_batches(batches, pa.schema([(str(i), STRING) for i in range(width)]))
             return [_one(column) for column in table.columns]
+    rows = _records_to_infer(content, settings, head)
+    parts: list[list[pa.Array]] = [[] for _ in range(width)]
+    while some := list(islice(rows, _ROWS)):
+        check()
+        for index, column in enumerate(parts):
+            column.append(from_values([row[index] if index < len(row) else None for row in some], STRING))
+    return [_one(pa.chunked_array(column, STRING)) for column in parts]
+
+
+def _records_to_infer(content: bytes, settings: CsvSettings, head: str | None) -> Iterator[Record]:
+    """The tokenizer's records behind the header."""
     tokenizer = tokenizer_of(settings)
+    records: Iterator[Record | None]
     if settings.several_lines:
-        records: Iterable[Record | None] = tokenizer.records(decode(content, settings.encoding))
-        rows = list(records)[1 if settings.header else 0 :]
+        records = tokenizer.records(decode(content, settings.encoding))
+        if settings.header:
+            next(records, None)
     else:
         lines = _inferred_lines(content, settings)
-        rows = [tokenizer.line(line) for line in lines if not (settings.header and line == head)]
-    present = [row for row in rows if row is not None]
-    return [
-        from_values([row[index] if index < len(row) else None for row in present], STRING)
-        for index in range(width)
-    ]
+        records = (tokenizer.line(line) for line in lines if not (settings.header and line == head))
+    return (record for record in records if record is not None)
 
 
-def _begins_with(content: bytes, head: str | None) -> bool:
-    """Whether the header stands at the beginning of the file and nowhere else."""
-    if head is None:
-        return False
-    encoded = head.encode()
-    return content.find(encoded) in (0, 3) and content.count(encoded) == 1
+def _is_first_line_alone(content: bytes, line: str) -> bool:
+    """Whether the file begins with the line, and no other one does."""
+    encoded = line.encode()
+    is_first = content.startswith((encoded, UTF8_MARK + encoded))
+    return is_first and b"\n" + encoded not in content and b"\r" + encoded not in content
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
@@ -219,9 +260,9 @@ def read(
     Spark."""
     reading = CsvReading(names, schema, csv_settings(options), bool(filters), context.settings.time_zone)
     _check_corrupt(reading)
-    content = content_of(path, context.files)
+    content = content_of(path, context.files, context.memory)
     try:
-        yield from _batches(content, reading, path)
+        yield from _batches(content, reading, path, context.memory)
     except RecordError as error:
         raise file_unreadable(path, error) from error
 
@@ -243,10 +284,10 @@ def _check_corrupt(reading: CsvReading) -> None:
         )
 
 
-def _batches(content: bytes, reading: CsvReading, path: str) -> Iterator[pa.RecordBatch]:
+def _batches(content: bytes, reading: CsvReading, path: str, memory: Account) -> Iterator[pa.RecordBatch]:
     settings, wanted = reading.settings, reading.wanted
     if wanted and not (settings.header and settings.checks_header):
-        quick = arrow_columns(content, settings, len(reading.fields), wanted)
+        quick = arrow_columns(content, settings, len(reading.fields), wanted, memory)
         if quick is not None:
             finished = [_quickly_finished(batch, reading, path) for batch in quick]
             if None not in finished:

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.contents import content_of
+from sqlfront_connectors.files.contents import content_of, counted, pieces
 from sqlfront_connectors.files.json.conditions import check_corrupt_column, pushdown
 from sqlfront_connectors.files.json.inference import Inference, Kind, distinct, has_names_by_case, inferred
 from sqlfront_connectors.files.json.line_kinds import LineKinds
@@ -20,12 +20,12 @@ from sqlfront_connectors.files.json.quick import (
     is_plain,
     kind_of,
     one_object_a_line,
-    pieces,
     rows_of,
 )
 from sqlfront_connectors.files.json.reading import RecordReader
 from sqlfront_connectors.files.json.records import MARK, as_utf8, records_of
 from sqlfront_connectors.files.json.settings import JsonSettings, json_settings
+from sqlfront_connectors.files.listing import DataFile
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Call, Column, EngineExpr
@@ -33,6 +33,7 @@ from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.functions.json_scanner import JsonSyntaxError
 from sqlfront_engine.functions.json_tokens import JsonTokens
 from sqlfront_engine.processor import ProcessorContext
+from sqlfront_engine.room import Account, check
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
@@ -46,39 +47,51 @@ _SURROGATES: Final = (
 _WHOLE: Final = 0.99
 
 
-def infer_schema(paths: Sequence[str], options: Mapping[str, str], access: FileAccess) -> pa.Schema:
-    """The fields of all records, in alphabetical order."""
+def infer_schema(
+    files: Sequence[DataFile], options: Mapping[str, str], access: FileAccess, memory: Account
+) -> pa.Schema:
+    """The fields of all records, in alphabetical order. What it takes is charged to ``memory``."""
     settings = json_settings(options)
     if settings.sampling < _WHOLE:
         raise NotSupportedError("option samplingRatio of USING json without a schema")
-    contents = [_content(path, settings, access) for path in paths]
-    files = [_kinds(content, settings) for content in contents]
-    if has_names_by_case(kind for kinds in files for kind in kinds):
+
+    def kinds(file: DataFile, *, each_record: bool = False) -> list[Kind]:
+        with counted(memory) as account:
+            content = _content(file.path, settings, access, account)
+            return _kinds(content, settings, each_record=each_record)
+
+    of_files = [kinds(file) for file in files]
+    if has_names_by_case(kind for kinds in of_files for kind in kinds):
         # Which of them are one depends on each record.
-        files = [_kinds(content, settings, each_record=True) for content in contents]
-    return inferred(files, settings)
+        of_files = [kinds(file, each_record=True) for file in files]
+    return inferred(of_files, settings)
 
 
 def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False) -> list[Kind]:
     """Types of a file's records, or that of many records at once where Arrow can tell it."""
     inference = Inference(settings)
-    if not is_plain(settings) or settings.infers_specially:
-        return list(_record_kinds(records_of(content, settings), None, inference, settings))
-    lines = LineKinds()
     kinds: list[Kind] = []
-    rest = list(pieces(content))[::-1]
-    while rest:
-        piece = rest.pop()
-        text = one_object_a_line(piece)
-        kind = None if text is None or each_record else kind_of(text)
-        if kind is not None:
-            kinds.append(kind)
-        elif (parts := halves(piece)) is not None:
-            rest.extend(parts[::-1])
-        else:
-            records = records_of(piece, settings) if text is None else text.split(b"\n")
-            of_records = _record_kinds(records, None if text is None else lines, inference, settings)
+    if not is_plain(settings) or settings.infers_specially:
+        for piece in _record_pieces(content, settings):
+            of_records = _record_kinds(records_of(piece, settings), None, inference, settings)
             kinds.extend(of_records if each_record else distinct(of_records))
+        return kinds
+    lines = LineKinds()
+    for large in pieces(content):
+        rest = [large]
+        while rest:
+            check()
+            piece = rest.pop()
+            text = one_object_a_line(piece)
+            kind = None if text is None or each_record else kind_of(text)
+            if kind is not None:
+                kinds.append(kind)
+            elif (parts := halves(piece)) is not None:
+                rest.extend(parts[::-1])
+            else:
+                records = records_of(piece, settings) if text is None else text.split(b"\n")
+                of_records = _record_kinds(records, None if text is None else lines, inference, settings)
+                kinds.extend(of_records if each_record else distinct(of_records))
     return kinds
 
 
@@ -123,32 +136,43 @@ def read(
     how = json_settings(options)
     check_corrupt_column(names, schema, how)
     wanted = pa.schema([schema.field(name) for name in names])
-    careful = RecordReader(wanted, how, context.settings.time_zone, path, pushdown(filters, schema, how))
+    conditions = pushdown(filters, schema, how)
+    careful = RecordReader(wanted, how, context.settings.time_zone, path, conditions, context.memory)
     plain = pa.schema([field for field in wanted if field.name != how.corrupt_column])
-    content = _content(path, how, context.files)
+    content = _content(path, how, context.files, context.memory)
+    line = 1
     if not can_read(plain, how):
-        yield careful.read(records_of(content, how))
+        for piece in _record_pieces(content, how):
+            records = records_of(piece, how)
+            yield careful.read(records, line)
+            line += len(records)
         return
-    rest, line = list(pieces(content))[::-1], 1
-    while rest:
-        piece = rest.pop()
-        text = one_object_a_line(piece)
-        batch = None if text is None else rows_of(text, plain, context.settings)
-        if batch is not None:
-            yield careful.with_corrupt_column(batch)
-        elif (parts := halves(piece)) is not None:
-            rest.extend(parts[::-1])
-            continue
-        elif text is not None and (not careful.keeps_records or text == piece.strip(b"\r\n")):
-            yield careful.read_lines(text, line)
-        else:
-            yield careful.read(records_of(piece, how), line)
-        line += piece.count(b"\n")
+    for large in pieces(content):
+        rest = [large]
+        while rest:
+            piece = rest.pop()
+            text = one_object_a_line(piece)
+            batch = None if text is None else rows_of(text, plain, context.settings)
+            if batch is not None:
+                yield careful.with_corrupt_column(batch)
+            elif (parts := halves(piece)) is not None:
+                rest.extend(parts[::-1])
+                continue
+            elif text is not None and (not careful.keeps_records or text == piece.strip(b"\r\n")):
+                yield careful.read_lines(text, line)
+            else:
+                yield careful.read(records_of(piece, how), line)
+            line += piece.count(b"\n")
 
 
-def _content(path: str, settings: JsonSettings, access: FileAccess) -> bytes:
-    """The bytes of a file. A byte order mark at its begin belongs to no line."""
-    content = content_of(path, access)
+def _record_pieces(content: bytes, settings: JsonSettings) -> Iterator[bytes]:
+    """The content cut between records."""
+    return iter((content,)) if settings.multi_line else pieces(content, settings.separator or b"\n")
+
+
+def _content(path: str, settings: JsonSettings, access: FileAccess, memory: Account) -> bytes:
+    """The bytes of a file, charged to ``memory``. A byte order mark at its begin belongs to no line."""
+    content = content_of(path, access, memory)
     if _has_surrogates_in_key(content):
         raise NotSupportedError("JSON with a key that may have half a surrogate pair")  # broken for Spark
     return content if settings.multi_line else content.removeprefix(MARK)

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from sqlfront_connectors.base import Pieces
 from sqlfront_connectors.bounds import Bounds, may_match
+from sqlfront_connectors.files.contents import Charges, counted
 from sqlfront_connectors.files.failures import FILE_MISSING, FILE_UNREADABLE
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.readers import COLUMNAR, FileReader, open_reader
@@ -15,26 +17,13 @@ from sqlfront_engine.arrays import repeat
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
+from sqlfront_engine.memory import MemoryBudget, OperatorAccount
 from sqlfront_engine.processor import END_OF_PIECE, Processor, ProcessorContext, Steps, last_round
 from sqlfront_engine.settings import DEFAULT_SETTINGS, Settings
 from sqlfront_engine.types import physical
 
-#: A byte of a text or Parquet file is about that many in memory.
-EXPANSION: Final = 3
-
-
 #: How many bytes of text are read to see whether they can be.
 _CHECKED_BYTES: Final = 64 << 20
-
-
-class _Uncounted:
-    """Of who only looks whether rows can be read."""
-
-    def charge(self, size: int, maker: str = "") -> None:
-        """Nothing is held."""
-
-    def release(self, size: int) -> None:
-        """Nothing was held."""
 
 
 class FileScan(Processor, frozen=True):
@@ -76,15 +65,17 @@ class FileScan(Processor, frozen=True):
             )
         return tuple(found)
 
-    def check(self, access: FileAccess, settings: Settings) -> None:
+    def check(self, access: FileAccess, settings: Settings, memory: MemoryBudget) -> None:
         """Raises what reading would, as far as the files' descriptions and the first bytes of texts tell."""
-        context = ProcessorContext("check", _Uncounted(), settings, files=access)
         left = _CHECKED_BYTES
         for file in self.version.files:
-            reader = self._opened(file, context) if self._file_may_match(file, settings) else None
-            for piece in () if reader is None or left <= 0 else reader.pieces():
-                assert reader is not None
-                reader.check(piece)
+            if not self._file_may_match(file, settings):
+                continue
+            with counted(OperatorAccount(memory, self.describe())) as charges:
+                reader = self._opened(file, ProcessorContext("check", charges, settings, files=access))
+                for piece in () if reader is None or left <= 0 else reader.pieces():
+                    assert reader is not None
+                    reader.check(piece)
             if self.version.format not in COLUMNAR:
                 left -= file.size
 
@@ -93,15 +84,17 @@ class FileScan(Processor, frozen=True):
         for file in self.version.files:
             if not self._file_may_match(file, context.settings):
                 continue
-            reader = self._opened(file, context)
+            charges = Charges(context.memory)
+            reader = self._opened(file, replace(context, memory=charges))
             if reader is None:
                 continue
             for piece in reader.pieces():
                 if number % shares == share:
-                    for batch in self._batches(reader, piece, file, context):
+                    for batch in self._batches(reader, piece, file):
                         yield self._complete(batch, file, context.settings)
                     yield END_OF_PIECE
                 number += 1
+            charges.give_back()
         yield from last_round(number, share, shares)
 
     def _opened(self, file: DataFile, context: ProcessorContext) -> FileReader | None:
@@ -117,12 +110,7 @@ class FileScan(Processor, frozen=True):
                 return None
             raise
 
-    def _batches(
-        self, reader: FileReader, piece: int, file: DataFile, context: ProcessorContext
-    ) -> Iterator[pa.RecordBatch]:
-        # The whole of a text file is in memory while it is read.
-        held = 0 if self.version.format in COLUMNAR else file.size * EXPANSION
-        context.memory.charge(held)
+    def _batches(self, reader: FileReader, piece: int, file: DataFile) -> Iterator[pa.RecordBatch]:
         try:
             yield from reader.read(piece)
         except OperationalError as error:
@@ -131,7 +119,6 @@ class FileScan(Processor, frozen=True):
                     f"ignoreCorruptFiles with rows before the fault in {file.path}"
                 ) from error
             raise
-        context.memory.release(held)
 
     def _file_may_match(self, file: DataFile, settings: Settings) -> bool:
         if not self.filters or not file.partition:

@@ -21,12 +21,13 @@ from sqlfront_connectors.base import (
 )
 from sqlfront_connectors.files import csv_format, json_format, parquet
 from sqlfront_connectors.files.commits import FolderWrite, Pending, drop_when_unread, finish_dead
+from sqlfront_connectors.files.contents import EXPANSION
 from sqlfront_connectors.files.failures import foreign_files, unwritable
 from sqlfront_connectors.files.listing import PATH_NOT_FOUND, DataFile, is_part, list_files
 from sqlfront_connectors.files.listing_options import ListingOptions
 from sqlfront_connectors.files.options import replaces_foreign_files
 from sqlfront_connectors.files.partition_directories import NULL_DIRECTORY, RawPartition, escape
-from sqlfront_connectors.files.scan import EXPANSION, FileScan
+from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.columns.batches import gather_batch
 from sqlfront_engine.columns.grouping import group_rows

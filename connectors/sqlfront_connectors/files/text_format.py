@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_connectors.files.contents import content_of
+from sqlfront_connectors.files.contents import content_of, pieces
 from sqlfront_connectors.files.listing_options import truth
 from sqlfront_engine.arrays import from_values
 from sqlfront_engine.errors import NotSupportedError, ProgrammingError
@@ -65,18 +65,23 @@ def read(
 ) -> Iterator[pa.RecordBatch]:
     """The lines of one file, without their ends."""
     whole, separator = text_settings(options)
-    content = content_of(path, context.files)
-    lines = [content] if whole else _lines(content, separator)
-    for start in range(0, len(lines), BATCH_ROWS):
-        part = lines[start : start + BATCH_ROWS]
-        if names:
-            yield pa.RecordBatch.from_arrays([_texts(part, path)], names=list(names))
-        else:
-            yield pa.RecordBatch.from_arrays([pa.nulls(len(part))], names=["_"]).select([])
+    content = content_of(path, context.files, context.memory)
+    if whole:
+        yield _batch([content], names, path)
+        return
+    for piece in pieces(content.removeprefix(_MARK), separator or b"\n"):
+        lines = _lines(piece, separator)
+        for start in range(0, len(lines), BATCH_ROWS):
+            yield _batch(lines[start : start + BATCH_ROWS], names, path)
+
+
+def _batch(lines: Sequence[bytes], names: tuple[str, ...], path: str) -> pa.RecordBatch:
+    if names:
+        return pa.RecordBatch.from_arrays([_texts(lines, path)], names=list(names))
+    return pa.RecordBatch.from_arrays([pa.nulls(len(lines))], names=["_"]).select([])
 
 
 def _lines(content: bytes, separator: bytes | None) -> list[bytes]:
-    content = content.removeprefix(_MARK)
     lines = _LINE_END.split(content) if separator is None else content.split(separator)
     if not lines[-1]:
         lines.pop()

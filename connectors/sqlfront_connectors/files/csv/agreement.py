@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from sqlfront_connectors.files.contents import counted
 from sqlfront_connectors.files.csv.dialect import Dialect
 from sqlfront_connectors.files.csv.lines import UTF8_MARK
 from sqlfront_connectors.files.csv.settings import CsvSettings
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.arrays import scalar
+from sqlfront_engine.room import Account
 from sqlfront_engine.types import STRING
 
 _Places = np.ndarray[tuple[int, ...], np.dtype[np.integer]]
@@ -21,6 +23,8 @@ _NUL: Final = 0
 _SPACE: Final = 32
 _WHITE: Final = bytes(range(33))
 _BLANK_START: Final = re.compile(rb"^[\x00-\x20]")
+#: Bytes of memory that the place of a quote takes, and what is computed from it.
+_PLACE: Final = 24
 _LINE_ENDS: Final = b"\r\n"
 #: Characters that may stand for a separator or a quote beside Arrow's reader.
 _PLAIN: Final = re.compile(r"[\t -~]")
@@ -29,12 +33,13 @@ _BLOCK: Final = 1 << 20
 
 
 def arrow_columns(
-    content: bytes, settings: CsvSettings, width: int, columns: list[int]
+    content: bytes, settings: CsvSettings, width: int, columns: list[int], memory: Account
 ) -> list[pa.RecordBatch] | None:
     """The texts of some of the ``width`` columns (None as settled by ``nullValue``), without the header, one
-    batch per block; None if only the tokenizer is sure to read the file as Spark does."""
+    batch per block; None if only the tokenizer is sure to read the file as Spark does. What the look at
+    quotes takes is charged to ``memory`` meanwhile."""
     content = content.removeprefix(UTF8_MARK)
-    if not _is_plain(settings, width) or not _agrees(content, settings, width):
+    if not _is_plain(settings, width) or not _agrees(content, settings, width, memory):
         return None
     if settings.header:
         content = content[_header_end(content) :]
@@ -121,7 +126,7 @@ def _is_plain(settings: CsvSettings, width: int) -> bool:
     )
 
 
-def _agrees(content: bytes, settings: CsvSettings, width: int) -> bool:
+def _agrees(content: bytes, settings: CsvSettings, width: int, memory: Account) -> bool:
     dialect = settings.dialect
     if not content or _NUL in content or content.startswith((b"\n", b"\r", UTF8_MARK)):
         return False
@@ -142,7 +147,11 @@ def _agrees(content: bytes, settings: CsvSettings, width: int) -> bool:
     if dialect.quote == "\0" or quote not in content:
         return True
     # Arrow's reader doesn't see the header, so no quoted field may begin there and end below.
-    return not (settings.header and first.count(quote) % 2) and _has_plain_quotes(content, settings)
+    if settings.header and first.count(quote) % 2:
+        return False
+    with counted(memory) as account:
+        account.charge(content.count(quote) * _PLACE)
+        return _has_plain_quotes(content, settings)
 
 
 def _header_end(content: bytes) -> int:

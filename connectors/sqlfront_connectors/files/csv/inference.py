@@ -5,7 +5,7 @@ other types than one pass. Which parts there are depends on the cluster: where t
 refused.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ from sqlfront_connectors.files.csv.values import (
 )
 from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.room import check
 from sqlfront_engine.types import (
     BIGINT,
     BOOLEAN,
@@ -46,6 +47,8 @@ _LENIENT_DATE_PATTERNS: Final = frozenset(
 _DIGITS: Final = {INT: 10, BIGINT: 20}
 #: So many different texts of a column are looked at before the column as a whole.
 _FIRST: Final = 64
+#: So many texts are Python's at a time, or have a type that is remembered.
+_KNOWN: Final = 1 << 16
 #: Texts that are surely of a type, and of no narrower one where that is a date.
 _PLAIN: Final = {
     INT: r"^[+-]?[0-9]{1,9}$",
@@ -82,9 +85,12 @@ class Inference:
 
     def alone(self, text: str) -> pa.DataType:
         """The type of a text on its own."""
-        if text not in self._alone:
-            self._alone[text] = self._type_from(None, text)
-        return self._alone[text]
+        kind = self._alone.get(text)
+        if kind is None:
+            if len(self._alone) == _KNOWN:
+                self._alone.clear()
+            kind = self._alone[text] = self._type_from(None, text)
+        return kind
 
     def _type_from(self, kind: Kind, text: str) -> pa.DataType:
         """The narrowest type of the text among those from ``kind`` on."""
@@ -180,7 +186,7 @@ class Inference:
             if kind == STRING:
                 return STRING
             if len(part) > _FIRST and not self._fits(kind, part):
-                for text in pc.unique(part).to_pylist():
+                for text in _different(part):
                     kind = self.widened(kind, text)
         return kind
 
@@ -200,16 +206,22 @@ class Inference:
     def _has_string(self, texts: pa.Array) -> bool:
         """Whether one of the texts is a string whatever stands before it."""
         return any(
-            self.alone(text) == STRING
-            for part in (texts[:_FIRST], texts)
-            for text in pc.unique(part).to_pylist()
+            self.alone(text) == STRING for part in (texts[:_FIRST], texts) for text in _different(part)
         )
 
     def _mixes(self, texts: pa.Array) -> bool:
         """Whether the texts are of more than one type each."""
         if len(texts) > _FIRST and self._are_plain_moments(texts, TIMESTAMP):
             return False
-        return len({self.alone(text) for text in pc.unique(texts).to_pylist()}) > 1
+        return len({self.alone(text) for text in _different(texts)}) > 1
+
+
+def _different(texts: pa.Array) -> Iterator[str]:
+    """Each text once."""
+    found = pc.unique(texts)
+    for start in range(0, len(found), _KNOWN):
+        check()
+        yield from found[start : start + _KNOWN].to_pylist()
 
 
 def _decimal_of(text: str) -> pa.DataType | None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from sqlfront_connectors.files.contents import pieces
 from sqlfront_connectors.files.csv.settings import CsvSettings
 from sqlfront_engine.errors import NotSupportedError
 
@@ -34,18 +35,17 @@ def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
     """The lines of a file, blank ones and comments included."""
     content = content.removeprefix(UTF8_MARK)
     if settings.line_separator is None:
-        for plain in content.splitlines():
-            yield decode(plain, settings.encoding)
+        for piece in pieces(content):
+            for plain in piece.splitlines():
+                yield decode(plain, settings.encoding)
         return
     separator = _encoded(settings.line_separator, settings.encoding)
-    pieces = content.split(separator)
-    if not pieces[-1]:
-        pieces.pop()
-    for piece in pieces:
-        line = decode(piece, settings.encoding)
-        if settings.line_separator != "\n" and "\n" in line:
-            raise NotSupportedError("CSV: line feeds inside lines that end with another lineSep")
-        yield line
+    for piece in pieces(content, separator):
+        for plain in piece.removesuffix(separator).split(separator):
+            line = decode(plain, settings.encoding)
+            if settings.line_separator != "\n" and "\n" in line:
+                raise NotSupportedError("CSV: line feeds inside lines that end with another lineSep")
+            yield line
 
 
 def _encoded(text: str, encoding: str) -> bytes:

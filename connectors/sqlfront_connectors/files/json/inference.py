@@ -196,7 +196,8 @@ def inferred(files: Sequence[Sequence[Kind]], settings: JsonSettings) -> pa.Sche
 def distinct(kinds: Iterable[Kind]) -> list[Kind]:
     """Each type once, in the order in which they come first. More of them add nothing, unless names differ
     by case."""
-    return list({id(kind): kind for kind in kinds}.values())
+    objects = {id(kind): kind for kind in kinds}  # quick for those that are the same object
+    return list(dict.fromkeys(objects.values()))
 
 
 def has_names_by_case(kinds: Iterable[Kind]) -> bool:

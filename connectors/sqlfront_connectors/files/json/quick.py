@@ -7,7 +7,6 @@ and there must be no words for numbers, no negative zero without a point, and no
 """
 
 import re
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Final
 
@@ -40,8 +39,7 @@ from sqlfront_engine.types import (
     is_fractional,
 )
 
-#: Bytes that are read at a time, and bytes below which a piece that Arrow refuses is read line by line.
-PIECE: Final = 4 << 20
+#: Bytes below which a piece that Arrow refuses is read line by line.
 SMALL: Final = 256 << 10
 _READ_AS_THEY_ARE: Final = frozenset((BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, STRING))
 _CAST: Final = frozenset((DATE, TIMESTAMP, TIMESTAMP_NTZ))
@@ -52,19 +50,6 @@ _LONG_PART: Final = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS // 3))
 _PLAIN_CLOCK: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?)?$"
 #: A column of nulls: how many rows there are when nobody wants a column.
 _ROWS: Final = "\0"
-
-
-def pieces(content: bytes) -> Iterator[bytes]:
-    """The content cut at line ends into pieces of about :data:`PIECE` bytes."""
-    start = 0
-    while len(content) - start > PIECE:
-        end = content.find(b"\n", start + PIECE) + 1
-        if end == 0:
-            break
-        yield content[start:end]
-        start = end
-    if start < len(content):
-        yield content[start:]
 
 
 def halves(piece: bytes) -> tuple[bytes, bytes] | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from decimal import InvalidOperation
+from typing import Final
 
 import pyarrow as pa
 
@@ -14,15 +15,28 @@ from sqlfront_connectors.files.json.settings import JsonSettings, Mode
 from sqlfront_connectors.files.json.values import Converters, Row, UnfitError
 from sqlfront_engine.errors import DataError, NotSupportedError
 from sqlfront_engine.functions.json_tokens import JsonTokens, Token
+from sqlfront_engine.room import Account, check
 from sqlfront_engine.types import STRING
+
+#: Rows of one record are counted so many at a time; bytes of each of their values, and of the row itself.
+_COUNTED: Final = 4096
+_VALUE: Final = 64
 
 
 class RecordReader:
-    """Reads records of one file into rows of ``schema``, in which the column of corrupt records may be."""
+    """Reads records of one file into rows of ``schema``, in which the column of corrupt records may be. The
+    rows of a long record are charged to ``memory`` and not given back here."""
 
     def __init__(
-        self, schema: pa.Schema, settings: JsonSettings, zone: str, path: str, pushdown: Pushdown
+        self,
+        schema: pa.Schema,
+        settings: JsonSettings,
+        zone: str,
+        path: str,
+        pushdown: Pushdown,
+        memory: Account,
     ) -> None:
+        self._memory = memory
         self._settings = settings
         self._schema = schema
         self._path = path
@@ -125,6 +139,9 @@ class RecordReader:
                 raise UnfitError
             row, is_whole = members(tokens, False)
             rows.append(row)
+            if len(rows) % _COUNTED == 0:
+                self._memory.charge(_COUNTED * (self._width + 1) * _VALUE)
+                check()
             all_whole = all_whole and is_whole
         if not all_whole:
             raise _PartialRowsError(rows)
