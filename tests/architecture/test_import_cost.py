@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.orc
 import pyarrow.parquet
 import pytest
 
@@ -73,13 +74,17 @@ assert cursor.fetchall() == [("a",)]
     assert loaded_by(program) & HEAVY == set()
 
 
-def test_a_query_on_a_parquet_file_loads_no_data_frames(tmp_path: Path) -> None:
-    path = tmp_path / "numbers.parquet"
-    pyarrow.parquet.write_table(pa.table({"a": [1, 2, 3]}), path)
+@pytest.mark.parametrize("ending", ["parquet", "orc"])
+def test_a_query_on_a_file_loads_no_data_frames(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"numbers.{ending}"
+    write = {"parquet": pyarrow.parquet.write_table, "orc": pyarrow.orc.write_table}[ending]
+    times = pa.array([1, 2, 3], pa.timestamp("us"))
+    write(pa.table({"a": [1, 2, 3], "b": [0.5, 1.5, None], "c": times}), path)
 
     program = f"""
 import sqlfront
-assert sqlfront.sql("SELECT sum(a) FROM parquet.`{path}` WHERE a > 1").collect()[0][0] == 5
+query = "SELECT sum(a), max(b), string(min(c)) FROM {ending}.`{path}` WHERE a > 1"
+assert sqlfront.sql(query).collect()[0][:2] == (5, 1.5)
 """
     assert loaded_by(program) & DATAFRAMES == set()
 

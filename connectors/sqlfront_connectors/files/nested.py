@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import numpy_view, scalar, valid_mask
 from sqlfront_engine.columns.lists import entries, put_together, take_apart
 from sqlfront_engine.types import physical
 
@@ -28,12 +30,10 @@ def converted_struct(
 
 def converted_list(array: pa.Array, wanted: pa.DataType, element: Conversion) -> pa.Array:
     """A list column, of any of Arrow's list types, as one of the type ``wanted``."""
-    lengths = pc.fill_null(pc.list_value_length(array), pa.scalar(0, pa.int32())).to_numpy(
-        zero_copy_only=False
-    )
-    valid = pc.is_valid(array).to_numpy(zero_copy_only=False)
+    known = pc.fill_null(pc.list_value_length(array), scalar(0, pa.int32()))
+    lengths = numpy_view(known).astype(np.int64, copy=False)
     form = physical(wanted)
-    return put_together(form, element(array.flatten()).cast(form.value_type), lengths, valid)
+    return put_together(form, element(array.flatten()).cast(form.value_type), lengths, valid_mask(array))
 
 
 def converted_map(array: pa.Array, wanted: pa.DataType, key: Conversion, item: Conversion) -> pa.Array:

@@ -18,6 +18,7 @@ from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import numpy_view
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
@@ -332,7 +333,7 @@ class OrcReader:
         for child in _children(array):
             self._check_zeros(child)
         if array.type in (FLOAT, DOUBLE):
-            values = array.drop_null().to_numpy()
+            values = numpy_view(array.drop_null())
             if not values.any() and len(set(np.signbit(values).tolist())) > 1:
                 raise NotSupportedError(f"{self._path}: ORC's zeros of both signs without another number")
 
@@ -353,7 +354,7 @@ class OrcReader:
             self._check_moments(child)
         if not pa.types.is_timestamp(array.type):
             return
-        nanos = array.drop_null().cast(BIGINT).to_numpy()
+        nanos = numpy_view(array.drop_null()).astype(np.int64, copy=False)
         if (nanos % 1000).any():
             raise NotSupportedError(f"{self._path}: ORC's timestamps with parts of microseconds")
         if not self._described.is_java and ((nanos < 0) & (nanos % 1_000_000_000 != 0)).any():

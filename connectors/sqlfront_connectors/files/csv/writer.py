@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.csv.dialect import Dialect
 from sqlfront_connectors.files.csv.settings import CsvSettings, csv_settings
+from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import numpy_view, scalar
 from sqlfront_engine.evaluate import evaluate
 from sqlfront_engine.expressions import Cast, Column
 from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY, MICROS_PER_MINUTE
@@ -65,8 +67,9 @@ def _each(column: pa.Array, to_text: Callable[..., str]) -> Texts:
 
 
 def _instants(column: pa.Array, pattern: str | None, zone: str) -> Texts:
-    micros = column.cast(BIGINT).fill_null(0).to_numpy(zero_copy_only=False)
-    local = wall_clock(np.asarray(micros), zone)
+    known = pc.fill_null(column.cast(BIGINT), scalar(0, BIGINT))
+    micros = numpy_view(known).astype(np.int64, copy=False)
+    local = wall_clock(micros, zone)
     pairs = zip(local.tolist(), (local - micros).tolist(), strict=True)
     to_text = _usual_text if pattern is None else formatter(pattern)
     valid = column.is_valid().to_pylist()
