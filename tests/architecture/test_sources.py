@@ -93,3 +93,27 @@ def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.e
     parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
     annotations = [parameter.annotation for parameter in parameters if parameter is not None]
     return [annotation for annotation in [*annotations, function.returns] if annotation is not None]
+
+
+#: Where pyarrow's own constructors have their place: the module that stands for them, Python functions of
+#: users and of Spark, odd fields of CSV, tools of tests.
+BY_PYARROW = (
+    "sqlfront_engine/arrays.py",
+    "processors/user_code/values.py",
+    "spark/texts.py",
+    "files/csv/values.py",
+    "sqlfront_planner/testing.py",
+)
+
+
+def test_values_become_arrays_and_scalars_without_pandas() -> None:
+    """pyarrow's ``array`` and ``scalar`` import it; those of ``sqlfront_engine.arrays`` don't."""
+    calls = [
+        source.place(node.lineno)
+        for source in sources()
+        if not str(source.path).endswith(BY_PYARROW)
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("pa.array", "pa.scalar")
+    ]
+
+    assert calls == []

@@ -23,7 +23,7 @@ from sqlfront_connectors.files.csv.writer import write
 from sqlfront_connectors.files.failures import file_unreadable
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values
+from sqlfront_engine.arrays import from_values, scalar
 from sqlfront_engine.errors import DataError, NotSupportedError, ProgrammingError
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
@@ -409,7 +409,7 @@ class _Rows:
         texts = None
         if reading.wants_corrupt:
             texts = from_values(self._texts, STRING)
-            nothing = pa.scalar(None, STRING)
+            nothing = scalar(None, STRING)
             texts = (
                 pa.nulls(len(texts), STRING) if malformed is None else pc.if_else(malformed, texts, nothing)
             )

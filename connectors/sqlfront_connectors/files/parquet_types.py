@@ -18,6 +18,7 @@ import pyarrow as pa
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.forms import to_physical
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.types import (
     BIGINT,
@@ -334,8 +335,8 @@ def _as_bits(array: pa.Array, leaf: Leaf, wanted: pa.DataType) -> pa.Array:
     whole = _whole(array, leaf)
     if wanted in (TINYINT, SMALLINT):
         half = 1 << (wanted.bit_width - 1)
-        moved = pc.add(whole, pa.scalar(half, BIGINT))
-        whole = pc.subtract(pc.bit_wise_and(moved, pa.scalar(2 * half - 1, BIGINT)), pa.scalar(half, BIGINT))
+        moved = pc.add(whole, scalar(half, BIGINT))
+        whole = pc.subtract(pc.bit_wise_and(moved, scalar(2 * half - 1, BIGINT)), scalar(half, BIGINT))
     return whole.cast(INT).cast(DATE) if wanted == DATE else whole.cast(wanted)
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import DatabaseError, spark_error
 from sqlfront_engine.expressions import Call, Literal
 from sqlfront_engine.functions import growth, re2
@@ -134,7 +135,7 @@ def _instr_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
     place = _re2_matches("regexp_instr", "find_substring_regex", arguments, invocation, first_only=True)
     if place is None:
         return by_row(_instr, arguments, invocation)
-    return pc.add(place, pa.scalar(1, place.type)).cast(INT)
+    return pc.add(place, scalar(1, place.type)).cast(INT)
 
 
 def _instr(text: str, pattern: str, group: int = 0) -> int:
@@ -182,7 +183,7 @@ def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | 
     if groups is None:
         return None
     texts = pc.fill_null(pc.struct_field(groups, [group]), "")
-    return pc.if_else(column.is_valid(), texts, pa.scalar(None, STRING)) if column.null_count else texts
+    return pc.if_else(column.is_valid(), texts, scalar(None, STRING)) if column.null_count else texts
 
 
 def _extract(text: str, pattern: str, group: int = 1) -> str:

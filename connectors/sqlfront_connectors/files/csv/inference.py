@@ -21,6 +21,7 @@ from sqlfront_connectors.files.csv.values import (
     readable,
 )
 from sqlfront_engine import kernels as pc
+from sqlfront_engine.arrays import scalar
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.room import check
 from sqlfront_engine.types import (
@@ -175,7 +176,7 @@ class Inference:
         column = column.drop_null() if column.null_count else column
         null_value = self._settings.dialect.null_value
         if null_value:
-            column = column.filter(pc.not_equal(column, pa.scalar(null_value)))
+            column = column.filter(pc.not_equal(column, scalar(null_value, STRING)))
         shortest = pc.min(pc.binary_length(column)).as_py()
         return column.filter(pc.greater(pc.binary_length(column), 0)) if shortest == 0 else column
 
