@@ -20,7 +20,7 @@ from sqlfront_engine.expressions import Cast, Expr, Literal
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.room import check
 from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, VOID, is_decimal
+from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names import name_of
 from sqlfront_planner.binder.scope import Scope
@@ -129,11 +129,8 @@ class ExpressionBinder(msgspec.Struct):
         return named
 
     def condition(self, node: exp.Expr) -> Expr:
-        """The boolean expression of WHERE, HAVING or QUALIFY; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it
-        isn't one (NULL is in HAVING only)."""
+        """The boolean expression of WHERE; DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN if it isn't one."""
         expression = self.bind(node)
-        if expression.type == VOID and self.clause == "HAVING":
-            return Literal(BOOLEAN, None)
         if expression.type != BOOLEAN:
             shown = self.name(node)
             raise failure(

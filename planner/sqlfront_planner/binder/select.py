@@ -32,11 +32,12 @@ from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder import aliases, group_rows, groups, outer, relations, suggestions
+    from sqlfront_planner.binder import aliases, casts, group_rows, groups, outer, relations, suggestions
     from sqlfront_planner.binder import columns as column_binder
     from sqlfront_planner.binder.query import QueryBinder
 else:
     aliases = lazy_module("sqlfront_planner.binder.aliases")
+    casts = lazy_module("sqlfront_planner.binder.casts")
     column_binder = lazy_module("sqlfront_planner.binder.columns")
     group_rows = lazy_module("sqlfront_planner.binder.group_rows")
     groups = lazy_module("sqlfront_planner.binder.groups")
@@ -339,15 +340,29 @@ class _Select(msgspec.Struct):
     def _condition(
         self, clause: str, binder: ExpressionBinder, grouping: "groups.Grouping | None"
     ) -> Condition | None:
-        """HAVING or QUALIFY, which see the select list's names too."""
+        """HAVING or QUALIFY, which see the select list's names too, and are cast to BOOLEAN."""
         node = self.node.args.get(clause)
         if node is None:
             return None
         keys = () if grouping is None else grouping.keys
-        names = OutputNames(self._outputs(), first=False, keys=keys if clause == "having" else None)
+        outputs = self._outputs()
+        if clause == "having" and (grouping is not None or self.aggregates.used):
+            before = {name: self._before_windows(columns) for name, columns in outputs.items()}
+            outputs = {name: columns for name, columns in before.items() if columns}
+        names = OutputNames(outputs, first=False, keys=keys if clause == "having" else None)
         inner = replace(binder, clause=clause.upper(), output=names, aliases={})
         inner = replace(inner, windows=None) if clause == "having" else replace(inner, aggregates=None)
-        return Condition(inner.condition(node.this), node.this)
+        condition = casts.explicit_cast(inner, inner.bind(node.this), BOOLEAN, node.this)
+        return Condition(condition, node.this)
+
+    def _before_windows(self, columns: list[Expr]) -> list[Expr]:
+        """Those columns of the select list that read no window function's result."""
+        selected = [item.expression for item in self.items]
+        return [
+            column
+            for column in columns
+            if not any(isinstance(part, WindowOutput) for part in walk(aliases.written_out(column, selected)))
+        ]
 
     def _bind_order(self, binder: ExpressionBinder) -> None:
         order = self.node.args.get("order")
