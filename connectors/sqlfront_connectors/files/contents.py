@@ -23,22 +23,23 @@ class Charges:
 
     def __init__(self, memory: Account) -> None:
         self._memory = memory
-        self._held = 0
+        #: Bytes that are charged.
+        self.held = 0
 
     def charge(self, size: int, maker: str = "") -> None:
         """Count ``size`` more bytes, or raise OperationalError."""
         self._memory.charge(size, maker)
-        self._held += size
+        self.held += size
 
     def release(self, size: int) -> None:
         """Give back ``size`` bytes charged before."""
         self._memory.release(size)
-        self._held -= size
+        self.held -= size
 
     def give_back(self) -> None:
         """Give back all that is still charged."""
-        self._memory.release(self._held)
-        self._held = 0
+        self._memory.release(self.held)
+        self.held = 0
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.files.catalyst_types import named_type
+from sqlfront_connectors.files.contents import Charges
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
@@ -22,6 +23,7 @@ from sqlfront_engine.arrays import numpy_view
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.room import Account
 from sqlfront_engine.types import (
     BIGINT,
     DATE,
@@ -246,8 +248,17 @@ def _is_readable(own: pa.DataType, wanted: pa.DataType) -> bool:
 class OrcReader:
     """Reads the stripes of one file."""
 
-    def __init__(self, path: str, names: tuple[str, ...], version: FileVersion, access: FileAccess) -> None:
+    def __init__(
+        self,
+        path: str,
+        names: tuple[str, ...],
+        version: FileVersion,
+        access: FileAccess,
+        memory: Account,
+    ) -> None:
+        """``names`` are the wanted columns; a stripe is charged to ``memory`` while it is read."""
         self._path = path
+        self._memory = memory
         self._file, self._described = open_file(path, access)
         self._version = version
         found: dict[str, pa.Field] = {}
@@ -277,13 +288,16 @@ class OrcReader:
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """The stripe's rows."""
-        names = [field.name for _, field in self._columns]
+        names = [field.name for _, field in self._columns] or [self._file.schema.names[0]]
+        charges = Charges(self._memory)
+        charges.charge(self._described.size(piece, names))
         with reading(self._path):
-            if not names:
-                rows = self._file.read_stripe(piece, [self._file.schema.names[0]]).num_rows
-                yield pa.RecordBatch.from_arrays([pa.nulls(rows)], names=["_"]).select([])
-                return
             stripe = self._stripe(piece, names)
+        charges.charge(max(0, stripe.nbytes - charges.held))
+        if not self._columns:
+            yield pa.RecordBatch.from_arrays([pa.nulls(stripe.num_rows)], names=["_"]).select([])
+            charges.give_back()
+            return
         for start in range(0, stripe.num_rows, BATCH_ROWS):
             part = stripe.slice(start, BATCH_ROWS)
             try:
@@ -294,6 +308,7 @@ class OrcReader:
             except pa.ArrowException as error:
                 raise file_unreadable(self._path, error) from error
             yield pa.RecordBatch.from_arrays(arrays, names=[name for name, _ in self._columns])
+        charges.give_back()
 
     def _stripe(self, piece: int, names: list[str]) -> pa.RecordBatch:
         try:

@@ -7,7 +7,7 @@ numbers of fields are those of ``orc_proto.proto``.
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import BinaryIO, Final
 
@@ -33,6 +33,8 @@ _VERSIONS: Final = 4
 _FIRST_OF_OTHERS: Final = 6
 #: Types within types.
 _DEEPEST: Final = 100
+#: Bytes of memory for a value, for a text beside its own.
+_VALUE: Final = 16
 #: A chunk's header.
 _HEADER: Final = 3
 _NONE, _ZLIB, _SNAPPY, _LZ4, _ZSTD = 0, 1, 2, 4, 5
@@ -51,12 +53,20 @@ class Description(msgspec.Struct, frozen=True):
     """``kinds``: of types that columns, or parts of them, have. ``is_java``: whether ORC's Java library has
     written the file. ``zones``: the time zones in which it has written values of the kind TIMESTAMP; empty
     if no column is of that kind. ``fault``: which of the types or stripes is not as it must be (Arrow ends
-    the process over some of these), None = all are."""
+    the process over some of these), None = all are. ``rows``: those of each stripe. ``sizes``: by the names
+    of columns, about the bytes of memory that their values take, as far as the file's statistics tell."""
 
     kinds: frozenset[int]
     is_java: bool
     zones: frozenset[str]
     fault: str | None = None
+    rows: tuple[int, ...] = ()
+    sizes: Mapping[str, int] = msgspec.field(default_factory=dict)
+
+    def size(self, stripe: int, columns: Collection[str]) -> int:
+        """About the bytes of memory that these columns of the stripe take."""
+        total = sum(self.sizes.get(column, 0) for column in columns)
+        return total * self.rows[stripe] // max(sum(self.rows), 1)
 
 
 def description(source: str) -> Description:
@@ -102,7 +112,28 @@ def _description(file: BinaryIO) -> Description:
     zones: set[str] = set()
     if fault is None:
         zones, fault = _stripes(file, stripes, types, compression, block)
-    return Description(kinds, is_java, frozenset(zones) if TIMESTAMP in kinds else frozenset(), fault)
+        if TIMESTAMP not in kinds:
+            zones = set()
+    rows = tuple(stripe.number(5) for stripe in stripes)
+    return Description(kinds, is_java, frozenset(zones), fault, rows, {} if fault else _sizes(types, footer))
+
+
+def _sizes(types: list[Message], footer: Message) -> dict[str, int]:
+    """The bytes that columns take, by their names: texts as the statistics tell, other values alike."""
+    statistics = [Message(each) for each in footer.parts(7)]
+    sizes = [each.number(1) * _VALUE + _length_of_texts(each) for each in statistics]
+    sizes += [0] * (len(types) - len(sizes))
+    for place in range(len(types) - 1, 0, -1):
+        sizes[place] += sum(sizes[child] for child in types[place].numbers(2))
+    names = [name.decode() for name in types[0].parts(3)]
+    return {name: sizes[child] for name, child in zip(names, types[0].numbers(2), strict=True)}
+
+
+def _length_of_texts(statistics: Message) -> int:
+    """The sum that the statistics of texts or binaries state, a signed number; 0 for other values."""
+    sums = [*(Message(each).number(3) for each in statistics.parts(4))]
+    sums += [Message(each).number(1) for each in statistics.parts(8)]
+    return sum(each >> 1 for each in sums if not each & 1)
 
 
 def _stripes(

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files.catalyst_types import written_schema
+from sqlfront_connectors.files.contents import Charges
 from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable, footer_unreadable, reading
 from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.merging import merged_schema
@@ -29,10 +30,12 @@ from sqlfront_connectors.files.parquet_types import (
 )
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
+from sqlfront_engine import kernels as pc
 from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.room import MOST_AT_ONCE, Account
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
@@ -123,9 +126,12 @@ class ParquetReader:
         filters: tuple[EngineExpr, ...],
         access: FileAccess,
         settings: Settings,
+        memory: Account,
     ) -> None:
-        """``names`` are the wanted columns; ``filters`` are over those of the table's ``version``."""
+        """``names`` are the wanted columns; ``filters`` are over those of the table's ``version``. Row groups
+        that are read at once, as those with nested columns are, are charged to ``memory`` meanwhile."""
         self._path = path
+        self._memory = memory
         plain, self._groups = open_file(path, access)
         self._columns = _columns_of(plain, path)
         self._version = version
@@ -141,6 +147,8 @@ class ParquetReader:
             if self._field(name).type == STRING and self._has_few_values(name)
         ]
         self._file = open_file(path, access, dictionaries)[0] if dictionaries else plain
+        self._access = access
+        self._dictionaries = frozenset(dictionaries)
         self._data = frozenset(version.data_ordinals)
         self._filters = filters
         self._settings = settings
@@ -204,18 +212,50 @@ class ParquetReader:
         with reading(self._path):
             if any(pa.types.is_nested(column.type) for column in columns):
                 # Where Arrow can't read nested columns it must be known before the first row is delivered.
+                charges = Charges(self._memory)
+                charges.charge(self._size(piece, columns))
                 try:
                     table = self._file.read_row_group(piece, columns=names, use_threads=False)
                 except (OSError, pa.ArrowException) as error:
                     raise NotSupportedError(
                         f"{self._path} has nested columns that Arrow can't read"
                     ) from error
+                charges.charge(max(0, table.nbytes - charges.held))
                 if table.num_rows == self._groups[piece].rows:
                     yield from table.to_batches(BATCH_ROWS)
+                charges.give_back()
                 return
-            yield from self._file.iter_batches(
-                BATCH_ROWS, row_groups=[piece], columns=names, use_threads=False
-            )
+            rows = self._rows_at_once(piece, columns)
+            yield from self._file.iter_batches(rows, row_groups=[piece], columns=names, use_threads=False)
+
+    def _size(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
+        """The uncompressed bytes of the columns in a row group."""
+        chunks = self._groups[piece].chunks
+        return sum(
+            chunk.size
+            for column in columns
+            for chunk in chunks[column.first : column.first + len(column.leaves)]
+        )
+
+    def _rows_at_once(self, piece: int, columns: Sequence["_FileColumn"]) -> int:
+        """The number of rows of a batch: few if a dictionary has a long text, which any row may repeat."""
+        chunks, most = self._groups[piece].chunks, min(BATCH_ROWS, self._groups[piece].rows)
+        large = [
+            column.name
+            for column in columns
+            if column.leaves[0].physical == "BYTE_ARRAY"
+            and chunks[column.first].has_dictionary
+            and chunks[column.first].size * most > MOST_AT_ONCE
+            and column.name not in self._dictionaries
+        ]
+        if not large:
+            return BATCH_ROWS
+        file, _ = open_file(self._path, self._access, large)
+        names = None if any("." in name for name in large) else large
+        first = next(file.iter_batches(1, row_groups=[piece], columns=names, use_threads=False), None)
+        texts = [] if first is None else [first.column(name).dictionary for name in large]
+        longest = max((pc.max(pc.binary_length(each)).as_py() or 0 for each in texts), default=0)
+        return max(1, min(BATCH_ROWS, MOST_AT_ONCE // max(longest, 1)))
 
     def _conversions(self, piece: int, columns: Sequence["_FileColumn"]) -> list[Conversion]:
         try:

@@ -11,6 +11,7 @@ from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.expressions import EngineExpr, columns_used, map_columns
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.memory import UNLIMITED, OperatorAccount
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.settings import DEFAULT_SETTINGS
 
@@ -79,13 +80,14 @@ def open_reader(
     they only say what may be left out. ``context``: of who reads, None = only pieces are asked for."""
     data = version.data_schema
     wanted = tuple(name for name in names if name in data.names)
+    memory = OperatorAccount(UNLIMITED, "pieces") if context is None else context.memory
     if version.format == "parquet":
         settings = DEFAULT_SETTINGS if context is None else context.settings
-        return parquet.ParquetReader(file.path, wanted, version, filters, access, settings)
+        return parquet.ParquetReader(file.path, wanted, version, filters, access, settings, memory)
     if version.format == "orc":
         if context is not None:
             orc.check_partitions(file.path, version)
-        return orc.OrcReader(file.path, wanted, version, access)
+        return orc.OrcReader(file.path, wanted, version, access, memory)
     assert context is not None
     read = {"csv": csv_format, "json": json_format, "text": text_format}[version.format].read
     places = {ordinal: place for place, ordinal in enumerate(version.data_ordinals)}
