@@ -14,7 +14,15 @@ from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable,
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.orc_footer import CHAR, UNION, Description, TooLarge, description
+from sqlfront_connectors.files.orc_footer import (
+    CHAR,
+    UNION,
+    Description,
+    NoFooter,
+    TooLarge,
+    description,
+)
+from sqlfront_connectors.files.orc_streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
@@ -75,8 +83,9 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
             described = description(file.source)
         except TooLarge as error:
             raise NotSupportedError(f"{path}: ORC with a damaged footer: {error}") from error
+        except NoFooter as error:
+            raise file_unreadable(path, error) from error
         except Malformed as error:
-            orc.ORCFile(file.source)  # whose error it is, if this is no ORC at all
             raise NotSupportedError(f"{path}: ORC with a damaged end: {error}") from error
         if described.fault is not None:
             raise NotSupportedError(f"{path}: ORC with a damaged footer: {described.fault}")
@@ -84,7 +93,20 @@ def open_file(path: str, access: FileAccess) -> tuple["orc.ORCFile", Description
             raise NotSupportedError(f"{path}: ORC with columns of type CHAR")
         if UNION in described.kinds:
             raise NotSupportedError(f"{path}: ORC with columns of type UNION")
-        return orc.ORCFile(file.source), described
+        try:
+            return orc.ORCFile(file.source), described
+        except (OSError, pa.ArrowException) as error:
+            raise _unread(path, error) from error
+
+
+def _unread(path: str, error: Exception) -> Exception:
+    """What is raised for what Arrow says of a file: what it doesn't read, Spark may read: it looks at fewer
+    bytes of a damaged file."""
+    if getattr(error, "errno", None) is not None:
+        return error
+    if _OUT_OF_RANGE in str(error):
+        return NotSupportedError(f"{path}: ORC's timestamps before 1678 or after 2261")
+    return NotSupportedError(f"{path}: ORC that Arrow can't read: {error}")
 
 
 def check_partitions(path: str, version: FileVersion) -> None:
@@ -169,6 +191,19 @@ def _children(array: pa.Array) -> list[pa.Array]:
     if kinds.is_map(array.type):
         return [array.keys, array.items]
     return [array.flatten()] if kinds.is_nested(array.type) else []
+
+
+def _check_values(array: pa.Array) -> None:
+    """ArrowInvalid for texts that are no UTF-8 and decimals of too many digits."""
+    for child in _children(array):
+        _check_values(child)
+    if is_decimal(array.type) or (is_string(array.type) and not _is_ascii(array)):
+        array.validate(full=True)
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    data = texts.buffers()[2]
+    return data is None or not len(data) or int(np.frombuffer(data, np.uint8).max()) < 128
 
 
 def _conversion(own: pa.DataType, wanted: pa.DataType) -> Conversion | None:
@@ -258,6 +293,7 @@ class OrcReader:
     ) -> None:
         """``names`` are the wanted columns; a stripe is charged to ``memory`` while it is read."""
         self._path = path
+        self._access = access
         self._memory = memory
         self._file, self._described = open_file(path, access)
         self._version = version
@@ -288,16 +324,16 @@ class OrcReader:
 
     def read(self, piece: int) -> Iterator[pa.RecordBatch]:
         """The stripe's rows."""
-        names = [field.name for _, field in self._columns] or [self._file.schema.names[0]]
+        names = [field.name for _, field in self._columns]
+        if not names:
+            rows = pa.nulls(self._described.stripes[piece].rows)
+            yield pa.RecordBatch.from_arrays([rows], names=["_"]).select([])
+            return
         charges = Charges(self._memory)
         charges.charge(self._described.size(piece, names))
         with reading(self._path):
             stripe = self._stripe(piece, names)
         charges.charge(max(0, stripe.nbytes - charges.held))
-        if not self._columns:
-            yield pa.RecordBatch.from_arrays([pa.nulls(stripe.num_rows)], names=["_"]).select([])
-            charges.give_back()
-            return
         for start in range(0, stripe.num_rows, BATCH_ROWS):
             part = stripe.slice(start, BATCH_ROWS)
             try:
@@ -311,14 +347,19 @@ class OrcReader:
         charges.give_back()
 
     def _stripe(self, piece: int, names: list[str]) -> pa.RecordBatch:
+        places = frozenset(map(self._file.schema.names.index, names))
         try:
-            return self._file.read_stripe(piece, names)
-        except pa.ArrowInvalid as error:
-            if _OUT_OF_RANGE in str(error):
-                raise NotSupportedError(
-                    f"{self._path}: ORC's timestamps before 1678 or after 2261"
-                ) from error
-            raise
+            with self._access.reading(self._path) as file:
+                check_streams(file.source, self._described, piece, places)
+        except Malformed as error:
+            raise NotSupportedError(f"{self._path}: ORC with damaged rows: {error}") from error
+        try:
+            stripe = self._file.read_stripe(piece, names)
+            for column in stripe.columns:
+                _check_values(column)
+        except (OSError, pa.ArrowException) as error:
+            raise _unread(self._path, error) from error
+        return stripe
 
     def _conversion(self, name: str, field: pa.Field) -> Conversion:
         own, wanted = _type(field, self._path), self._version.data_schema.field(name).type

@@ -29,6 +29,10 @@ class Message:
             (value for key, value in reversed(self._fields) if key == field and isinstance(value, int)), 0
         )
 
+    def has(self, *fields: int) -> bool:
+        """Whether all of these fields are there."""
+        return {key for key, _ in self._fields}.issuperset(fields)
+
     def numbers(self, field: int) -> list[int]:
         """All values of a repeated field of numbers, packed or not."""
         found: list[int] = []
@@ -52,6 +56,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
         number, wire_type = tag >> 3, tag & 7
         if wire_type in _FIXED:
             at += _FIXED[wire_type]
+            if at > len(data):
+                raise Malformed("it ends too early")
             continue
         if wire_type not in (_VARINT, _BYTES):
             raise Malformed(f"a field is of the type {wire_type}")

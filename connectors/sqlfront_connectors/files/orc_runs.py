@@ -1,0 +1,162 @@
+"""The runs of values that ORC's streams are made of, looked at from outside (ORC's specification, "Run Length
+Encoding").
+
+A run that is longer than its stream is an error in Spark's reader but not always in Arrow's, and Arrow's
+ends the process over lengths below 0.
+"""
+
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Final
+
+import numpy as np
+
+from sqlfront_connectors.files.varints import Malformed, read_varint
+
+#: The bits of values by their codes in a run's header.
+_WIDTHS: Final = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
+
+
+def check_byte_runs(data: bytes) -> None:
+    """Malformed unless the stream of bytes ends with a run.
+
+    >>> check_byte_runs(bytes([0x61, 0x00, 0xFE, 0x44, 0x45]))
+    """
+    at = 0
+    while at < len(data):
+        head = data[at]
+        at += 2 if head < 128 else 257 - head
+    _check_end(at, data)
+
+
+def check_first_runs(data: bytes) -> None:
+    """Malformed unless the stream of integers, in the first version of the encoding, ends with a run.
+
+    >>> check_first_runs(bytes([0x61, 0x00, 0x07, 0xFE, 0x80, 0x01, 0x02]))
+    """
+    ends, at = _ends(data), 0
+    while at < len(data):
+        head = data[at]
+        numbers = _numbers(ends, at + 2, 1) if head < 128 else _numbers(ends, at + 1, 256 - head)
+        at = int(numbers[-1])
+
+
+def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
+    """The sum of a stream of lengths, or more than that unless it has to be ``exact``. Malformed unless the
+    stream ends with a run, and no length is below 0. ``is_second``: whether it is in the second version of
+    the encoding.
+
+    >>> total_length(bytes([0x61, 0x00, 0x07]), is_second=False)
+    700
+    >>> total_length(bytes([0x0A, 0x27, 0x10]), is_second=True, exact=True)
+    50000
+    """
+    return (_second if is_second else _first)(data, exact=exact)
+
+
+def _ends(data: bytes) -> np.ndarray:
+    """Where bytes end that are the last ones of numbers, if they are of numbers."""
+    return np.flatnonzero(np.frombuffer(data, np.uint8) < 128) + 1
+
+
+def _numbers(ends: np.ndarray, at: int, count: int) -> np.ndarray:
+    """The ends of so many numbers, the first of which begins there."""
+    found = ends[ends.searchsorted(at, "right") :][:count]
+    if len(found) < count:
+        raise Malformed("a run is longer than its stream")
+    return found
+
+
+def _first(data: bytes, *, exact: bool) -> int:
+    ends, at, total = _ends(data), 0, 0
+    while at < len(data):
+        head = data[at]
+        if head < 128:
+            step = int.from_bytes(data[at + 1 : at + 2], signed=True)
+            base, at = read_varint(data, at + 2)
+            total += _sum_of_steps(base, step, head + 3)
+            continue
+        first, count = at + 1, 256 - head
+        numbers = _numbers(ends, first, count)
+        at = int(numbers[-1])
+        if exact:
+            total += sum(read_varint(data, start)[0] for start in [first, *numbers[:-1].tolist()])
+        else:
+            total += count << 7 * int(np.diff(numbers, prepend=first).max())
+    return total
+
+
+def _second(data: bytes, *, exact: bool) -> int:
+    at, size, total = 0, len(data), 0
+    while at < size:
+        head = data[at]
+        if head < 64:  # one value, of so many bytes, several times
+            width = (head >> 3) + 1
+            at += 1 + width
+            total += ((head & 7) + 3) * int.from_bytes(data[at - width : at])
+            continue
+        width, count = _WIDTHS[head >> 1 & 31], ((head & 1) << 8 | data[at + 1]) + 1
+        at += 2
+        if head < 128:  # the values one after the other
+            start, at = at, at + (count * width + 7 >> 3)
+            total += sum(_values(data[start:at], count, width)) if exact else count << width
+        elif head < 192:
+            added, at = _patched(data, at, count, width)
+            total += added
+        else:
+            added, at = _delta(data, at, count, width if head >> 1 & 31 else 0)
+            total += added
+    _check_end(at, data)
+    return total
+
+
+def _patched(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
+    """The sum, and the end, of a run of values above a base, to some of which higher bits are added."""
+    base_bytes, patch, gap = (data[at] >> 5) + 1, _WIDTHS[data[at] & 31], (data[at + 1] >> 5) + 1
+    patches = data[at + 1] & 31
+    at += 2 + base_bytes
+    base = data[at - base_bytes : at]
+    if base[0] > 127:
+        raise Malformed("a length is below 0")
+    middle = at + (count * width + 7 >> 3)
+    stored = next(stored for stored in (*_WIDTHS, 128) if stored >= patch + gap)
+    end = middle + (patches * stored + 7 >> 3)
+    high = sum(value & (1 << patch) - 1 for value in _values(data[middle:end], patches, stored))
+    return count * int.from_bytes(base) + sum(_values(data[at:middle], count, width)) + (high << width), end
+
+
+def _delta(data: bytes, at: int, count: int, width: int) -> tuple[int, int]:
+    """The sum, and the end, of a run of which the first value, the first step and the widths of the other
+    steps are known."""
+    base, at = read_varint(data, at)
+    zigzag, at = read_varint(data, at)
+    step = (zigzag >> 1) ^ -(zigzag & 1)
+    if count < 2:
+        raise Malformed("a run of steps has no step")
+    if not width:
+        return _sum_of_steps(base, step, count), at
+    end = at + ((count - 2) * width + 7 >> 3)
+    sign = 1 if step >= 0 else -1
+    steps = (sign * value for value in _values(data[at:end], count - 2, width))
+    values = list(accumulate(steps, initial=base + step))
+    if values[-1] < 0:
+        raise Malformed("a length is below 0")
+    return base + sum(values), end
+
+
+def _sum_of_steps(base: int, step: int, count: int) -> int:
+    last = base + step * (count - 1)
+    if last < 0:
+        raise Malformed("a length is below 0")
+    return (base + last) * count // 2
+
+
+def _values(packed: bytes, count: int, width: int) -> Iterator[int]:
+    """Numbers of so many bits each, one after the other; after the last one may be blank bits."""
+    bits, mask, size = int.from_bytes(packed), (1 << width) - 1, 8 * len(packed)
+    return (bits >> size - width * number & mask for number in range(1, count + 1))
+
+
+def _check_end(at: int, data: bytes) -> None:
+    if at != len(data):
+        raise Malformed("a run is longer than its stream")

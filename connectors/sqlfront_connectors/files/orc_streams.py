@@ -1,0 +1,70 @@
+"""The streams of ORC's stripes, looked at before Arrow's reader decodes them."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from sqlfront_connectors.files.orc_chunks import NONE, decoding, part, plain, unpacked_size
+from sqlfront_connectors.files.orc_footer import (
+    DATA,
+    LENGTH,
+    NULLS,
+    SECOND,
+    TIMESTAMP,
+    WORDS,
+    Description,
+    Stream,
+)
+from sqlfront_connectors.files.orc_runs import check_byte_runs, check_first_runs, total_length
+from sqlfront_connectors.files.varints import Malformed
+
+#: The kinds of types whose values are bytes or bits, and integers.
+_BYTES: Final = frozenset({0, 1})
+_INTEGERS: Final = frozenset({2, 3, 4, TIMESTAMP, 15, 18})
+#: The first encoding in which runs are of the second version.
+_SECOND_VERSION: Final = 2
+#: The bytes of a stream that are looked at.
+_MOST: Final = 1 << 31
+#: The values for which there is always room.
+_ROOM: Final = 1 << 28
+
+
+def check_streams(source: str, described: Description, stripe: int, columns: frozenset[int]) -> None:
+    """Malformed if streams of these columns of the stripe are damaged in a way that Arrow doesn't notice, or
+    does not survive."""
+    first, compression = described.columns, described.compression
+    parts = {number for place in columns for number in range(first[place], first[place + 1])}
+    streams = [stream for stream in described.stripes[stripe].streams if stream.column in parts]
+    with open(source, "rb") as file, decoding():
+        sizes = {
+            (stream.column, stream.kind): stream.size
+            if compression == NONE
+            else unpacked_size(file, stream.start, stream.size, described.block)
+            for stream in streams
+        }
+        for stream in streams:
+            check = _check_of(stream)
+            if stream.kind == LENGTH:
+                texts = WORDS if stream.encoding % 2 else DATA
+                check = partial(_check_lengths, stream, sizes.get((stream.column, texts), 0))
+            if check is not None:
+                check(plain(part(file, stream.start, stream.size), compression, described.block, _MOST))
+
+
+def _check_of(stream: Stream) -> Callable[[bytes], None] | None:
+    """What is looked at in a stream other than one of lengths. Of integers in runs of the second version
+    Arrow's reader notices itself that one is too long."""
+    if stream.kind == NULLS or (stream.kind == DATA and stream.type in _BYTES):
+        return check_byte_runs
+    has_runs = stream.kind == SECOND or (stream.kind == DATA and stream.type in _INTEGERS)
+    is_of_words = stream.kind == DATA and stream.encoding % 2
+    return check_first_runs if (has_runs or is_of_words) and stream.encoding < _SECOND_VERSION else None
+
+
+def _check_lengths(stream: Stream, size: int, data: bytes) -> None:
+    """Malformed for lengths of more values than there are bytes of texts: Arrow's reader makes room for them
+    and ends the process if there is none. Of lists it is not known how many values there are."""
+    is_second, most = stream.encoding >= _SECOND_VERSION, max(size, _ROOM)
+    found = total_length(data, is_second=is_second)
+    if found > most and total_length(data, is_second=is_second, exact=True) > most:
+        raise Malformed("its lengths are more than its values")
