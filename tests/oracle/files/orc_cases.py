@@ -158,11 +158,14 @@ def _empty(random: random.Random) -> _Content:
 
 
 def _mutated(random: random.Random) -> _Content:
-    """Files with missing or foreign bytes."""
+    """Files with changed, missing or foreign bytes."""
     content = bytearray(_written(random, _table(random, random.choices(arrow_values.PLAIN, k=2), 3)))
-    match random.choice(("cut", "foreign", "magic")):
+    match random.choice(("cut", "cut", "flip", "flip", "magic", "foreign", "foreign")):
         case "cut":
             del content[random.randrange(len(content)) :]
+        case "flip":
+            for _ in range(random.choice((1, 2))):
+                content[random.randrange(len(content))] ^= 1 << random.randrange(8)
         case "foreign":
             content = bytearray(random.choice((b"a,b\n1,2\n", b"PAR1" * 4, b"\0" * 30, b"ORC" * 9)))
         case _:

@@ -1,15 +1,18 @@
 """The generators of cases: the same seed gives the same cases, and no class of oddity is rare."""
 
+import threading
 from collections import Counter
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from tests.oracle.answers import Answer, Column, Failure
+from tests.oracle.answers import Answer, Column, Failure, Outcome
 from tests.oracle.files.cases import FileCase, Way
 from tests.oracle.files.generators import GENERATORS, numbered_cases
-from tests.oracle.files.reading import Verdict, judge
+from tests.oracle.files.reading import SparkReader, Verdict, judge
 from tests.oracle.files.worker import DIED
+from tests.oracle.spark import SparkSubject
 
 FORMATS = [name for name, _ in GENERATORS]
 
@@ -43,3 +46,18 @@ def test_rows_that_differ_are_a_difference() -> None:
     assert judge(one, Failure("CONDITION", None, "DataError: no")).verdict is Verdict.DIFFERENT
     assert judge(one, Failure(None, None, "NotSupportedError: no")).verdict is Verdict.REFUSED
     assert judge(Failure(None, None), Failure(DIED, None)).verdict is Verdict.DEATH
+
+
+class Silent:
+    """Spark, in a loop that has no end."""
+
+    def answer(self, sql: str) -> Outcome:
+        threading.Event().wait(60)
+        raise AssertionError(sql)
+
+
+def test_where_spark_is_silent_nothing_differs() -> None:
+    spark = SparkReader(cast(SparkSubject, Silent()), patience=0.1)
+
+    assert judge(spark.answer(["SELECT 1"]), Answer((), ())).verdict is Verdict.SILENT
+    assert judge(spark.answer(["SELECT 1"]), Failure(DIED, None)).verdict is Verdict.DEATH
