@@ -194,6 +194,7 @@ CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
     "INVALID_ESC": (_P, "42604"),
     "REQUIRES_SINGLE_PART_NAMESPACE": (_P, "42K05"),
     "MISSING_AGGREGATION": (_P, "42803"),
+    "MISSING_ATTRIBUTES": (_P, "XX000"),
     "MISSING_GROUP_BY": (_P, "42803"),
     "MISSING_WINDOW_SPECIFICATION": (_P, "42P20"),
     "NESTED_AGGREGATE_FUNCTION": (_P, "42607"),

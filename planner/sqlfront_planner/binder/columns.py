@@ -84,10 +84,30 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         expression = _outer(binder, parts, node)
     if expression is None and len(parts) == 1:
         expression = _implied(binder, parts[0].lower(), node)
+    if expression is None and output is not None and binder.inside_aggregate:
+        _refuse_output(output, parts, node)
     if expression is None:
         known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
         raise unresolved(known_outputs(output) if output is not None and output.first else known, parts, node)
     return expression
+
+
+def _refuse_output(output: OutputNames, parts: tuple[str, ...], node: exp.Expr) -> None:
+    """Refuse an aggregate function over a column of the select list, as Spark does it: it knows the name, and
+    finds later that the aggregate function has no such input."""
+    if output.grouped is None or not output.expressions.get(parts[0].lower()):
+        return
+    if not output.grouped:
+        raise failure(
+            "UNSUPPORTED_EXPR_FOR_OPERATOR",
+            f"An aggregate function in ORDER BY over {quoted(parts)}, a column of the select list.",
+            node,
+        )
+    raise failure(
+        "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+        f"An aggregate function can't read {quoted(parts)}, a column of the select list beside it.",
+        node,
+    )
 
 
 def _only(match: Match, parts: tuple[str, ...], node: exp.Expr) -> Expr:

@@ -43,12 +43,14 @@ class OutputNames(msgspec.Struct, frozen=True):
     projection.
 
     ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that
-    stand outside of the groups' ``keys`` (HAVING), None = over none.
+    stand outside of the groups' ``keys`` (HAVING), None = over none. ``grouped``: whether that row is one of
+    groups, for the error of an aggregate function over such a name; None: the name is unknown there.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
     first: bool
     keys: tuple[Expr, ...] | None = None
+    grouped: bool | None = None
 
 
 class ExpressionBinder(msgspec.Struct):

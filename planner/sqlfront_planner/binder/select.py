@@ -349,7 +349,9 @@ class _Select(msgspec.Struct):
         if clause == "having" and (grouping is not None or self.aggregates.used):
             before = {name: self._before_windows(columns) for name, columns in outputs.items()}
             outputs = {name: columns for name, columns in before.items() if columns}
-        names = OutputNames(outputs, first=False, keys=keys if clause == "having" else None)
+        names = OutputNames(outputs, first=False)
+        if clause == "having":
+            names = OutputNames(outputs, first=False, keys=keys, grouped=True)
         inner = replace(binder, clause=clause.upper(), output=names, aliases={})
         inner = replace(inner, windows=None) if clause == "having" else replace(inner, aggregates=None)
         condition = casts.explicit_cast(inner, inner.bind(node.this), BOOLEAN, node.this)
@@ -368,7 +370,8 @@ class _Select(msgspec.Struct):
         order = self.node.args.get("order")
         if order is None:
             return
-        names = OutputNames(self._outputs(), first=True)
+        grouped = self.node.args.get("group") is not None or self.aggregates.used or self.having is not None
+        names = OutputNames(self._outputs(), first=True, grouped=grouped)
         inner = replace(binder, clause="ORDER BY", output=names, aliases={})
         self.order = bind_order(inner, order, [item.expression for item in self.items])
 
