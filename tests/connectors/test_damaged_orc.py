@@ -238,3 +238,12 @@ def test_a_file_that_is_none_of_orc_s_is_an_error(session: Session, path: Path) 
 
     with pytest.raises(OperationalError, match="Could not read footer"):
         read(session, path)
+
+
+def test_footers_are_decoded_once(path: Path) -> None:
+    write(path, pa.array([1]))
+    first = description(str(path))
+    assert description(str(path)) is first
+
+    change(path, path.read_bytes().index(b"\x1a\x03GMT"), b"\x1a\x03GMT", b"\x1a\x03EST")
+    assert description(str(path)) is not first

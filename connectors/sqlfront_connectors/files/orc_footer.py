@@ -7,6 +7,7 @@ numbers of fields are those of ``orc_proto.proto``.
 
 import os
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import BinaryIO, Final
 
 import msgspec
@@ -50,6 +51,20 @@ _VALUE: Final = 16
 _WIDEST: Final = 1 << 23
 #: The most bytes of an uncompressed footer: a few compressed ones may stand for gigabytes.
 _LARGEST: Final = 1 << 23
+#: The descriptions that are kept: so many of files whose footers have at most so many bytes together, usual
+#: files and large ones.
+_KEPT: Final = 256
+_KEPT_BYTES: Final = 1 << 14
+_LARGE_KEPT: Final = 4
+_LARGE_KEPT_BYTES: Final = 1 << 21
+
+
+class _End(msgspec.Struct, frozen=True):
+    """The end of a file: the bytes of its postscript and footer, and where the footer begins."""
+
+    postscript: bytes
+    footer: bytes
+    start: int
 
 
 class NoFooter(Malformed):
@@ -110,27 +125,44 @@ def description(source: str) -> Description:
     Spark's reader may see more of it than is read here, TooLarge if it has too many bytes; a fault in what
     can be read is told by the description."""
     with open(source, "rb") as file, decoding():
-        return _description(file)
+        end = _end(file)
+        footers = tuple(part(file, *place) for place in _places(end))
+        size = len(end.footer) + sum(map(len, footers))
+        read = _usual if size <= _KEPT_BYTES else _large if size <= _LARGE_KEPT_BYTES else _description
+        return read(end, footers)
 
 
-def _description(file: BinaryIO) -> Description:
+def _end(file: BinaryIO) -> _End:
     size = file.seek(0, os.SEEK_END)
     last = part(file, size - min(size, 256), min(size, 256))
     length = last[-1] if last else 0
-    postscript = _postscript(last[-1 - length : -1])
-    footer_length = postscript.number(1)
-    end = size - 1 - length - footer_length
-    if end < 0 or not footer_length:
+    said = last[-1 - length : -1]
+    footer_length = _postscript(said).number(1)
+    start = size - 1 - length - footer_length
+    if start < 0 or not footer_length:
         raise NoFooter("its footer is not in the file")
+    return _End(said, part(file, start, footer_length), start)
+
+
+def _places(end: _End) -> list[tuple[int, int]]:
+    """Where the stripes' footers begin, and their bytes; empty if not all stripes are in the file."""
+    postscript = _postscript(end.postscript)
+    footer = _message(end.footer, postscript.number(2), postscript.number(3))
+    stripes = [Message(stripe) for stripe in footer.parts(3)]
+    if _fault_of_stripes(stripes, footer.number(6), end.start) is not None:
+        return []
+    return [(sum(map(stripe.number, (1, 2, 3))), stripe.number(4)) for stripe in stripes]
+
+
+def _description(end: _End, footers: tuple[bytes, ...]) -> Description:
+    postscript = _postscript(end.postscript)
     compression, block = postscript.number(2), postscript.number(3)
-    if block > _WIDEST:
-        raise Malformed(f"its parts have {block} bytes")
-    footer = _message(part(file, end, footer_length), compression, block)
+    footer = _message(end.footer, compression, block)
     types = [Message(kind) for kind in footer.parts(4)]
     stripes = [Message(stripe) for stripe in footer.parts(3)]
     kinds = frozenset(kind.number(1) for kind in types)
     is_java = footer.number(9) == 0
-    fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end)
+    fault = _fault_of_types(types) or _fault_of_stripes(stripes, footer.number(6), end.start)
     if compression != NONE and not block:
         fault = "its chunks have no bytes"
     if postscript.numbers(4) not in _FORMATS:
@@ -140,7 +172,7 @@ def _description(file: BinaryIO) -> Description:
     zones: set[str] = set()
     found: list[Stripe] = []
     if fault is None:
-        zones, found, fault = _stripes(file, stripes, types, compression, block)
+        zones, found, fault = _stripes(footers, stripes, types, compression, block)
     return Description(
         kinds,
         is_java,
@@ -154,12 +186,19 @@ def _description(file: BinaryIO) -> Description:
     )
 
 
+_usual = lru_cache(_KEPT)(_description)
+_large = lru_cache(_LARGE_KEPT)(_description)
+
+
 def _postscript(said: bytes) -> Message:
     try:
-        return Message(said)
+        found = Message(said)
     except (Malformed, IndexError) as error:
         # Spark's reader takes what it can of a message.
         raise Malformed(str(error)) if said.endswith(MAGIC) else NoFooter("it is none of ORC's") from error
+    if found.number(3) > _WIDEST:
+        raise Malformed(f"its parts have {found.number(3)} bytes")
+    return found
 
 
 def _sizes(types: list[Message], footer: Message) -> dict[str, int]:
@@ -181,16 +220,19 @@ def _length_of_texts(statistics: Message) -> int:
 
 
 def _stripes(
-    file: BinaryIO, stripes: list[Message], types: list[Message], compression: int, block: int
+    footers: tuple[bytes, ...],
+    stripes: list[Message],
+    types: list[Message],
+    compression: int,
+    block: int,
 ) -> tuple[set[str], list[Stripe], str | None]:
     """The time zones in the stripes' footers, the stripes, and the fault of the first damaged one, if there
     is one."""
     zones, found, fault = set(), [], None
-    for stripe in stripes:
+    for stripe, stored in zip(stripes, footers, strict=True):
         size, rows = stripe.number(2) + stripe.number(3), stripe.number(5)  # the size of index and data
         try:
             with decoding():
-                stored = part(file, stripe.number(1) + size, stripe.number(4))
                 footer = _message(stored, compression, block)
                 zones.add(b"".join(footer.parts(3)).decode())
                 fault = _fault_of_stripe(footer, types, size, rows)
