@@ -247,3 +247,10 @@ def test_footers_are_decoded_once(path: Path) -> None:
 
     change(path, path.read_bytes().index(b"\x1a\x03GMT"), b"\x1a\x03GMT", b"\x1a\x03EST")
     assert description(str(path)) is not first
+
+
+def test_maps_have_more_different_keys_than_rows(session: Session, path: Path) -> None:
+    keys = pa.array([[("x", 1), ("y", None)]], pa.map_(pa.string(), pa.int32()))
+    orc.write_table(pa.table({"a": keys}), path, dictionary_key_size_threshold=1.0)
+
+    assert read(session, path) == [({"x": 1, "y": None},)]

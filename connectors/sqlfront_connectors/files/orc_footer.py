@@ -38,6 +38,8 @@ _STREAMS: Final = (
     | dict.fromkeys((_LIST, _MAP), frozenset({LENGTH}))
     | {_STRUCT: frozenset[int]()}
 )
+#: The most different values in maps and lists of a few rows.
+_FEW_WORDS: Final = 1 << 24
 #: What a file ends with, before the length of what is said there, and the versions of the format.
 MAGIC: Final = b"ORC"
 _FORMATS: Final[tuple[list[int], ...]] = ([], [0, 11], [0, 12])
@@ -301,7 +303,7 @@ def _fault_of_stripe(footer: Message, types: list[Message], size: int, rows: int
     if not all(stream.has(1, 2, 3) for stream in streams):
         return "of a stream the kind, the column or the length is gone"
     described = [Message(encoding) for encoding in footer.parts(2)]
-    if any(encoding.number(2) > rows for encoding in described):
+    if any(encoding.number(2) > max(rows, _FEW_WORDS) for encoding in described):
         return "a column has more different values than rows"
     encodings = [encoding.number(1) for encoding in described]
     if len(encodings) != len(types):
