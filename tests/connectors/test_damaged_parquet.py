@@ -125,3 +125,13 @@ def test_a_row_group_without_rows_has_no_place(
 
     assert session.execute(f"SELECT * FROM parquet.`{tmp_path}`").dtypes == [("a", "bigint")]
     assert session.execute(f"SELECT * FROM parquet.`{tmp_path}`").collect() == []
+
+
+def test_a_decimal_of_two_precisions_is_refused(tmp_path: Path, session: Session) -> None:
+    pq.write_table(pa.table({"a": pa.array([None], pa.decimal128(5, 2))}), tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    precision = b"\x15\x04\x15\x0a\x00"
+    assert content.count(precision) == 1
+
+    with pytest.raises(NotSupportedError, match="other digits than its converted type"):
+        read(session, tmp_path / "a.parquet", content.replace(precision, b"\x15\x04\x15\x08\x00"))

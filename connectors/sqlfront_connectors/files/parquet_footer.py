@@ -51,6 +51,9 @@ _LOGICAL: Final[dict[int, tuple[int, ...]]] = dict.fromkeys((*range(1, 5), 6, *r
     10: (field(1, BYTE), field(2, BOOL)),
 }
 _TIMES: Final = (7, 8)
+_DECIMAL: Final = 5
+#: The scale and the precision of a column and of its logical type.
+_DIGITS: Final = ((field(7, I32), field(1, I32)), (field(8, I32), field(2, I32)))
 _UNITS: Final = frozenset({field(1, STRUCT), field(2, STRUCT), field(3, STRUCT)})
 #: The file that a column is in, what it is encrypted with, its encrypted description.
 _ELSEWHERE: Final = frozenset({field(1, BINARY), field(8, STRUCT), field(9, BINARY)})
@@ -222,6 +225,8 @@ def _check_annotations(element: Struct) -> None:
         raise Malformed("a column's logical type is unknown")
     if any(needed not in said for needed in _LOGICAL[number]):
         raise Malformed("a column's logical type is incomplete")
+    if number == _DECIMAL and any(element.get(own, said[other]) != said[other] for own, other in _DIGITS):
+        raise Malformed("a column's logical type has other digits than its converted type")
     if number in _TIMES and (len(said[field(2, STRUCT)]) != 1 or not said[field(2, STRUCT)].keys() <= _UNITS):
         raise Malformed("a column's unit of time is unknown")
 
