@@ -8,17 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sqlfront
 from sqlfront import Config, OperationalError
-from sqlfront_connectors.files import contents
+from sqlfront_connectors.base import ScanRequest, TableDefinition
+from sqlfront_connectors.files import contents, json_format
 from sqlfront_connectors.files.contents import EXPANSION, content_of, counted, pieces
+from sqlfront_connectors.registry import create
 from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.file_access import EVERYWHERE
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
+from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
 from sqlfront_engine.testing import CountingMemory
 
 MIB = 1 << 20
@@ -177,6 +181,47 @@ def test_the_rows_of_one_record_are_counted(tmp_path: Path) -> None:
         cursor.execute(view)
         with pytest.raises(OperationalError, match="limit of 40 MiB"):
             cursor.execute("SELECT sum(a) FROM v").fetchall()
+
+
+def test_a_quote_that_nobody_closes_is_collected_in_linear_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    text = "a,b\n" * MIB
+    path.write_text('"' + text)
+
+    with sqlfront.connect() as connection:
+        view = f"CREATE TEMPORARY VIEW v (a STRING) USING csv OPTIONS (path '{path}', multiLine 'true')"
+        connection.execute(view)
+        assert connection.execute("SELECT length(a) FROM v", timeout=60).fetchone() == (len(text),)
+
+
+def test_a_quote_that_nobody_closes_is_ended_by_a_timeout(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('"' + "a,b\n" * (4 * MIB))
+
+    with sqlfront.connect() as connection:
+        view = f"CREATE TEMPORARY VIEW v (a STRING) USING csv OPTIONS (path '{path}', multiLine 'true')"
+        connection.execute(view)
+        with pytest.raises(OperationalError, match=r"0\.2 s"):
+            connection.execute("SELECT length(a) FROM v", timeout=0.2).fetchall()
+
+
+def test_records_with_many_names_are_read_a_few_rows_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("".join(f'{{"k{number}":{number}}}\n' for number in range(2000)))
+    monkeypatch.setattr(json_format, "MOST_AT_ONCE", 8 * 2000 * 100)
+    made = create("json", TableDefinition("t", location=str(path)))
+    scan = made.snapshot().scan(ScanRequest(tuple(range(2000)))).source
+
+    batches = [
+        step
+        for step in scan.run(ProcessorContext("scan", CountingMemory()))
+        if isinstance(step, pa.RecordBatch) and step is not END_OF_PIECE
+    ]
+    assert sum(batch.num_rows for batch in batches) == 2000
+    assert max(batch.num_rows for batch in batches) <= 100
+    assert sum(pc.sum(column).as_py() or 0 for batch in batches for column in batch.columns) == 1_999_000
 
 
 def test_the_search_for_columns_is_ended_by_a_timeout(tmp_path: Path) -> None:

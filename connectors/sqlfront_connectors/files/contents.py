@@ -70,20 +70,20 @@ def content_of(path: str, access: FileAccess, memory: Account, most: int = NO_LI
     return content.getvalue()
 
 
-def pieces(content: bytes, end: bytes = b"\n") -> Iterator[bytes]:
-    """The content cut behind line ends into pieces of about :data:`PIECE` bytes. StoppedError between two of
-    them if the query is to stop.
+def pieces(content: bytes, end: bytes = b"\n", size: int | None = None) -> Iterator[bytes]:
+    """The content cut behind line ends into pieces of about ``size`` bytes (None = :data:`PIECE`).
+    StoppedError between two of them if the query is to stop.
 
     >>> list(pieces(b"a" * 5_000_000 + b"\\nb"))[1:]
     [b'b']
     """
-    start = 0
+    start, size = 0, PIECE if size is None else size
     # Which bytes are an end that may overlap another one depends on all bytes before it.
     overlaps = any(end.startswith(end[place:]) for place in range(1, len(end)))
-    while not overlaps and len(content) - start > PIECE:
-        place = content.find(end, start + PIECE)
+    while not overlaps and len(content) - start > size:
+        place = content.find(end, start + size)
         if place < 0 and end == b"\n":
-            place = content.find(b"\r", start + PIECE)  # no line feed follows it
+            place = content.find(b"\r", start + size)  # no line feed follows it
         if place < 0:
             break
         yield content[start : place + len(end)]

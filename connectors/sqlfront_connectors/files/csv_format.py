@@ -5,6 +5,7 @@ tokenizer that has that parser's whole grammar.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import Final
 
@@ -214,7 +215,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 # ---- rows
 
 
-class CsvReading(msgspec.Struct, frozen=True):
+class CsvReading(msgspec.Struct, frozen=True, dict=True):
     """What is read of each file of a table: the columns ``names`` of those in ``schema``, which are the
     file's by position. ``filtered``: rows that a filter drops need not be read. ``zone``: the session's time
     zone."""
@@ -225,12 +226,12 @@ class CsvReading(msgspec.Struct, frozen=True):
     filtered: bool = False
     zone: str = "UTC"
 
-    @property
+    @cached_property
     def fields(self) -> list[pa.Field]:
         """The fields of the file: all but that for malformed records."""
         return [field for field in self.schema if field.name != self.settings.corrupt]
 
-    @property
+    @cached_property
     def wanted(self) -> list[int]:
         """The places in the file of the fields that are read."""
         places = {field.name: place for place, field in enumerate(self.fields)}

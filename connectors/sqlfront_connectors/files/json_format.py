@@ -33,7 +33,7 @@ from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.functions.json_scanner import JsonSyntaxError
 from sqlfront_engine.functions.json_tokens import JsonTokens
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.room import Account, check
+from sqlfront_engine.room import MOST_AT_ONCE, Account, check
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
@@ -43,6 +43,11 @@ _SURROGATES: Final = (
     re.compile(rb"""\\u[dD][89a-fA-F][^"\\]*+(?:\\.[^"\\]*+)*+(?:"\s*(?P<colon>:))?""", re.DOTALL),
     re.compile(rb"""\\u[dD][89a-fA-F][^'\\]*+(?:\\.[^'\\]*+)*+(?:'\s*(?P<colon>:))?""", re.DOTALL),
 )
+#: Bytes of records whose names nobody knows: a column for each name, with a value for each row, takes at most
+#: half a GiB.
+_UNKNOWN: Final = 64 << 10
+#: About the bytes of a value.
+_VALUE: Final = 8
 #: Spark samples below this ratio.
 _WHOLE: Final = 0.99
 
@@ -77,7 +82,7 @@ def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False)
             kinds.extend(of_records if each_record else distinct(of_records))
         return kinds
     lines = LineKinds()
-    for large in pieces(content):
+    for large in pieces(content, size=_UNKNOWN):
         rest = [large]
         while rest:
             check()
@@ -92,7 +97,7 @@ def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False)
                 records = records_of(piece, settings) if text is None else text.split(b"\n")
                 of_records = _record_kinds(records, None if text is None else lines, inference, settings)
                 kinds.extend(of_records if each_record else distinct(of_records))
-    return kinds
+    return kinds if each_record else distinct(kinds)
 
 
 def _record_kinds(
@@ -147,10 +152,14 @@ def read(
             yield careful.read(records, line)
             line += len(records)
         return
+    most_rows = MOST_AT_ONCE // (_VALUE * max(len(wanted), 1))
     for large in pieces(content):
         rest = [large]
         while rest:
             piece = rest.pop()
+            if piece.count(b"\n") > most_rows and (parts := halves(piece, 0)) is not None:
+                rest.extend(parts[::-1])
+                continue
             text = one_object_a_line(piece)
             batch = None if text is None else rows_of(text, plain, context.settings)
             if batch is not None:

@@ -79,7 +79,8 @@ def open_reader(
     """A reader of those of the named columns that are the files'. ``filters`` are over the table's columns;
     they only say what may be left out. ``context``: of who reads, None = only pieces are asked for."""
     data = version.data_schema
-    wanted = tuple(name for name in names if name in data.names)
+    known = frozenset(data.names)
+    wanted = tuple(name for name in names if name in known)
     memory = OperatorAccount(UNLIMITED, "pieces") if context is None else context.memory
     if version.format == "parquet":
         settings = DEFAULT_SETTINGS if context is None else context.settings

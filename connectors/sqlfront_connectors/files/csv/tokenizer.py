@@ -9,15 +9,19 @@ An *unescaped quote* is one inside a field that neither follows an escape nor st
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from io import StringIO
 from typing import Final
 
 from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
 from sqlfront_engine.errors import NotSupportedError
+from sqlfront_engine.room import check
 
 #: "No character": before the first one, and for a quote, escape or comment that is switched off.
 NUL: Final = "\0"
 _MARK: Final = "\ufeff"
 _TINY: Final = 4
+#: So many characters are parsed before it is asked whether the query is to stop.
+_UNCHECKED: Final = 1 << 18
 _BLANKS: Final = "".join(map(chr, range(33)))
 
 
@@ -64,7 +68,7 @@ class Tokenizer:
         self._started = self._marked = self._ended = False
         self._is_first, self._is_tiny = True, False
         self._row: Record = []
-        self._value = ""
+        self._collected, self._checked = StringIO(), 0
         self._skips = self._trims = False
         self._character = self._previous = NUL
         self._unescaped = False
@@ -145,11 +149,11 @@ class Tokenizer:
         """The record that the end of the text cut off."""
         inside = self._ends_inside()
         if self._row or inside:
-            if self._value or inside:
+            if self._collected.tell() or inside:
                 self._end_field()
             elif self._at > self._start:
                 self._push(self._dialect.null_value)
-        elif self._value or self._skips:
+        elif self._collected.tell() or self._skips:
             self._end_field()
         elif self._at > self._start:
             self._push(self._dialect.null_value)
@@ -208,16 +212,25 @@ class Tokenizer:
 
     def _end_field(self, *, trims: bool = False) -> None:
         """What was collected is a field."""
-        value = self._value.rstrip(_BLANKS) if self._trims or trims else self._value
-        skipped, self._value = self._skips, ""
+        value, skipped = self._taken(), self._skips
+        if self._trims or trims:
+            value = value.rstrip(_BLANKS)
         self._push(None if skipped else value or self._dialect.empty_value)
+
+    def _taken(self) -> str:
+        """What was collected, which is forgotten."""
+        value, self._collected = self._collected.getvalue(), StringIO()
+        return value
 
     def _append(self, text: str) -> None:
         if self._skips:
             return
-        self._value += text
+        self._collected.write(text)
+        if self._at > self._checked:
+            self._checked = self._at + _UNCHECKED
+            check()
         limit = self._dialect.max_chars
-        if 0 <= limit < len(self._value) and (self._limited is None or len(self._row) in self._limited):
+        if 0 <= limit < self._collected.tell() and (self._limited is None or len(self._row) in self._limited):
             raise RecordError(f"more than {limit} characters in a field")
 
     def _append_until(self, *stops: str) -> str:
@@ -246,7 +259,7 @@ class Tokenizer:
             else:
                 self._unescaped, self._previous = False, NUL
                 if self._character == self._quote:
-                    if not self._value and (field := self._plain_quoted()) is not None:
+                    if not self._collected.tell() and (field := self._plain_quoted()) is not None:
                         self._push(field or dialect.empty_value)
                         if not self._after_quoted():
                             return
@@ -265,7 +278,9 @@ class Tokenizer:
     def _keeps_field(self) -> bool:
         """Whether a quoted field is one after its unescaped quotes were dealt with."""
         return (
-            not self._unescaped or self._handling is not QuoteHandling.BACK_TO_DELIMITER or bool(self._value)
+            not self._unescaped
+            or self._handling is not QuoteHandling.BACK_TO_DELIMITER
+            or self._collected.tell() > 0
         )
 
     def _after_quoted(self) -> bool:
@@ -315,7 +330,7 @@ class Tokenizer:
 
     def _parse_unquoted(self) -> None:
         """A field that begins with no quote."""
-        if not self._value and (field := self._plain_unquoted()) is not None:
+        if not self._collected.tell() and (field := self._plain_unquoted()) is not None:
             self._push(field)
             self._character = self._next()
             return
@@ -385,7 +400,8 @@ class Tokenizer:
         self._character = self._next()
 
     def _prepend_quote(self) -> None:
-        value, self._value = self._value, self._quote
+        value = self._taken()
+        self._collected.write(self._quote)
         self._append(value)
 
     def _parse_after_quote(self) -> None:
@@ -448,7 +464,7 @@ class Tokenizer:
             self._character = self._next()
 
     def _skip_field(self) -> None:
-        self._value, self._skips = "", True
+        self._collected, self._skips = StringIO(), True
         self._character = self._append_until(self._delimiter, self._newline)
 
     def _handle_unescaped_in_quotes(self) -> None:
@@ -471,15 +487,15 @@ class Tokenizer:
 
     def _split_collected(self) -> None:
         """Take the separators in what was collected for separators."""
-        pattern = any_of(self._delimiter + self._newline)
-        while (found := pattern.search(self._value)) is not None:
-            place = found.start()
+        value, start = self._taken(), 0
+        for found in any_of(self._delimiter + self._newline).finditer(value):
             if self._limited is not None:
                 raise NotSupportedError("unescapedQuoteHandling BACK_TO_DELIMITER with some of the columns")
-            self._push(self._value[:place])
-            if self._value[place] == self._newline:
+            self._push(value[start : found.start()])
+            if found[0] == self._newline:
                 raise NotSupportedError("unescapedQuoteHandling BACK_TO_DELIMITER beyond a line's end")
-            self._value = self._value[place + 1 :]
+            start = found.end()
+        self._collected.write(value[start:])
 
 
 def _detected(text: str) -> str:

@@ -42,7 +42,7 @@ class WideTokenizer(Tokenizer):
         while self._character != self._newline:
             if self._match_separator():
                 self._push(dialect.null_value)
-            elif self._character == self._quote and not self._value:
+            elif self._character == self._quote and not self._collected.tell():
                 self._parse_plain_quoted()
             else:
                 self._previous = NUL

@@ -52,9 +52,10 @@ _PLAIN_CLOCK: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9]{2}:[0-9]{2}:[0-9]{
 _ROWS: Final = "\0"
 
 
-def halves(piece: bytes) -> tuple[bytes, bytes] | None:
-    """The piece cut at a line end near its middle; None if it is small."""
-    if len(piece) < SMALL:
+def halves(piece: bytes, smallest: int | None = None) -> tuple[bytes, bytes] | None:
+    """The piece cut at a line end near its middle; None if it is one line, or has fewer bytes than
+    ``smallest`` (None = :data:`SMALL`)."""
+    if len(piece) < (SMALL if smallest is None else smallest):
         return None
     middle = piece.find(b"\n", len(piece) // 2) + 1
     if middle in (0, len(piece)):
