@@ -41,6 +41,53 @@ def test_files_beside_partitions_are_not_read(tmp_path: Path) -> None:
     assert read(tmp_path) == [(1, 1), (2, 2)]
 
 
+def test_files_beside_partitions_say_which_columns_there_are(tmp_path: Path) -> None:
+    texts = {
+        "json": ('{"b": 1}', '{"a": 2}'),
+        "csv": ("b,c,d\n1,2,3", "a\n5"),
+        "parquet": (pa.table({"b": ["x"]}), pa.table({"a": [2]})),
+    }
+    for format_name, (beside, within) in texts.items():
+        folder = tmp_path / format_name
+        (folder / "p=1").mkdir(parents=True)
+        for path, content in ((folder / "0", beside), (folder / "p=1" / "1", within)):
+            if isinstance(content, str):
+                path.write_text(content)
+            else:
+                pq.write_table(content, path)
+
+    with Session(Config()) as session:
+        for format_name, options, names, rows in (
+            ("json", "", ["a", "b", "p"], [(2, None, 1)]),
+            ("csv", ", header 'true'", ["b", "c", "d", "p"], [("5", None, None, 1)]),
+            ("parquet", ", mergeSchema 'true'", ["b", "a", "p"], [(None, 2, 1)]),
+        ):
+            given = f"path '{tmp_path / format_name}'{options}"
+            session.execute(f"CREATE OR REPLACE TEMPORARY VIEW v USING {format_name} OPTIONS ({given})")
+            result = session.execute("SELECT * FROM v")
+            assert result.schema.names == names
+            assert [tuple(row) for row in result.collect()] == rows
+
+
+def test_partition_columns_are_in_the_order_of_the_directories(tmp_path: Path) -> None:
+    layout(tmp_path, "p=1/q=2/a")
+
+    with Session(Config()) as session:
+        options = f"USING parquet OPTIONS (path '{tmp_path}')"
+        session.execute(f"CREATE TEMPORARY VIEW v (x BIGINT, q STRING) {options}")
+        assert session.execute("SELECT * FROM v").schema.names == ["x", "p", "q"]
+
+
+def test_a_path_that_is_missing_comes_before_a_wrong_option(tmp_path: Path) -> None:
+    options = f"OPTIONS (path '{tmp_path / 'none'}', modifiedBefore 'nonsense')"
+
+    with Session(Config()) as session:
+        for schema, expected in (("", "PATH_NOT_FOUND"), ("(a INT)", "PATH_NOT_FOUND")):
+            with pytest.raises(DatabaseError) as caught:
+                session.execute(f"CREATE TEMPORARY VIEW v {schema} USING parquet {options}")
+            assert caught.value.condition == expected
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

@@ -14,7 +14,7 @@ from sqlfront_connectors.base import TableDefinition
 from sqlfront_connectors.files import csv_format, json_format, orc, parquet, text_format
 from sqlfront_connectors.files.csv.settings import csv_settings
 from sqlfront_connectors.files.json.settings import json_settings
-from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, list_files
+from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, found_roots, list_files
 from sqlfront_connectors.files.listing_options import ListingOptions, listing_options
 from sqlfront_connectors.files.options import check_options, merges_schemas
 from sqlfront_connectors.files.partition_values import (
@@ -55,8 +55,6 @@ class FileConnector:
             )
         given = {key: value for key, value in definition.options.items() if key.lower() != "path"}
         paths = [value for key, value in definition.options.items() if key.lower() == "path"]
-        listing, options = listing_options(given, definition.time_zone)
-        _check(self._format, options)
         location = definition.location or (paths[-1] if paths else None)
         managed = location is None
         if location is None:
@@ -66,6 +64,13 @@ class FileConnector:
         location = local_path(location)
         if not is_glob(location):
             definition.files.check(location)
+        try:
+            listing, options = listing_options(given, definition.time_zone)
+            _check(self._format, options)
+        except ProgrammingError:
+            if not managed and not _may_be_missing(definition, location):
+                found_roots(location, definition.files)  # Spark looks for the path first
+            raise
         unseen = managed or (_learns_of_partitions(definition) and definition.schema is not None)
         files = Listing() if unseen else _listed(definition, location, listing)
         version = replace(self._version(definition, options, files), listing=listing)
@@ -141,7 +146,7 @@ class FileConnector:
                     definition.memory, f"the search for the columns of {definition.name}"
                 )
                 try:
-                    return infer(files.files, options, access, memory)
+                    return infer(files.texts, options, access, memory)
                 finally:
                     memory.close()
 
@@ -172,12 +177,15 @@ def _listed(definition: TableDefinition, location: str, options: ListingOptions)
     try:
         return list_files(location, definition.files, options)
     except OperationalError as error:
-        may_be_missing = not definition.must_exist and definition.schema is not None
-        if definition.catalogued and not is_glob(location):
-            may_be_missing = True  # without columns there is none then to infer them from
-        if error.condition != PATH_NOT_FOUND or not may_be_missing:
+        if error.condition != PATH_NOT_FOUND or not _may_be_missing(definition, location):
             raise
         return Listing()
+
+
+def _may_be_missing(definition: TableDefinition, location: str) -> bool:
+    if definition.catalogued and not is_glob(location):
+        return True  # without columns there is none then to infer them from
+    return not definition.must_exist and definition.schema is not None
 
 
 def _learns_of_partitions(definition: TableDefinition) -> bool:
@@ -236,7 +244,7 @@ def _split(definition: TableDefinition, found: tuple[pa.Field, ...]) -> tuple[pa
             f"table {definition.name}: PARTITIONED BY names no column `{missing[0]}`; "
             f"its columns are {', '.join(definition.schema.names)}"
         )
-    extra = [field for field in found if field.name.lower() not in declared]
-    partition = [declared[name] for name in wanted if name in declared] + extra
+    extra = {field.name.lower(): field for field in found if field.name.lower() not in declared}
+    partition = [(declared | extra)[name] for name in dict.fromkeys([*wanted, *extra])]
     data = [field for field in definition.schema if field.name.lower() not in wanted]
     return pa.schema(data), pa.schema(partition)

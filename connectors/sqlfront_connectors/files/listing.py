@@ -44,12 +44,17 @@ class DataFile(msgspec.Struct, frozen=True, weakref=True):
 
 class Listing(msgspec.Struct, frozen=True):
     """``partitions``: what directories say that hold data. ``files``: all data files, sorted by path, empty
-    ones included. ``described``: files that say which columns there are: these, and those named for metadata,
-    which hold no rows."""
+    ones included. ``described``: files that say which columns there are: these, those named for metadata,
+    which hold no rows, and beside partition directories those outside of them, which are not read."""
 
     partitions: tuple[RawPartition, ...] = ()
     files: tuple[DataFile, ...] = ()
     described: tuple[DataFile, ...] = ()
+
+    @property
+    def texts(self) -> tuple[DataFile, ...]:
+        """The files that say which columns there are, without those named for metadata."""
+        return tuple(file for file in self.described if _is_data(os.path.basename(file.path)))
 
     @property
     def filled(self) -> tuple[DataFile, ...]:
@@ -66,14 +71,8 @@ def is_part(path: str) -> bool:
     return _PART.match(os.path.basename(path)) is not None
 
 
-def list_files(
-    location: str,
-    access: FileAccess,
-    options: ListingOptions = EVERY_FILE,
-    pending: Pending | None = None,
-) -> Listing:
-    """The files of a file, directory or glob. A location that doesn't exist is Spark's PATH_NOT_FOUND.
-    ``pending``: of a directory that nobody else writes to meanwhile."""
+def found_roots(location: str, access: FileAccess) -> list[str]:
+    """The absolute paths of a file, directory or glob; PATH_NOT_FOUND if there are none."""
     path = local_path(location)
     with _listing(path):
         roots = [os.path.abspath(found) for found in expand(path, access)]
@@ -83,26 +82,41 @@ def list_files(
             condition=PATH_NOT_FOUND,
             sqlstate="42K03",
         )
+    return roots
+
+
+def list_files(
+    location: str,
+    access: FileAccess,
+    options: ListingOptions = EVERY_FILE,
+    pending: Pending | None = None,
+) -> Listing:
+    """The files of a file, directory or glob. A location that doesn't exist is Spark's PATH_NOT_FOUND.
+    ``pending``: of a directory that nobody else writes to meanwhile."""
+    path, roots = local_path(location), found_roots(location, access)
     with _listing(path):
         by_directory = _by_directory(roots, access, pending)
     chosen = _Chosen(options)
-    with_data = [place for place, files in by_directory.items() if any(map(_is_data, files))]
+    with_data = [place for place, files in by_directory.items() if any(_is_data(file.name) for file in files)]
     partitions = {} if options.recursive else found_partitions(with_data, _bases(roots, options, access))
     if partitions or options.recursive:
         places: Iterable[str] = by_directory
     else:
         places = dict.fromkeys(root if os.path.isdir(root) else os.path.dirname(root) for root in roots)
     listed = [
-        (file, partitions.get(place, ()))
+        (DataFile(file.path, file.size, partitions.get(place, ())), file, place)
         for place in places
-        if not partitions or place in partitions
         for file in by_directory.get(place, ())
         if chosen.has(file)
     ]
-    listed.sort(key=lambda pair: pair[0].path)
-    described = [DataFile(file.path, file.size, partition) for file, partition in listed]
-    data = [found for found, (file, _) in zip(described, listed, strict=True) if _is_data(file)]
-    return Listing(tuple(dict.fromkeys(partitions.values())), tuple(data), tuple(described))
+    listed.sort(key=lambda each: each[0].path)
+    data = [
+        found
+        for found, file, place in listed
+        if _is_data(file.name) and (not partitions or place in partitions)
+    ]
+    described = tuple(found for found, _, _ in listed)
+    return Listing(tuple(dict.fromkeys(partitions.values())), tuple(data), described)
 
 
 @contextmanager
@@ -224,6 +238,5 @@ def _is_hidden(name: str) -> bool:
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
-def _is_data(file: _File) -> bool:
-    name = file.name
+def _is_data(name: str) -> bool:
     return not (name.startswith(".") or (name.startswith("_") and "=" not in name))
