@@ -12,9 +12,9 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files.orc_footer import DATA, LENGTH, NULLS, Stream, description
-from sqlfront_connectors.files.orc_runs import check_byte_runs, total_length
-from sqlfront_connectors.files.orc_streams import check_streams
+from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, Stream, description
+from sqlfront_connectors.files.orc.runs import check_byte_runs, total_length
+from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
 

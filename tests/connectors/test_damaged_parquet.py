@@ -10,7 +10,7 @@ import pytest
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files.parquet_footer import read_footer
+from sqlfront_connectors.files.parquet.footer import read_footer
 from sqlfront_engine.errors import DatabaseError, Error, NotSupportedError, OperationalError
 
 #: A field's header of the type i32 two fields on, and the same of the type i16.

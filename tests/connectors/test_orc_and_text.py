@@ -15,9 +15,8 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files import orc as orc_reader
-from sqlfront_connectors.files import parquet as parquet_reader
-from sqlfront_connectors.files.orc_footer import CHAR, description
+from sqlfront_connectors.files import orc_format, parquet_format
+from sqlfront_connectors.files.orc.footer import CHAR, description
 from sqlfront_engine.errors import DatabaseError, Error, NotSupportedError, OperationalError
 from sqlfront_engine.file_access import EVERYWHERE
 
@@ -182,7 +181,7 @@ def test_orc_errors_are_spark_s(tmp_path: Path) -> None:
         rows(f"CREATE TABLE t USING orc LOCATION '{tmp_path}/new' AS SELECT 1 AS a")
 
 
-@pytest.mark.parametrize("reader", [orc_reader, parquet_reader])
+@pytest.mark.parametrize("reader", [orc_format, parquet_format])
 def test_a_file_that_goes_before_its_schema_is_read_is_missing_and_not_damaged(
     tmp_path: Path, reader: ModuleType
 ) -> None:

@@ -5,12 +5,11 @@ directories and Parquet row groups that the filters rule out are not read. A ver
 files; inserts add files and publish the next version at once.
 
 Reading order: ``paths`` and ``listing`` (which files, as ``listing_options`` say), ``partition_directories``
-and ``partition_values`` (what their directories say), ``parquet``, ``orc``, ``csv_format``, ``json_format``
-and ``text_format`` (the formats, CSV and JSON with folders of their own; ``options``, ``contents``,
-``compression`` and ``conversion`` are what texts need; ``parquet_footer`` and ``orc_footer`` check files of
-these formats by ``thrift``, ``protobuf`` and ``varints``), ``readers`` and ``scan`` (the source),
-``version``, ``commits`` (how the files of an insert appear together), ``table`` and ``connector``.
-``text_lines`` is a source for pipelines only.
+and ``partition_values`` (what their directories say), ``parquet_format``, ``orc_format``, ``csv_format``,
+``json_format`` and ``text_format`` (the formats, all but text with a folder of their own; ``options``,
+``contents``, ``compression`` and ``conversion`` are what texts need, ``varints`` what Parquet and ORC need),
+``readers`` and ``scan`` (the source), ``version``, ``commits`` (how the files of an insert appear together),
+``table`` and ``connector``. ``text_lines`` is a source for pipelines only.
 """
 
 from sqlfront_connectors.files.connector import FileConnector

@@ -11,7 +11,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import TableDefinition
-from sqlfront_connectors.files import csv_format, json_format, orc, parquet, text_format
+from sqlfront_connectors.files import csv_format, json_format, orc_format, parquet_format, text_format
 from sqlfront_connectors.files.csv.settings import csv_settings
 from sqlfront_connectors.files.json.settings import json_settings
 from sqlfront_connectors.files.listing import PATH_NOT_FOUND, Listing, found_roots, list_files
@@ -132,12 +132,12 @@ class FileConnector:
                 described = [file.path for file in files.described if file.size]
                 if not described:
                     raise _no_schema(self._format)
-                return parquet.infer_schema(described, options, access)
+                return parquet_format.infer_schema(described, options, access)
             case "orc":
                 described = [file.path for file in files.described if file.size]
                 if not described:
                     raise _no_schema(self._format)
-                return orc.infer_schema(described, options, access)
+                return orc_format.infer_schema(described, options, access)
             case "text":
                 return text_format.SCHEMA
             case _:

@@ -16,12 +16,12 @@ from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.settings import DEFAULT_SETTINGS
 
 if TYPE_CHECKING:
-    from sqlfront_connectors.files import csv_format, json_format, orc, parquet, text_format
+    from sqlfront_connectors.files import csv_format, json_format, orc_format, parquet_format, text_format
 else:
     csv_format = lazy_module("sqlfront_connectors.files.csv_format")
     json_format = lazy_module("sqlfront_connectors.files.json_format")
-    orc = lazy_module("sqlfront_connectors.files.orc")
-    parquet = lazy_module("sqlfront_connectors.files.parquet")
+    orc_format = lazy_module("sqlfront_connectors.files.orc_format")
+    parquet_format = lazy_module("sqlfront_connectors.files.parquet_format")
     text_format = lazy_module("sqlfront_connectors.files.text_format")
 
 #: The formats that are read by pieces of a file, and what these are called.
@@ -84,11 +84,11 @@ def open_reader(
     memory = OperatorAccount(UNLIMITED, "pieces") if context is None else context.memory
     if version.format == "parquet":
         settings = DEFAULT_SETTINGS if context is None else context.settings
-        return parquet.ParquetReader(file.path, wanted, version, filters, access, settings, memory)
+        return parquet_format.ParquetReader(file.path, wanted, version, filters, access, settings, memory)
     if version.format == "orc":
         if context is not None:
-            orc.check_partitions(file.path, version)
-        return orc.OrcReader(file.path, wanted, version, access, memory)
+            orc_format.check_partitions(file.path, version)
+        return orc_format.OrcReader(file.path, wanted, version, access, memory)
     assert context is not None
     read = {"csv": csv_format, "json": json_format, "text": text_format}[version.format].read
     places = {ordinal: place for place, ordinal in enumerate(version.data_ordinals)}

@@ -19,7 +19,7 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_connectors.files import csv_format, json_format, parquet
+from sqlfront_connectors.files import csv_format, json_format, parquet_format
 from sqlfront_connectors.files.commits import FolderWrite, Pending, drop_when_unread, finish_dead
 from sqlfront_connectors.files.contents import EXPANSION
 from sqlfront_connectors.files.failures import foreign_files, unwritable
@@ -69,7 +69,7 @@ class FileSnapshot:
     def _rows(self) -> int | None:
         if self.files.format != "parquet":
             return None
-        return sum(parquet.row_count(file.path, self._access) for file in self.files.files)
+        return sum(parquet_format.row_count(file.path, self._access) for file in self.files.files)
 
     def exact_filters(self, filters: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """None: filters only skip files and row groups."""
@@ -362,7 +362,7 @@ class FileWrite:
         match version.format:
             case "parquet":
                 plain = [_plain(batch, version.data_schema) for batch in batches]
-                parquet.write(path, plain, version.data_schema)
+                parquet_format.write(path, plain, version.data_schema)
             case "csv":
                 csv_format.write(path, batches, version.data_schema, version.options, zone)
             case _:

@@ -15,10 +15,10 @@ from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable,
 from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.merging import merged_schema
 from sqlfront_connectors.files.nested import Conversion
-from sqlfront_connectors.files.odd_floats import float_conditions
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.parquet_footer import RowGroup, has_schema, read_footer
-from sqlfront_connectors.files.parquet_types import (
+from sqlfront_connectors.files.parquet.footer import RowGroup, has_schema, read_footer
+from sqlfront_connectors.files.parquet.odd_floats import float_conditions
+from sqlfront_connectors.files.parquet.types import (
     Leaf,
     Mismatch,
     conversion,

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_connectors.files.thrift import (
+from sqlfront_connectors.files.parquet.thrift import (
     BINARY,
     BOOL,
     BYTE,

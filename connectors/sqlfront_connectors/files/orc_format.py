@@ -14,7 +14,7 @@ from sqlfront_connectors.files.failures import FILE_UNREADABLE, file_unreadable,
 from sqlfront_connectors.files.merging import is_certain, merged_schema
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.orc_footer import (
+from sqlfront_connectors.files.orc.footer import (
     CHAR,
     UNION,
     Description,
@@ -22,7 +22,7 @@ from sqlfront_connectors.files.orc_footer import (
     TooLarge,
     description,
 )
-from sqlfront_connectors.files.orc_streams import check_streams
+from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical

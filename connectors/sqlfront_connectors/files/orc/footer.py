@@ -12,8 +12,8 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from sqlfront_connectors.files.orc_chunks import NONE, decoding, part, plain
-from sqlfront_connectors.files.protobuf import Message
+from sqlfront_connectors.files.orc.chunks import NONE, decoding, part, plain
+from sqlfront_connectors.files.orc.protobuf import Message
 from sqlfront_connectors.files.varints import Malformed
 
 #: The kinds of types that are looked at.

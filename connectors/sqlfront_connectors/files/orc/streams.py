@@ -4,8 +4,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from sqlfront_connectors.files.orc_chunks import NONE, decoding, part, plain, unpacked_size
-from sqlfront_connectors.files.orc_footer import (
+from sqlfront_connectors.files.orc.chunks import NONE, decoding, part, plain, unpacked_size
+from sqlfront_connectors.files.orc.footer import (
     DATA,
     LENGTH,
     NULLS,
@@ -15,7 +15,7 @@ from sqlfront_connectors.files.orc_footer import (
     Description,
     Stream,
 )
-from sqlfront_connectors.files.orc_runs import check_byte_runs, check_first_runs, total_length
+from sqlfront_connectors.files.orc.runs import check_byte_runs, check_first_runs, total_length
 from sqlfront_connectors.files.varints import Malformed
 
 #: The kinds of types whose values are bytes or bits, and integers.

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_connectors.files.parquet_footer import Chunk
+from sqlfront_connectors.files.parquet.footer import Chunk
 from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
 from sqlfront_engine.evaluate import filter_batch
 from sqlfront_engine.expressions import Column, EngineExpr, Literal, columns_used, map_columns, walk
