@@ -97,8 +97,27 @@ def test_a_type_and_a_page_that_are_wrong_are_refused(tmp_path: Path, session: S
     (tmp_path / "a.parquet").write_bytes(whole[:4] + bytes(40) + whole[44:])
     session.execute(f"CREATE TEMPORARY VIEW v (a STRING) USING parquet OPTIONS (path '{tmp_path}')")
 
-    with pytest.raises(NotSupportedError, match="other types than its own"):
+    with pytest.raises(NotSupportedError, match=r"damaged page: a page.s header is incomplete"):
         session.execute("SELECT * FROM v").collect()
+
+
+@pytest.mark.parametrize(
+    ("header", "wrong", "message"),
+    [
+        (b"\x15\x06\x15\x06\x1c", b"\x15\x06\x15\x07\x1c", "the encoding of a page's levels is unknown"),
+        (b"\x15\x04\x15\x10\x15\x06", b"\x15\x04\x15\x02\x15\x06", "a page's encoding is 1"),
+        (b"\x15\x04\x15\x10\x15\x06", b"\x15\x02\x15\x10\x15\x06", "a column's pages hold 1 values, not 2"),
+        (b"\x15\x00\x15", b"\x15\x09\x15", "a page is of the kind -5"),
+    ],
+)
+def test_a_damaged_header_of_a_page_is_refused(
+    tmp_path: Path, session: Session, whole: bytes, header: bytes, wrong: bytes, message: str
+) -> None:
+    """Arrow's reader takes most of these, and Spark's none."""
+    assert header in whole
+
+    with pytest.raises(NotSupportedError, match=message):
+        read(session, tmp_path / "a.parquet", whole.replace(header, wrong, 1))
 
 
 def test_a_footer_tells_of_its_row_groups(tmp_path: Path, whole: bytes) -> None:

@@ -18,6 +18,7 @@ from sqlfront_connectors.files.nested import Conversion
 from sqlfront_connectors.files.options import merges_schemas
 from sqlfront_connectors.files.parquet.footer import RowGroup, has_schema, read_footer
 from sqlfront_connectors.files.parquet.odd_floats import float_conditions
+from sqlfront_connectors.files.parquet.pages import check_pages
 from sqlfront_connectors.files.parquet.types import (
     Leaf,
     Mismatch,
@@ -183,6 +184,7 @@ class ParquetReader:
         """The row group's batches of the wanted columns that the file has."""
         columns = [self._columns[name.lower()] for name in self._wanted]
         self._check_codecs(piece, columns)
+        self._check_pages(piece, columns)
         conversions = self._conversions(piece, columns)
         found = 0
         for batch in self._batches(piece, columns):
@@ -302,6 +304,17 @@ class ParquetReader:
             for chunk in chunks[column.first : column.first + len(column.leaves)]:
                 if chunk.codec not in _CODECS:
                     raise NotSupportedError(f"{self._path}: Parquet with the compression {chunk.codec}")
+
+    def _check_pages(self, piece: int, columns: Sequence["_FileColumn"]) -> None:
+        """NotSupportedError for pages with headers that Arrow takes and Spark may not."""
+        chunks = self._groups[piece].chunks
+        with reading(self._path), self._access.reading(self._path) as file:
+            try:
+                for column in columns:
+                    for chunk in chunks[column.first : column.first + len(column.leaves)]:
+                        check_pages(file.source, chunk)
+            except Malformed as error:
+                raise NotSupportedError(f"{self._path}: Parquet with a damaged page: {error}") from error
 
     def _has_few_values(self, name: str) -> bool:
         column = self._columns[name.lower()]

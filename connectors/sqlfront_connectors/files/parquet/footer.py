@@ -36,7 +36,7 @@ _END: Final = 8
 #: The compressions by their numbers.
 CODECS: Final = ("UNCOMPRESSED", "SNAPPY", "GZIP", "LZO", "BROTLI", "LZ4", "ZSTD", "LZ4_RAW")
 #: The numbers of encodings, of repetitions, of converted types, of pages.
-_ENCODINGS: Final = frozenset({0, 2, 3, 4, 5, 6, 7, 8, 9})
+ENCODINGS: Final = frozenset({0, 2, 3, 4, 5, 6, 7, 8, 9})
 _REQUIRED, _REPEATED = 0, 2
 _REPETITIONS: Final = range(3)
 _CONVERTED: Final = range(22)
@@ -80,7 +80,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     """A column of a row group. ``codec``: the name of the compression; ``size``: uncompressed bytes;
     ``values``: the number of values, nulls included; ``nulls``: how many of these are null; ``minimum`` and
     ``maximum``: bounds of the values, as Parquet's encoding PLAIN writes them; None = the file doesn't say.
-    ``has_index``: whether the file also states the bounds of each page."""
+    ``has_index``: whether the file also states the bounds of each page. ``start`` and ``stored``: the place
+    of its pages in the file, and their bytes there."""
 
     codec: str
     has_dictionary: bool
@@ -90,6 +91,8 @@ class Chunk(msgspec.Struct, frozen=True, gc=False):
     minimum: bytes | None
     maximum: bytes | None
     has_index: bool
+    start: int
+    stored: int
 
 
 class RowGroup(msgspec.Struct, frozen=True, gc=False):
@@ -246,7 +249,7 @@ def _row_group(group: Struct, leaves: list[_Leaf], end: int) -> RowGroup:
         # Arrow writes columns without rows, and says that they begin at 0.
         start, size = _place(chunk, end) if rows else (0, 0)
         first, stored = first or start, stored + size
-        chunks.append(_chunk(column, chunk, leaf, rows))
+        chunks.append(_chunk(column, chunk, leaf, rows, start, size))
     total = group.get(field(6, I64), stored)
     assert isinstance(total, int)
     # Spark reads a row group with the part of the file that its middle is in.
@@ -265,7 +268,7 @@ def _place(chunk: Struct, end: int) -> tuple[int, int]:
     return start, size
 
 
-def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int) -> Chunk:
+def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int, start: int, stored: int) -> Chunk:
     _check_fields(column, _COLUMN)
     _check_fields(chunk, _CHUNK)
     _number(column, 2, I64)
@@ -278,7 +281,7 @@ def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int) -> Chunk:
         raise Malformed(f"a column's compression is {codec}")
     if values < rows or (values > rows and not leaf.repetition) or rows < 0:
         raise Malformed(f"a column of {rows} rows has {values} values")
-    if not _ENCODINGS.issuperset(_list(chunk, 2, I32)):
+    if not ENCODINGS.issuperset(_list(chunk, 2, I32)):
         raise Malformed("a column's encoding is unknown")
     _check_encodings(chunk)
     _check_sizes(chunk, leaf)
@@ -294,6 +297,8 @@ def _chunk(column: Struct, chunk: Struct, leaf: _Leaf, rows: int) -> Chunk:
         said.get(field(6, BINARY)),
         said.get(field(5, BINARY)),
         field(6, I64) in column,
+        start,
+        stored,
     )
 
 
@@ -302,7 +307,7 @@ def _check_encodings(chunk: Struct) -> None:
         return
     for said in _structs(chunk, 13):
         _number(said, 3, I32)
-        if _number(said, 1, I32) not in _PAGES or _number(said, 2, I32) not in _ENCODINGS:
+        if _number(said, 1, I32) not in _PAGES or _number(said, 2, I32) not in ENCODINGS:
             raise Malformed("a page's encoding is unknown")
 
 

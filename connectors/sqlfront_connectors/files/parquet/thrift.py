@@ -47,8 +47,13 @@ def read_struct(data: bytes) -> Struct:
     >>> read_struct(bytes([0x15, 0x06, 0x00])) == {field(1, I32): 3}
     True
     """
+    return read_part(data)[0]
+
+
+def read_part(data: bytes) -> tuple[Struct, int]:
+    """The struct at the beginning of the bytes, as :func:`read_struct` reads it, and its length."""
     try:
-        return _struct(data, 0, 0)[0]
+        return _struct(data, 0, 0)
     except IndexError:
         raise Malformed("it ends too early") from None
 

@@ -1,0 +1,83 @@
+"""The headers of a column's pages in a Parquet file (Parquet's format, ``PageHeader``), looked at before the
+pages are read: Arrow's reader takes headers that Spark's refuses."""
+
+import os
+from typing import Final
+
+from sqlfront_connectors.files.parquet.footer import ENCODINGS, Chunk
+from sqlfront_connectors.files.parquet.thrift import I32, STRUCT, Struct, field, read_part
+from sqlfront_connectors.files.varints import Malformed
+
+#: The bytes that a header has as a rule, and with long bounds of values.
+_USUAL: Final = 256
+_LONGEST: Final = 1 << 24
+#: The kinds of pages by their numbers.
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3
+_KINDS: Final = range(4)
+#: The encodings of levels: RLE, and BIT_PACKED.
+_LEVELS: Final = frozenset({3, 4})
+#: The fields that the header has to have, by the kind of the page: the struct's, and those in it.
+_HEADERS: Final = {
+    _DATA: (field(5, STRUCT), tuple(field(number, I32) for number in (1, 2, 3, 4))),
+    _DICTIONARY: (field(7, STRUCT), tuple(field(number, I32) for number in (1, 2))),
+    _DATA_2: (field(8, STRUCT), tuple(field(number, I32) for number in (1, 2, 3, 4, 5, 6))),
+}
+_KIND, _PLAIN_SIZE, _SIZE = field(1, I32), field(2, I32), field(3, I32)
+_VALUES, _ENCODING, _DEFINITION, _REPETITION = (field(number, I32) for number in (1, 2, 3, 4))
+_ENCODING_2: Final = field(4, I32)
+
+
+def check_pages(source: str, chunk: Chunk) -> None:
+    """Malformed if a page's header lacks what it must have, or if the pages don't hold the chunk's values;
+    OSError as :func:`open`."""
+    descriptor = os.open(source, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        at, end, left = chunk.start, chunk.start + chunk.stored, chunk.values
+        while left > 0 and at < end:
+            header, length = _header(descriptor, at, end)
+            size = _number(header, _SIZE)
+            if size < 0 or _number(header, _PLAIN_SIZE) < 0:
+                raise Malformed("a page has a size below 0")
+            at += length + size
+            left -= _values(header)
+    finally:
+        os.close(descriptor)
+    if left or at > end:
+        raise Malformed(f"a column's pages hold {chunk.values - left} values, not {chunk.values}")
+
+
+def _header(descriptor: int, at: int, end: int) -> tuple[Struct, int]:
+    """The header that begins there, and its bytes."""
+    try:
+        return read_part(os.pread(descriptor, min(_USUAL, end - at), at))
+    except Malformed:
+        return read_part(os.pread(descriptor, min(_LONGEST, end - at), at))
+
+
+def _values(header: Struct) -> int:
+    """How many values the page has; none if it is a dictionary or an index."""
+    kind = _number(header, _KIND)
+    if kind not in _KINDS:
+        raise Malformed(f"a page is of the kind {kind}")
+    if kind not in _HEADERS:
+        return 0
+    own, needed = _HEADERS[kind]
+    said = header.get(own)
+    if not isinstance(said, dict) or any(number not in said for number in needed):
+        raise Malformed("a page's header is incomplete")
+    encoding = said[_ENCODING_2 if kind == _DATA_2 else _ENCODING]
+    if encoding not in ENCODINGS:
+        raise Malformed(f"a page's encoding is {encoding}")
+    if kind == _DATA and not _LEVELS.issuperset((said[_DEFINITION], said[_REPETITION])):
+        raise Malformed("the encoding of a page's levels is unknown")
+    count = _number(said, _VALUES)
+    if count < 0:
+        raise Malformed(f"a page has {count} values")
+    return 0 if kind == _DICTIONARY else count
+
+
+def _number(struct: Struct, key: int) -> int:
+    value = struct.get(key)
+    if not isinstance(value, int):
+        raise Malformed("a page's header is incomplete")
+    return value
