@@ -104,10 +104,11 @@ cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on
 beside: $(DEV_READY)  ## Every stored query and TPC-H beside a live Spark, members on its executors (some ten minutes)
 	$(BIN)/pytest -q -s -m cluster tests/oracle/test_executors.py $(ARGS)
 
-fuzz: $(DEV_READY)  ## Hostile input at length: changed statements, beside Spark's parser too, and deep and long ones (needs Java)
+fuzz: $(DEV_READY)  ## Hostile input at length: changed statements, deep and long ones, extremes, small archives (needs Java)
 	$(BIN)/python -m tests.fuzz.statements --count 200000 $(ARGS)
 	$(BIN)/python -m tests.fuzz.statements --count 3000 --seed 2 --spark
 	$(BIN)/python -m tests.fuzz.depth --failures
+	$(BIN)/python -m tests.fuzz.archives --count 200
 	$(BIN)/python -m tests.fuzz.extremes --count 100 $(ARGS)
 
 bench: $(DEV_READY)  ## The peers side by side on TPC-H
