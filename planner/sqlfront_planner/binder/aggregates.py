@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
@@ -11,6 +12,7 @@ from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, wa
 from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
 from sqlfront_planner.binder.collected import GroupingCall
+from sqlfront_planner.binder.columns import known_outputs, unresolved
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
@@ -88,7 +90,8 @@ def bind_aggregate(
             "inner aggregate function in a sub-query.",
             node,
         )
-    if collector is None:
+    output = binder.output
+    if collector is None or (output is not None and output.first and not output.grouped):
         raise _misplaced(binder, node)
     inner = binder.within(inside_aggregate=True)
     call = aggregate_call(inner, node, name, ignore_nulls=ignore_nulls)
@@ -214,14 +217,46 @@ def constant_arguments(
 def bind_grouping_call(binder: ExpressionBinder, node: exp.Anonymous) -> Expr:
     """``grouping(key)`` (tinyint) and ``grouping_id(keys)`` (bigint)."""
     if binder.aggregates is None:
-        raise failure(
-            "UNSUPPORTED_GROUPING_EXPRESSION",
-            "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
-            node,
-        )
-    kind = TINYINT if call_arguments.function_name(node) == "grouping" else BIGINT
-    arguments = tuple(binder.within(inside_aggregate=True).bind_all(node.expressions))
+        raise no_grouping_sets(node)
+    name = call_arguments.function_name(node)
+    kind = TINYINT if name == "grouping" else BIGINT
+    inner = binder.within(inside_aggregate=True)
+    arguments = tuple([_grouping_argument(inner, part, name) for part in node.expressions])
     return binder.aggregates.add_grouping(GroupingCall(arguments, kind, node))
+
+
+def _grouping_argument(binder: ExpressionBinder, node: exp.Expr, name: str) -> Expr:
+    """A key; HAVING and ORDER BY find fewer of them than the select list, see :class:`OutputNames`.
+
+    Raises ProgrammingError: UNSUPPORTED_GROUPING_EXPRESSION without grouping sets,
+    ``GROUPING_COLUMN_MISMATCH`` or ``GROUPING_ID_COLUMN_MISMATCH``, UNRESOLVED_COLUMN.
+    """
+    output = binder.output
+    if output is None:
+        return binder.bind(node)
+    names = output.expressions if output.groupings is None else output.aliases
+    is_alias = isinstance(node, exp.Column) and len(node.parts) == 1 and node.name.lower() in names
+    expression = None if is_alias else replace(binder, output=None).bind(node)
+    if output.groupings is None:
+        raise no_grouping_sets(node)
+    if expression is not None and expression in output.groupings:
+        return expression
+    if not output.first and not is_alias:
+        raise unresolved(known_outputs(output), (node.name or "expression",), node)
+    raise failure(
+        f"{name.upper()}_COLUMN_MISMATCH",
+        f"The argument of {name}() is none of the grouping columns, as they are known in {binder.clause}.",
+        node,
+    )
+
+
+def no_grouping_sets(node: exp.Expr) -> Error:
+    """The error of ``grouping`` where there are no grouping sets."""
+    return failure(
+        "UNSUPPORTED_GROUPING_EXPRESSION",
+        "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
+        node,
+    )
 
 
 def _misplaced(binder: ExpressionBinder, node: exp.Anonymous) -> Error:

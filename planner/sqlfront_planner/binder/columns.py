@@ -72,10 +72,14 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
     match = binder.scope.resolve(parts)
     if match is not None:
         column = _only(match, parts, node)
+        if output is not None:
+            _refuse_hidden(binder, output, match, parts, node)
         if _is_ungrouped(binder, column, node):
             expression = _output(binder, parts, node)
             if expression is not None:
                 return expression
+            if output is not None and output.is_closed:
+                raise unresolved(known_outputs(output), parts, node)
         return _fields(binder, column, parts[match.parts :], node)
     expression = _alias(binder, parts, node)
     if expression is None and output is not None:
@@ -84,27 +88,36 @@ def resolve(binder: ExpressionBinder, parts: tuple[str, ...], node: exp.Expr) ->
         expression = _outer(binder, parts, node)
     if expression is None and len(parts) == 1:
         expression = _implied(binder, parts[0].lower(), node)
-    if expression is None and output is not None and binder.inside_aggregate:
-        _refuse_output(output, parts, node)
+    is_known = output is not None and output.grouped is not None and output.expressions.get(parts[0].lower())
+    if expression is None and output is not None and is_known and binder.inside_aggregate:
+        raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT")
     if expression is None:
         known = [(*column.qualifier, column.name) for column in binder.scope.visible()]
         raise unresolved(known_outputs(output) if output is not None and output.first else known, parts, node)
     return expression
 
 
-def _refuse_output(output: OutputNames, parts: tuple[str, ...], node: exp.Expr) -> None:
-    """Refuse an aggregate function over a column of the select list, as Spark does it: it knows the name, and
-    finds later that the aggregate function has no such input."""
-    if output.grouped is None or not output.expressions.get(parts[0].lower()):
-        return
+def _refuse_hidden(
+    binder: ExpressionBinder, output: OutputNames, match: Match, parts: tuple[str, ...], node: exp.Expr
+) -> None:
+    """Refuse a column of the input in HAVING or ORDER BY that Spark doesn't find there."""
+    if binder.inside_aggregate and match.parts == 1 and parts[0].lower() in output.hidden:
+        raise _unread_output(output, parts, node, "RESOLVED_ATTRIBUTE_APPEAR_IN_OPERATION")
+    if output.first and output.keys is not None and match.columns[0].expression not in output.keys:
+        raise unresolved(known_outputs(output), parts, node)
+
+
+def _unread_output(output: OutputNames, parts: tuple[str, ...], node: exp.Expr, detail: str) -> Error:
+    """The error of an aggregate function over a column of the select list: Spark knows the name, and finds
+    later that the aggregate function has no such input."""
     if not output.grouped:
-        raise failure(
+        return failure(
             "UNSUPPORTED_EXPR_FOR_OPERATOR",
             f"An aggregate function in ORDER BY over {quoted(parts)}, a column of the select list.",
             node,
         )
-    raise failure(
-        "MISSING_ATTRIBUTES.RESOLVED_ATTRIBUTE_MISSING_FROM_INPUT",
+    return failure(
+        f"MISSING_ATTRIBUTES.{detail}",
         f"An aggregate function can't read {quoted(parts)}, a column of the select list beside it.",
         node,
     )
@@ -125,7 +138,7 @@ def _is_ungrouped(binder: ExpressionBinder, column: Expr, node: exp.Expr) -> boo
     """In HAVING: an input column outside of what is grouped by, so that an alias of that name wins. With
     ``GROUP BY a + 1`` the ``a`` of ``a + 1`` is inside, any other outside."""
     output = binder.output
-    if output is None or output.keys is None or binder.inside_aggregate:
+    if output is None or output.keys is None or output.first or binder.inside_aggregate:
         return False
     used = columns_used(column)
     readers = [key for key in output.keys if used <= columns_used(key)]

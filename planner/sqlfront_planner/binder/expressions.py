@@ -42,15 +42,22 @@ class OutputNames(msgspec.Struct, frozen=True):
     """The select list's names, as HAVING and ORDER BY see them: expressions over the row before the
     projection.
 
-    ``first``: they win over the input's columns (ORDER BY). Otherwise only over those input columns that
-    stand outside of the groups' ``keys`` (HAVING), None = over none. ``grouped``: whether that row is one of
-    groups, for the error of an aggregate function over such a name; None: the name is unknown there.
+    ``first``: they win over the input's columns (ORDER BY), of which only ``keys`` are known then, None =
+    all. Otherwise only over those input columns that stand outside of the groups' ``keys`` (HAVING), None =
+    over none; ``is_closed``: such columns are unknown. ``grouped``: whether aggregate functions read the
+    groups there, None: none does. ``hidden``: the names that Spark finds also inside of aggregate functions,
+    which then can't read them. ``aliases``: those that it finds inside of ``grouping``, and ``groupings`` the
+    columns that are known there, None: without grouping sets.
     """
 
     expressions: Mapping[str, Sequence[Expr]]
     first: bool
     keys: tuple[Expr, ...] | None = None
+    is_closed: bool = False
     grouped: bool | None = None
+    hidden: frozenset[str] = frozenset()
+    aliases: frozenset[str] = frozenset()
+    groupings: tuple[Expr, ...] | None = None
 
 
 class ExpressionBinder(msgspec.Struct):

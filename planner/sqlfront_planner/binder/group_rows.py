@@ -11,6 +11,7 @@ from sqlglot import exp
 from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_engine.expressions import AggregateCall, Case, Column, Expr, Literal
 from sqlfront_engine.types import BOOLEAN, INT, TINYINT
+from sqlfront_planner.binder.aggregates import no_grouping_sets
 from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.columns import unresolved
 from sqlfront_planner.binder.groups import Grouping, is_same
@@ -52,7 +53,7 @@ def grouped_plan(
     names = (*(_key_name(key, place) for place, key in enumerate(keys)), *(call.function for call in calls))
     if grouping.sets is None:
         if aggregates.groupings:
-            raise _no_grouping_sets(aggregates.groupings[0].node)
+            raise no_grouping_sets(aggregates.groupings[0].node)
         return Aggregate(plan, keys, calls, names), GroupRow(keys, len(calls), grouped, names)
     names = (*names, *("grouping" for _ in aggregates.groupings))
     row = GroupRow(keys, len(calls), grouped, names)
@@ -182,14 +183,6 @@ def _grouping_value(call: GroupingCall, keys: tuple[Expr, ...], places: tuple[in
             )
         value = 2 * value + (keys.index(argument) not in places)
     return value
-
-
-def _no_grouping_sets(node: exp.Expr) -> Error:
-    return failure(
-        "UNSUPPORTED_GROUPING_EXPRESSION",
-        "grouping()/grouping_id() can only be used with GroupingSets/Cube/Rollup.",
-        node,
-    )
 
 
 def _key_name(key: Expr, place: int) -> str:

@@ -39,11 +39,12 @@ _MOST_PLACES: Final = 100_000
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """The distinct keys over the input's row, and the grouping sets as places of keys; None: one set of all
-    keys."""
+    """The distinct keys over the input's row, the grouping sets as places of keys (None: one set of all
+    keys), and whether it was GROUP BY ALL."""
 
     keys: tuple[Expr, ...] = ()
     sets: tuple[tuple[int, ...], ...] | None = None
+    is_all: bool = False
 
 
 def is_same(key: Expr, expression: Expr) -> bool:
@@ -140,7 +141,7 @@ def _group_by_all(items: Sequence[Item], group: exp.Expr) -> Grouping:
                 "grouping columns.",
                 group,
             )
-    return Grouping(keys)
+    return Grouping(keys, is_all=True)
 
 
 def _needs_more(expression: Expr, keys: tuple[Expr, ...]) -> bool:

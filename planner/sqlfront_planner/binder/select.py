@@ -32,13 +32,23 @@ from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
 
 if TYPE_CHECKING:
-    from sqlfront_planner.binder import aliases, casts, group_rows, groups, outer, relations, suggestions
+    from sqlfront_planner.binder import (
+        aliases,
+        casts,
+        group_names,
+        group_rows,
+        groups,
+        outer,
+        relations,
+        suggestions,
+    )
     from sqlfront_planner.binder import columns as column_binder
     from sqlfront_planner.binder.query import QueryBinder
 else:
     aliases = lazy_module("sqlfront_planner.binder.aliases")
     casts = lazy_module("sqlfront_planner.binder.casts")
     column_binder = lazy_module("sqlfront_planner.binder.columns")
+    group_names = lazy_module("sqlfront_planner.binder.group_names")
     group_rows = lazy_module("sqlfront_planner.binder.group_rows")
     groups = lazy_module("sqlfront_planner.binder.groups")
     outer = lazy_module("sqlfront_planner.binder.outer")
@@ -79,14 +89,15 @@ Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 class SelectItem(msgspec.Struct, frozen=True):
     """A column of the select list: its expression, its name, where it stands in the text, what may stand
-    before its name in an ORDER BY that sees the output only, and whether it reads an alias of the same
-    list."""
+    before its name in an ORDER BY that sees the output only, whether it reads an alias of the same list, and
+    whether it is a column of the input under its own name."""
 
     expression: Expr
     name: str
     node: exp.Expr
     qualifier: tuple[str, ...] = ()
     uses_alias: bool = False
+    is_column: bool = False
 
 
 class Condition(msgspec.Struct, frozen=True):
@@ -119,6 +130,8 @@ class _Select(msgspec.Struct):
     windows: Windows = msgspec.field(default_factory=Windows)
     items: list[SelectItem] = msgspec.field(default_factory=list)
     having: Condition | None = None
+    #: Whether HAVING is applied above the window functions.
+    having_last: bool = False
     qualify: Condition | None = None
     order: list[OrderItem] = msgspec.field(default_factory=list)
     #: Whether expressions may hold an AliasOutput.
@@ -152,7 +165,7 @@ class _Select(msgspec.Struct):
             self.plan = Filter(self.plan, condition)
         binder = self._binder("SELECT")
         self._bind_items(binder)
-        grouping = self._bind_group()
+        grouping = self._bind_group(binder)
         self.having = self._condition("having", binder, grouping)
         self.qualify = self._condition("qualify", binder, grouping)
         if self.qualify is not None and not self.windows.items:
@@ -164,7 +177,7 @@ class _Select(msgspec.Struct):
             )
         distinct = self.node.args.get("distinct")
         if not distinct:
-            self._bind_order(binder)
+            self._bind_order(binder, grouping)
         if self.has_stand_ins:
             self._write_out_aliases()
         if grouping is not None or self.aggregates.used or self.having is not None:
@@ -222,9 +235,11 @@ class _Select(msgspec.Struct):
             qualifier = self._qualifier(part)
             name = "" if self._is_unnamed(part, expression) else result_name(part, binder)
             uses_alias = len(binder.aliases_used) > used
-            self.items.append(SelectItem(expression, name, part, qualifier, uses_alias))
-            if isinstance(part, exp.Column) and len(part.parts) > 1 and isinstance(expression, Call):
-                # To Spark a struct's field or a map's value is an alias of its own.
+            # To Spark a struct's field or a map's value is an alias of its own.
+            is_part = isinstance(part, exp.Column) and len(part.parts) > 1 and isinstance(expression, Call)
+            is_column = isinstance(part, exp.Column) and not is_part
+            self.items.append(SelectItem(expression, name, part, qualifier, uses_alias, is_column))
+            if is_part:
                 binder.aliases.setdefault(name.lower(), []).append(expression)
             return
         refuse_unknown(part, frozenset({"this", "alias"}))
@@ -294,7 +309,7 @@ class _Select(msgspec.Struct):
                 )
             dropped.append(expression)
         self.items += [
-            SelectItem(column.expression, column.name, star, column.qualifier)
+            SelectItem(column.expression, column.name, star, column.qualifier, is_column=True)
             for column in columns
             if column.expression not in dropped
         ]
@@ -314,7 +329,7 @@ class _Select(msgspec.Struct):
 
     # ---- GROUP BY, HAVING, QUALIFY, ORDER BY over the input's row
 
-    def _bind_group(self) -> "groups.Grouping | None":
+    def _bind_group(self, select: ExpressionBinder) -> "groups.Grouping | None":
         group = self.node.args.get("group")
         if group is None:
             return None
@@ -328,7 +343,10 @@ class _Select(msgspec.Struct):
         grouping = groups.bind_grouping(binder, group, items)
         stand_ins = self.has_stand_ins and any(map(aliases.aliases_read, grouping.keys))
         for item in self.items:
-            if item.uses_alias and (stand_ins or item.expression in grouping.keys):
+            if item.uses_alias and (
+                (stand_ins or item.expression in grouping.keys)
+                or (grouping.is_all and not group_names.has_calls(select, item.node))
+            ):
                 raise failure(
                     "UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_GROUP_BY",
                     "The feature is not supported: Referencing a lateral column alias via GROUP BY "
@@ -344,36 +362,35 @@ class _Select(msgspec.Struct):
         node = self.node.args.get(clause)
         if node is None:
             return None
-        keys = () if grouping is None else grouping.keys
-        outputs = self._outputs()
-        if clause == "having" and (grouping is not None or self.aggregates.used):
-            before = {name: self._before_windows(columns) for name, columns in outputs.items()}
-            outputs = {name: columns for name, columns in before.items() if columns}
-        names = OutputNames(outputs, first=False)
-        if clause == "having":
-            names = OutputNames(outputs, first=False, keys=keys, grouped=True)
+        names = OutputNames(self._outputs(), first=False)
         inner = replace(binder, clause=clause.upper(), output=names, aliases={})
-        inner = replace(inner, windows=None) if clause == "having" else replace(inner, aggregates=None)
+        if clause == "having":
+            names, self.having_last = group_names.in_having(self._selected(), inner, node.this, grouping)
+            inner = replace(inner, output=names, windows=None)
+        else:
+            inner = replace(inner, aggregates=None)
         condition = casts.explicit_cast(inner, inner.bind(node.this), BOOLEAN, node.this)
         return Condition(condition, node.this)
 
-    def _before_windows(self, columns: list[Expr]) -> list[Expr]:
-        """Those columns of the select list that read no window function's result."""
-        selected = [item.expression for item in self.items]
-        return [
-            column
-            for column in columns
-            if not any(isinstance(part, WindowOutput) for part in walk(aliases.written_out(column, selected)))
-        ]
-
-    def _bind_order(self, binder: ExpressionBinder) -> None:
+    def _bind_order(self, binder: ExpressionBinder, grouping: "groups.Grouping | None") -> None:
         order = self.node.args.get("order")
         if order is None:
             return
-        grouped = self.node.args.get("group") is not None or self.aggregates.used or self.having is not None
-        names = OutputNames(self._outputs(), first=True, grouped=grouped)
-        inner = replace(binder, clause="ORDER BY", output=names, aliases={})
-        self.order = bind_order(inner, order, [item.expression for item in self.items])
+        outputs = [item.expression for item in self.items]
+        inner = replace(binder, clause="ORDER BY", aliases={})
+        if grouping is None and not self.aggregates.used and self.having is None:
+            inner.output = OutputNames(self._outputs(), first=True, grouped=False)
+            self.order = bind_order(inner, order, outputs)
+            return
+        selected, grouping = self._selected(), grouping or groups.Grouping()
+        inner.output = group_names.in_order(selected, grouping)
+        group_names.refuse_known_calls(selected, grouping, inner, order)
+        self.order = bind_order(inner, order, outputs)
+        group_names.refuse_grouping_id(selected, self.order)
+
+    def _selected(self) -> "group_names.Selected":
+        having = None if self.having is None else self.having.expression
+        return group_names.Selected(self.items, self.aggregates, bool(self.windows.items), having)
 
     # ---- the steps after WHERE
 
@@ -387,7 +404,7 @@ class _Select(msgspec.Struct):
             outer.refuse_correlated(item.expression, "beside GROUP BY", item.node)
             if any(isinstance(part, OuterColumn) for part in walk(item.expression)):
                 raise unsupported("A column of the enclosing query beside an aggregate", item.node)
-        if self.having is not None:
+        if self.having is not None and not self.having_last:
             self.plan = Filter(self.plan, self.having.expression)
 
     def _check_grouped_subqueries(self, grouping: "groups.Grouping") -> None:
@@ -406,8 +423,9 @@ class _Select(msgspec.Struct):
                 return places[item.index] if isinstance(item, WindowOutput) else item
 
             self._rewrite(lambda expression, node: transform(expression, place), windows=False)
-        if self.qualify is not None:
-            self.plan = Filter(self.plan, self.qualify.expression)
+        for condition in (self.having if self.having_last else None, self.qualify):
+            if condition is not None:
+                self.plan = Filter(self.plan, condition.expression)
 
     def _write_out_aliases(self) -> None:
         """What is computed below the select list reads none of its columns."""
