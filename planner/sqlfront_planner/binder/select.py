@@ -84,6 +84,13 @@ _REFUSED: Final = {
     "into": "SELECT INTO",
     "locks": "FOR UPDATE",
 }
+#: Errors of HAVING and ORDER BY that Spark looks for after those of the select list below them.
+_AFTER_THE_LIST: Final = (
+    "UNRESOLVED_COLUMN",
+    "MISSING_ATTRIBUTES",
+    "UNSUPPORTED_EXPR_FOR_OPERATOR",
+    "NESTED_AGGREGATE_FUNCTION",
+)
 Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
@@ -166,18 +173,13 @@ class _Select(msgspec.Struct):
         binder = self._binder("SELECT")
         self._bind_items(binder)
         grouping = self._bind_group(binder)
-        self.having = self._condition("having", binder, grouping)
-        self.qualify = self._condition("qualify", binder, grouping)
-        if self.qualify is not None and not self.windows.items:
-            raise failure(
-                "QUALIFY_REQUIRES_WINDOW_FUNCTION",
-                "The QUALIFY clause requires at least one window function in the current SELECT list or the "
-                "QUALIFY condition.",
-                self.qualify.node,
-            )
         distinct = self.node.args.get("distinct")
-        if not distinct:
-            self._bind_order(binder, grouping)
+        try:
+            self._bind_later_clauses(binder, grouping)
+        except ProgrammingError as error:
+            if grouping is not None and (error.condition or "").startswith(_AFTER_THE_LIST):
+                self._check_items(grouping)
+            raise
         if self.has_stand_ins:
             self._write_out_aliases()
         if grouping is not None or self.aggregates.used or self.having is not None:
@@ -193,6 +195,27 @@ class _Select(msgspec.Struct):
             return BoundQuery(plan, names, qualifiers)
         refuse_unknown(distinct, frozenset())
         return BoundQuery(self._distinct(outputs, names, qualifiers), names, qualifiers)
+
+    def _bind_later_clauses(self, binder: ExpressionBinder, grouping: "groups.Grouping | None") -> None:
+        """HAVING, QUALIFY and ORDER BY over the input's row; that of DISTINCT is bound later."""
+        self.having = self._condition("having", binder, grouping)
+        self.qualify = self._condition("qualify", binder, grouping)
+        if self.qualify is not None and not self.windows.items:
+            raise failure(
+                "QUALIFY_REQUIRES_WINDOW_FUNCTION",
+                "The QUALIFY clause requires at least one window function in the current SELECT list or the "
+                "QUALIFY condition.",
+                self.qualify.node,
+            )
+        if not self.node.args.get("distinct"):
+            self._bind_order(binder, grouping)
+
+    def _check_items(self, grouping: "groups.Grouping") -> None:
+        """Raise MISSING_AGGREGATION if the select list needs more than the groups."""
+        names = ("",) * (len(grouping.keys) + len(self.aggregates.calls) + len(self.aggregates.groupings))
+        row = group_rows.GroupRow(grouping.keys, len(self.aggregates.calls), True, names)
+        for item in self.items:
+            row.over(item.expression, item.node)
 
     def _binder(self, clause: str) -> ExpressionBinder:
         named: dict[str, exp.Window] = {}
