@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
+from sqlfront_engine.expressions import AggregateCall, Cast, Column, Expr, Literal, walk
 from sqlfront_planner.binder.aliases import written_out
 from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingOutput, WindowOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
@@ -74,7 +74,9 @@ def in_having(
 
     Beside window functions the select list's names win, inside of aggregate functions too. Over grouping sets
     Spark takes a HAVING with aggregate functions of its own for a part of the select list, whose names are
-    all that it knows then; any other it leaves above the window functions.
+    all that it knows then; any other it leaves above the window functions. These names are all that it knows,
+    too, where operands have other types than what they are compared or computed with: when Spark has cast
+    them, it knows the groups' keys no more.
 
     Raises ProgrammingError: UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_AGGREGATE_WITH_WINDOW_AND_HAVING.
     """
@@ -103,9 +105,10 @@ def in_having(
         return names, False
     columns = selected.columns()
     names = replace(names, groupings=() if selected.has_windows else columns)
+    closed = replace(names, keys=columns, is_closed=True)
     if has_calls(binder, node):
-        return replace(names, keys=columns, is_closed=True), False
-    return names, selected.has_windows
+        return closed, False
+    return (closed if _needs_casts(binder, names, node) else names), selected.has_windows
 
 
 def in_order(selected: Selected, grouping: Grouping) -> OutputNames:
@@ -177,6 +180,16 @@ def has_calls(binder: ExpressionBinder, node: exp.Expr) -> bool:
     except Error:
         return True
     return False
+
+
+def _needs_casts(binder: ExpressionBinder, names: OutputNames, node: exp.Expr) -> bool:
+    """Whether Spark casts a part of the expression that nobody has written a cast for."""
+    try:
+        bound = replace(binder, output=names, aggregates=None, windows=None, aliases_used=[]).bind(node)
+    except Error:
+        return False
+    written = sum(1 for _ in node.find_all(exp.TryCast))
+    return sum(isinstance(part, Cast) for part in walk(bound)) > written
 
 
 def _having_adds(selected: Selected) -> bool:
