@@ -724,3 +724,13 @@ def test_a_view_may_declare_a_partition_column_twice(tmp_path: Path) -> None:
         for twice in ("a BIGINT, A INT, p INT", "a STRUCT<x: INT, X: INT>, p INT, p INT"):
             with pytest.raises(ProgrammingError, match="already exists"):
                 session.execute(view.format(twice, tmp_path).replace("VIEW v", "VIEW w"))
+
+
+def test_another_header_is_a_row_to_inference(tmp_path: Path) -> None:
+    """The header of the largest file is the input's; a longer one that begins with it is none."""
+    (tmp_path / "a.csv").write_text("a,b,c\n\n")
+    (tmp_path / "b.csv").write_text("a,b\n3.5,b c,b c\n")
+
+    made = table("csv", tmp_path, header="true", inferSchema="true")
+    assert made.schema == pa.schema([("a", STRING), ("b", STRING)])
+    assert rows(made) == [("3.5", "b c")]

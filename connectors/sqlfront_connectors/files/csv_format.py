@@ -202,9 +202,9 @@ def _records_to_infer(content: bytes, settings: CsvSettings, head: str | None) -
 
 
 def _is_first_line_alone(content: bytes, line: str) -> bool:
-    """Whether the file begins with the line, and no other one does."""
-    encoded = line.encode()
-    is_first = content.startswith((encoded, UTF8_MARK + encoded))
+    """Whether the line is the file's first one, and no other begins with it."""
+    encoded, content = line.encode(), content.removeprefix(UTF8_MARK)
+    is_first = content.startswith(encoded) and content[len(encoded) : len(encoded) + 1] in (b"", b"\n", b"\r")
     return is_first and b"\n" + encoded not in content and b"\r" + encoded not in content
 
 
