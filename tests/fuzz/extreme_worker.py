@@ -57,14 +57,20 @@ def _printable(error: BaseException) -> str:
     return str(error)[:2000].encode("utf-8", "replace").decode()
 
 
-def peak() -> int:
-    """The most memory that the process has held since it was last asked, in MiB. What Arrow's allocator keeps
-    for later counts for the statement that has left it only."""
+def held(which: str) -> int:
+    """The memory that the process holds now (``VmRSS``), or held at most since :func:`settle` (``VmHWM``),
+    in MiB."""
     status = Path("/proc/self/status").read_text(encoding="ascii")
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM"))
+    (line,) = (line for line in status.splitlines() if line.startswith(which))
+    return int(line.split()[1]) // 1024
+
+
+def settle() -> int:
+    """Have Arrow's allocator give back what it keeps for later, and measure from here on; what the process
+    holds all the same, in MiB."""
     pa.default_memory_pool().release_unused()
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return int(line.split()[1]) // 1024
+    return held("VmRSS")
 
 
 def main() -> None:
@@ -81,13 +87,16 @@ def main() -> None:
             else:
                 connection.session.register(name, table)
         print(json.dumps("ready"), flush=True)
+        idle = settle()
         for line in sys.stdin:
             sql, number, whole = json.loads(line)
+            before = settle()
             began, begun = time.monotonic(), list[float]()
             said = run(connection, sql, number, begun, whole=whole)
             ended = (*begun[1:], time.process_time())
             cpu = max(end - start for start, end in zip(begun, ended, strict=True))
-            said |= {"seconds": time.monotonic() - began, "cpu": cpu, "peak": peak()}
+            said |= {"seconds": time.monotonic() - began, "cpu": cpu}
+            said["peak"] = idle + held("VmHWM") - before  # as if it were the process's first statement
             print(json.dumps(said), flush=True)
 
 
