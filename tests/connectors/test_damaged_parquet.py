@@ -120,6 +120,18 @@ def test_a_damaged_header_of_a_page_is_refused(
         read(session, tmp_path / "a.parquet", whole.replace(header, wrong, 1))
 
 
+@pytest.mark.parametrize("wrong", [b"\x1c\x00\x01\x1c\x00\x00", b"\x1c\x00\x00\x00\x00\x00"])
+def test_an_order_of_a_column_that_is_none_is_refused(
+    tmp_path: Path, session: Session, whole: bytes, wrong: bytes
+) -> None:
+    """A union of Thrift's with two fields, or without any; Arrow ignores both."""
+    orders = b"\x19\x2c\x1c\x00\x00\x1c\x00\x00"
+    assert orders in whole
+
+    with pytest.raises(NotSupportedError, match="an order of a column is not one"):
+        read(session, tmp_path / "a.parquet", whole.replace(orders, b"\x19\x2c" + wrong))
+
+
 def test_a_footer_tells_of_its_row_groups(tmp_path: Path, whole: bytes) -> None:
     first, second = read_footer(str(tmp_path / "a.parquet"))
 

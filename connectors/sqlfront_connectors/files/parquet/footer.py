@@ -170,6 +170,10 @@ def _schema(file: Struct) -> list[_Leaf]:
     said = file.get(field(7, LIST))
     if isinstance(said, Values) and len(said.items) < len(leaves):
         raise Malformed("it lacks orders of columns")
+    if isinstance(said, Values) and any(
+        not isinstance(order, dict) or len(order) != 1 for order in said.items
+    ):
+        raise Malformed("an order of a column is not one")
     return leaves
 
 
