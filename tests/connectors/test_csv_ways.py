@@ -85,3 +85,10 @@ def _by_tokenizer(content: bytes, settings: CsvSettings, width: int) -> list[Row
     null = settings.dialect.null_value
     padded = [(*record, *([null] * width))[:width] for record in records]
     return [tuple(None if field == null else field for field in record) for record in padded]
+
+
+def test_a_separator_that_overlaps_itself_is_found_from_the_left() -> None:
+    settings = csv_settings({"lineSep": "aa"})
+
+    assert list(lines_of(b"1aaa", settings)) == ["1", "a"]
+    assert list(lines_of(b"1aaaa", settings)) == ["1", ""]

@@ -183,6 +183,7 @@ def _listed(definition: TableDefinition, location: str, options: ListingOptions)
 
 
 def _may_be_missing(definition: TableDefinition, location: str) -> bool:
+    """Whether a table can be made before its files are there."""
     if definition.catalogued and not is_glob(location):
         return True  # without columns there is none then to infer them from
     return not definition.must_exist and definition.schema is not None

@@ -41,7 +41,10 @@ def lines_of(content: bytes, settings: CsvSettings) -> Iterator[str]:
         return
     separator = _encoded(settings.line_separator, settings.encoding)
     for piece in pieces(content, separator):
-        for plain in piece.removesuffix(separator).split(separator):
+        lines = piece.split(separator)
+        if not lines[-1]:
+            lines.pop()
+        for plain in lines:
             line = decode(plain, settings.encoding)
             if settings.line_separator != "\n" and "\n" in line:
                 raise NotSupportedError("CSV: line feeds inside lines that end with another lineSep")
