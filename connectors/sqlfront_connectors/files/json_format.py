@@ -33,7 +33,7 @@ from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.functions.json_scanner import JsonSyntaxError
 from sqlfront_engine.functions.json_tokens import JsonTokens
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.room import MOST_AT_ONCE, Account, check
+from sqlfront_engine.room import MOST_AT_ONCE, Account
 from sqlfront_engine.settings import Settings
 from sqlfront_engine.types import STRING
 
@@ -82,21 +82,15 @@ def _kinds(content: bytes, settings: JsonSettings, *, each_record: bool = False)
             kinds.extend(of_records if each_record else distinct(of_records))
         return kinds
     lines = LineKinds()
-    for large in pieces(content, size=_UNKNOWN):
-        rest = [large]
-        while rest:
-            check()
-            piece = rest.pop()
-            text = one_object_a_line(piece)
-            kind = None if text is None or each_record else kind_of(text)
-            if kind is not None:
-                kinds.append(kind)
-            elif (parts := halves(piece)) is not None:
-                rest.extend(parts[::-1])
-            else:
-                records = records_of(piece, settings) if text is None else text.split(b"\n")
-                of_records = _record_kinds(records, None if text is None else lines, inference, settings)
-                kinds.extend(of_records if each_record else distinct(of_records))
+    for piece in pieces(content, size=_UNKNOWN):
+        text = one_object_a_line(piece)
+        kind = None if text is None or each_record else kind_of(text)
+        if kind is not None:
+            kinds.append(kind)
+        else:
+            records = records_of(piece, settings) if text is None else text.split(b"\n")
+            of_records = _record_kinds(records, None if text is None else lines, inference, settings)
+            kinds.extend(of_records if each_record else distinct(of_records))
     return kinds if each_record else distinct(kinds)
 
 
