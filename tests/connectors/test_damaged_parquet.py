@@ -66,6 +66,8 @@ def test_no_changed_byte_of_a_footer_ends_the_process(
         (b"\x19\x18\x01a\x15", b"\x19\x18\x01z\x15", "a row group's column is not the schema's"),
         (b"\x19\x18\x01a\x15\x02", b"\x19\x18\x01a\x15\x20", "a column's compression is 16"),
         (b"\x19\x18\x01a\x15\x02\x16\x04", b"\x19\x18\x01a\x15\x02\x16\x08", "2 rows has 4 values"),
+        # A converted type that is not that of the logical type: Spark takes the first, Arrow the second.
+        (b"%\x00\x4c\x1c\x00", b"%\x08\x4c\x1c\x00", "converted type is not that of its logical type"),
         # The orders of columns: a union of Thrift's with two fields, and one without any.
         (b"\x19\x2c\x1c\x00\x00", b"\x19\x2c\x1c\x00\x01", "an order of a column is not one"),
         (b"\x19\x2c\x1c\x00\x00\x1c\x00", b"\x19\x2c\x1c\x00\x00\x00\x00", "an order of a column is not one"),

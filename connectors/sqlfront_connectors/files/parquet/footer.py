@@ -52,6 +52,16 @@ _LOGICAL: Final[dict[int, tuple[int, ...]]] = dict.fromkeys((*range(1, 5), 6, *r
 }
 _TIMES: Final = (7, 8)
 _DECIMAL: Final = 5
+_INTEGER: Final = 10
+#: The converted types that say the same as a logical type, by the numbers of both: of a kind, of a kind and
+#: its unit of time (1 = ms, 2 = us), of integers by sign and bits. Other logical types have none.
+_SAME: Final = {1: (0,), 2: (1, 2), 3: (3,), 4: (4,), 5: (5,), 6: (6,), 11: (2,), 12: (19,), 13: (20,)}
+_SAME_TIME: Final = {(7, 1): (7,), (7, 2): (8,), (8, 1): (9,), (8, 2): (10,)}
+_SAME_INTEGER: Final = {
+    (signed, bits): (first + place,)
+    for signed, first in ((False, 11), (True, 15))
+    for place, bits in enumerate((8, 16, 32, 64))
+}
 #: The scale and the precision of a column and of its logical type.
 _DIGITS: Final = ((field(7, I32), field(1, I32)), (field(8, I32), field(2, I32)))
 _UNITS: Final = frozenset({field(1, STRUCT), field(2, STRUCT), field(3, STRUCT)})
@@ -236,6 +246,23 @@ def _check_annotations(element: Struct) -> None:
         raise Malformed("a column's logical type has other digits than its converted type")
     if number in _TIMES and (len(said[field(2, STRUCT)]) != 1 or not said[field(2, STRUCT)].keys() <= _UNITS):
         raise Malformed("a column's unit of time is unknown")
+    converted = element.get(field(6, I32))
+    if converted is not None and converted not in _converted_types(number, said):
+        # Spark takes the one, Arrow the other.
+        raise Malformed("a column's converted type is not that of its logical type")
+
+
+def _converted_types(number: int, said: Struct) -> tuple[int, ...]:
+    """The numbers of the converted types that say the same as a logical type of that number and with those
+    fields."""
+    if number == _INTEGER:
+        bits, signed = said[field(1, BYTE)], said[field(2, BOOL)]
+        return _SAME_INTEGER.get((bool(signed), bits), ()) if isinstance(bits, int) else ()
+    if number in _TIMES:
+        unit = said[field(2, STRUCT)]
+        assert isinstance(unit, dict)
+        return _SAME_TIME.get((number, next(iter(unit)) >> 4), ())
+    return _SAME.get(number, ())
 
 
 # ---- the row groups
