@@ -2,7 +2,7 @@
 
 Prints per format and class of oddity how many readings are equal, refused, DIFFERENT or the DEATH of the
 process that reads; each fault with what replays it: ``--format F --seed S --index I``. ``--minutes M`` goes
-on with fresh seeds for that long.
+on with fresh seeds for that long; ``--oddity O`` leaves out the cases of other classes.
 """
 
 from __future__ import annotations
@@ -146,6 +146,8 @@ def main(arguments: list[str]) -> int:
                 if options.index is not None:
                     wanted = numbered_cases(name, seed, options.index + 1)
                     chosen = (pair for pair in wanted if pair[0] == options.index)
+                if options.oddity:
+                    chosen = (pair for pair in chosen if pair[1].oddity == options.oddity)
                 for result in results(chosen, seed, spark, front, Path(folder)):
                     tally.add(result)
                     if result.comparison.verdict.is_fault or options.index is not None:
@@ -172,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--format", action="append", choices=[name for name, _ in GENERATORS])
     parser.add_argument("--index", type=int, help="replay this case of the format and seed alone")
+    parser.add_argument("--oddity", help="the cases of this class alone, such as `mutated`")
     parser.add_argument("--minutes", type=float, default=0, help="go on with the next seeds for that long")
     return parser
 
