@@ -76,12 +76,16 @@ def test_no_changed_byte_of_a_footer_ends_the_process(
         (b"\x15\x04\x15\x10\x15\x06", b"\x15\x04\x15\x02\x15\x06", "a page's encoding is 1"),
         (b"\x15\x04\x15\x10\x15\x06", b"\x15\x02\x15\x10\x15\x06", "a column's pages hold 1 values, not 2"),
         (b"\x15\x00\x15", b"\x15\x09\x15", "a page is of the kind -5"),
+        # Levels with more bits than their column has: Spark reads the rows.
+        (b"\x02\x00\x00\x00\x04\x01", b"\x02\x00\x00\x00\x04\x11", "Malformed levels"),
+        # A key of the footer without a value.
+        (b"ARROW:schema\x18", b"_____:schema\x28", "lacks the text 2"),
     ],
 )
 def test_what_spark_refuses_in_a_file_is_refused(
     tmp_path: Path, session: Session, whole: bytes, before: bytes, after: bytes, words: str
 ) -> None:
-    """Arrow's reader takes most of it."""
+    """Or reads, as levels with more bits. Arrow's reader takes most of it."""
     assert before in whole
 
     with pytest.raises(NotSupportedError, match=words):

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ from sqlfront_connectors.files.listing import SUMMARIES
 from sqlfront_connectors.files.merging import merged_schema
 from sqlfront_connectors.files.nested import Conversion
 from sqlfront_connectors.files.options import merges_schemas
-from sqlfront_connectors.files.parquet.footer import RowGroup, has_schema, read_footer
+from sqlfront_connectors.files.parquet.footer import RowGroup, may_have_schema, read_footer
 from sqlfront_connectors.files.parquet.odd_floats import float_conditions
 from sqlfront_connectors.files.parquet.pages import check_pages
 from sqlfront_connectors.files.parquet.types import (
@@ -101,7 +102,7 @@ def _schema(path: str, access: FileAccess) -> pa.Schema:
         if error.condition != FILE_UNREADABLE:
             raise
         with reading(path), access.reading(path) as opened:
-            if has_schema(opened.source):
+            if may_have_schema(opened.source):
                 raise NotSupportedError(f"{path}: Parquet with a footer that Arrow can't read") from error
         raise footer_unreadable(path) from error
     written = (file.metadata.metadata or {}).get(_WRITTEN)
@@ -211,17 +212,12 @@ class ParquetReader:
         # By a name Arrow finds a column and what is below a path: `a.b` is a column or a field of `a`.
         dotted = any("." in column.name for column in self._columns.values())
         names = None if dotted and columns else [column.name for column in columns]
-        with reading(self._path):
+        with reading(self._path), _decoding(self._path):
             if any(pa.types.is_nested(column.type) for column in columns):
                 # Where Arrow can't read nested columns it must be known before the first row is delivered.
                 charges = Charges(self._memory)
                 charges.charge(self._size(piece, columns))
-                try:
-                    table = self._file.read_row_group(piece, columns=names, use_threads=False)
-                except (OSError, pa.ArrowException) as error:
-                    raise NotSupportedError(
-                        f"{self._path} has nested columns that Arrow can't read"
-                    ) from error
+                table = self._file.read_row_group(piece, columns=names, use_threads=False)
                 charges.charge(max(0, table.nbytes - charges.held))
                 if table.num_rows == self._groups[piece].rows:
                     yield from table.to_batches(BATCH_ROWS)
@@ -264,13 +260,7 @@ class ParquetReader:
             return [self._conversion(name) for name in self._wanted]
         except OperationalError:
             # Spark looks at a column's type when it has read a page: who knows which error comes first?
-            try:
-                for _ in self._batches(piece, columns):
-                    break
-            except OperationalError as error:
-                raise NotSupportedError(
-                    f"{self._path}: a damaged Parquet file that is read as other types than its own"
-                ) from error
+            next(self._batches(piece, columns), None)
             raise
 
     def _conversion(self, name: str) -> Conversion:
@@ -333,6 +323,17 @@ class ParquetReader:
         chunk = self._groups[row_group].chunks[column.first]
         least, most = (value_of(bound, column.leaves[0]) for bound in (chunk.minimum, chunk.maximum))
         return Bounds(least, most, chunk.nulls, chunk.values)
+
+
+@contextmanager
+def _decoding(path: str) -> Iterator[None]:
+    """Pages that Arrow can't read are refused: Spark reads some of them, such as levels with more bits."""
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise NotSupportedError(f"{path}: Parquet with pages that Arrow can't read: {error}") from error
 
 
 class _FileColumn(msgspec.Struct, frozen=True):

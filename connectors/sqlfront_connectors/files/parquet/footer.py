@@ -128,10 +128,11 @@ def read_footer(source: str) -> tuple[RowGroup, ...]:
     return (_large if len(footer) <= _LARGE_KEPT_BYTES else _row_groups)(footer, start)
 
 
-def has_schema(source: str) -> bool:
-    """Whether the file has a footer with a schema that Spark can read; the row groups aren't looked at."""
+def may_have_schema(source: str) -> bool:
+    """Whether Spark may find a schema in the file's footer: the footer is a struct, whatever it says. When
+    Spark looks for columns, it passes over row groups, and over what it doesn't know."""
     try:
-        _schema(read_struct(_footer(source)[0]))
+        read_struct(_footer(source)[0])
     except Malformed:
         return False
     return True
@@ -156,6 +157,9 @@ def _footer(source: str) -> tuple[bytes, int]:
 def _row_groups(footer: bytes, start: int) -> tuple[RowGroup, ...]:
     file = read_struct(footer)
     leaves = _schema(file)
+    _number(file, 1, I32)
+    for pair in _structs(file, 5) if field(5, LIST) in file else ():
+        _text(pair, 2)
     groups = tuple(_row_group(group, leaves, start) for group in _structs(file, 4))
     if sum(group.rows for group in groups) != _number(file, 3, I64):
         raise Malformed("the rows of its row groups are not those of the file")
@@ -173,8 +177,6 @@ def _schema(file: Struct) -> list[_Leaf]:
     """The leaves of the schema; Malformed unless it is a tree of known types."""
     _check_fields(file, _FILE)
     leaves = _leaves(_structs(file, 2))
-    _number(file, 1, I32)
-    _number(file, 3, I64)
     for pair in _structs(file, 5) if field(5, LIST) in file else ():
         _text(pair, 1)
     said = file.get(field(7, LIST))

@@ -8,10 +8,24 @@ import msgspec
 from sqlfront_connectors.files.varints import Malformed, read_varint
 
 #: The types of fields by their numbers in the protocol.
-BOOL, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+BOOL, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID = (
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+)
 _TRUE: Final = 1
-#: Bytes of a double.
+#: Bytes of a double, and of a UUID.
 _WIDE: Final = 8
+_LONG: Final = 16
 #: How deep structs may stand in each other: Python's stack has an end.
 _DEEPEST: Final = 64
 #: The most elements of a list, as in Arrow's reader.
@@ -104,6 +118,8 @@ def _value(data: bytes, at: int, kind: int, depth: int) -> tuple[object, int]:
         return data[at : at + _WIDE], at + _WIDE
     if kind == MAP:
         return _map(data, at, depth + 1)
+    if kind == UUID:
+        return data[at : at + _LONG], at + _LONG
     raise Malformed(f"it has a field of the type {kind}")
 
 
