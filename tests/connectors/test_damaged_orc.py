@@ -12,7 +12,7 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, Stream, description
+from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, SECOND, Stream, description
 from sqlfront_connectors.files.orc.runs import check_byte_runs, total_length
 from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
@@ -181,6 +181,31 @@ def test_the_sum_of_lengths_is_found(path: Path, version: str) -> None:
 def test_bytes_that_end_within_a_run() -> None:
     with pytest.raises(Malformed, match="a run is longer"):
         check_byte_runs(b"\x61")
+
+
+@pytest.mark.parametrize("version", ["0.11", "0.12"])
+@pytest.mark.parametrize("rows", [2, 700])
+def test_decimals_with_other_digits_behind_the_point_are_refused(
+    session: Session, path: Path, version: str, rows: int
+) -> None:
+    """Spark rounds such numbers, Arrow cuts them."""
+    streams = write(path, pa.array([Decimal("1.23")] * rows, pa.decimal128(9, 2)), version=version)
+    assert read(session, path)[-1] == (Decimal("1.23"),)
+    content = bytearray(path.read_bytes())
+    last = streams[SECOND].start + streams[SECOND].size - 1
+    content[last] ^= 2
+    path.write_bytes(bytes(content))
+
+    with pytest.raises(NotSupportedError, match="damaged rows"):
+        read(session, path)
+
+
+@pytest.mark.parametrize("name", ["", "`", "``", "`a`", "a`b"])
+def test_names_that_spark_reads_otherwise_are_refused(session: Session, path: Path, name: str) -> None:
+    orc.write_table(pa.table({name: [1], "b": [2]}), path)
+
+    with pytest.raises(NotSupportedError, match="name is empty, or has backticks"):
+        read(session, path)
 
 
 def test_texts_that_are_no_utf_8_are_refused(session: Session, path: Path) -> None:

@@ -17,7 +17,7 @@ from sqlfront_connectors.files.orc.protobuf import Message
 from sqlfront_connectors.files.varints import Malformed
 
 #: The kinds of types that are looked at.
-TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, _DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 17
+TIMESTAMP, _LIST, _MAP, _STRUCT, UNION, DECIMAL, CHAR = 9, 10, 11, 12, 13, 14, 17
 _KINDS: Final = range(19)
 #: How many types a list and a map are made of.
 _PARTS: Final = {_LIST: 1, _MAP: 2}
@@ -34,7 +34,7 @@ _ANY: Final = frozenset({NULLS, 6, 7, 8})
 _STREAMS: Final = (
     dict.fromkeys(range(19), frozenset({DATA}))
     | dict.fromkeys((*_TEXTS, 8), frozenset({DATA, LENGTH}))
-    | dict.fromkeys((TIMESTAMP, 18, _DECIMAL), frozenset({DATA, SECOND}))
+    | dict.fromkeys((TIMESTAMP, 18, DECIMAL), frozenset({DATA, SECOND}))
     | dict.fromkeys((_LIST, _MAP), frozenset({LENGTH}))
     | {_STRUCT: frozenset[int]()}
 )
@@ -79,13 +79,14 @@ class TooLarge(Malformed):
 
 class Stream(msgspec.Struct, frozen=True, gc=False):
     """A stream of a stripe: its column and kind, where it begins, its bytes; and of the column the kind of
-    the type and the encoding."""
+    the type, the digits behind the point of a decimal, and the encoding."""
 
     column: int
     kind: int
     start: int
     size: int
     type: int
+    scale: int
     encoding: int
 
 
@@ -252,8 +253,8 @@ def _streams(footer: Message, types: list[Message], start: int) -> Iterator[Stre
     encodings = [Message(encoding).number(1) for encoding in footer.parts(2)]
     for stream in map(Message, footer.parts(1)):
         column, size = stream.number(2), stream.number(3)
-        kind = types[column].number(1)
-        yield Stream(column, stream.number(1), start, size, kind, encodings[column])
+        kind, scale = types[column].number(1), types[column].number(6)
+        yield Stream(column, stream.number(1), start, size, kind, scale, encodings[column])
         start += size
 
 
@@ -281,11 +282,12 @@ def _fault_of_type(kind: Message) -> str | None:
     if number not in _KINDS or not kind.has(1):
         return f"a type is of the kind {number}"
     for name in kind.parts(3):
-        name.decode()
+        if not name.decode() or b"`" in name:
+            return "a column's name is empty, or has backticks, which ORC's Java library reads as quotes"
     if number != UNION and len(children) != wanted:
         return f"a type has {len(children)} parts, not {wanted}"
     digits, scale = kind.number(5), kind.number(6)
-    if number == _DECIMAL and not (kind.has(5, 6) and scale <= digits <= _DIGITS):
+    if number == DECIMAL and not (kind.has(5, 6) and scale <= digits <= _DIGITS):
         return f"a decimal has {digits} digits, {scale} of them behind the point"
     return None
 

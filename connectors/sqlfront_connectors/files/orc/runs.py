@@ -5,7 +5,7 @@ A run that is longer than its stream is an error in Spark's reader but not alway
 ends the process over lengths below 0.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import Final
 
@@ -52,6 +52,51 @@ def total_length(data: bytes, *, is_second: bool, exact: bool = False) -> int:
     50000
     """
     return (_second if is_second else _first)(data, exact=exact)
+
+
+def check_constant(data: bytes, value: int, *, is_second: bool) -> None:
+    """Malformed unless the stream of signed integers ends with a run, and each of them is this value.
+
+    >>> check_constant(bytes([0x61, 0x00, 0x04]), 2, is_second=False)
+    >>> check_constant(bytes([0x02, 0x04]), 2, is_second=True)
+    """
+    at, stored = 0, value << 1 ^ value >> 63
+    while at < len(data):
+        found, at = (_second_run if is_second else _first_run)(data, at)
+        if any(number != stored for number in found):
+            raise Malformed(f"a number of a stream is not {value}")
+    _check_end(at, data)
+
+
+def _first_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
+    """The different values of a run, as they are stored, and its end."""
+    head, step = data[at], data[at + 1]
+    if head < 128:
+        value, end = read_varint(data, at + 2)
+        return ([value, value + 2 * step] if step else [value]), end
+    numbers, end = [], at + 1
+    for _ in range(256 - head):
+        number, end = read_varint(data, end)
+        numbers.append(number)
+    return numbers, end
+
+
+def _second_run(data: bytes, at: int) -> tuple[Iterable[int], int]:
+    """The same for a run of the second version; of one that is no constant some wrong values."""
+    head = data[at]
+    if head < 64:
+        end = at + 2 + (head >> 3)
+        return [int.from_bytes(data[at + 1 : end])], end
+    width, count = _WIDTHS[head >> 1 & 31], ((head & 1) << 8 | data[at + 1]) + 1
+    at += 2
+    if head < 128:
+        end = at + (count * width + 7 >> 3)
+        return _values(data[at:end], count, width), end
+    if head < 192:
+        return [-1], len(data)
+    value, at = read_varint(data, at)
+    step, at = read_varint(data, at)
+    return ([-1] if step or head >> 1 & 31 else [value]), at
 
 
 def _ends(data: bytes) -> np.ndarray:

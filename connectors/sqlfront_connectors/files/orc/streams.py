@@ -7,6 +7,7 @@ from typing import Final
 from sqlfront_connectors.files.orc.chunks import NONE, decoding, part, plain, unpacked_size
 from sqlfront_connectors.files.orc.footer import (
     DATA,
+    DECIMAL,
     LENGTH,
     NULLS,
     SECOND,
@@ -15,7 +16,7 @@ from sqlfront_connectors.files.orc.footer import (
     Description,
     Stream,
 )
-from sqlfront_connectors.files.orc.runs import check_byte_runs, check_first_runs, total_length
+from sqlfront_connectors.files.orc.runs import check_byte_runs, check_constant, check_first_runs, total_length
 from sqlfront_connectors.files.varints import Malformed
 
 #: The kinds of types whose values are bytes or bits, and integers.
@@ -56,6 +57,10 @@ def _check_of(stream: Stream) -> Callable[[bytes], None] | None:
     Arrow's reader notices itself that one is too long."""
     if stream.kind == NULLS or (stream.kind == DATA and stream.type in _BYTES):
         return check_byte_runs
+    if stream.kind == SECOND and stream.type == DECIMAL:
+        # Numbers with other digits behind the point Spark rounds, Arrow cuts them.
+        is_second = stream.encoding >= _SECOND_VERSION
+        return partial(check_constant, value=stream.scale, is_second=is_second)
     has_runs = stream.kind == SECOND or (stream.kind == DATA and stream.type in _INTEGERS)
     is_of_words = stream.kind == DATA and stream.encoding % 2
     return check_first_runs if (has_runs or is_of_words) and stream.encoding < _SECOND_VERSION else None
