@@ -87,7 +87,9 @@ def _nested(random: random.Random) -> _Content:
 
 def _letters(random: random.Random) -> _Content:
     """Names that differ by case alone, odd names."""
-    names = random.sample(("a", "A", "b", "B", "a b", "é", "É", "ab", "_col0"), random.randint(1, 3))
+    names = random.sample(("a", "A", "b", "B", "a b", "é", "É", "ab", "_col0", "a.b"), random.randint(1, 3))
+    if random.random() < 0.1:
+        names[0] = random.choice(("a`b", "`a`", "`", ""))
     table = pa.table({name: arrow_values.array(random, pa.int32(), 2) for name in names})
     declared = random.choice((None, None, "a INT", "A INT, b INT"))
     return _one(_written(random, table)), declared, random.choice((_ALL, _ALL, _COUNT))
