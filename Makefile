@@ -81,18 +81,18 @@ oracle: $(DEV_READY)  ## Ask a live Spark for every stored answer again, and rea
 	$(BIN)/python -m tests.oracle.complete --check tests/slt tests/demo/flights.slt
 	$(BIN)/python -m tests.tpch.complete --check
 	$(BIN)/python -m tests.oracle.files.run --count 3000 --seed 16
-	$(BIN)/pytest -q -m "spark and cluster" tests/engine/functions tests/engine/casts
+	$(BIN)/pytest -q -m "spark and cluster" tests/values/functions tests/values/casts
 
 soak: $(DEV_READY)  ## Ten thousand seeds of random jobs, and of random writes, with faults, on simulated members; long runs
 	$(BIN)/pytest -q -m soak tests
-	$(BIN)/python -m tests.engine.members.chaos --seeds 10000 $(ARGS)
+	$(BIN)/python -m tests.cluster.members.chaos --seeds 10000 $(ARGS)
 	$(BIN)/python -m tests.sqlfront.table_chaos --seeds 10000 $(ARGS)
 
 attack: $(DEV_READY)  ## The whole attack suite: hostile traffic, hostile neighbours on disk, hard days (some minutes)
 	$(BIN)/pytest -q -m "attack or not attack" tests/attack $(ARGS)
 
 cluster: $(DEV_READY)  ## All tests of members in processes of their own, and on Spark's executors (needs Java)
-	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/engine/launchers tests/engine/members \
+	$(BIN)/pytest -q -s -m "cluster or not cluster" tests/cluster/launchers tests/cluster/members \
 		tests/sqlfront/test_cluster_command.py tests/sqlfront/test_cluster.py tests/sqlfront/test_process_chaos.py \
 		tests/sqlfront/test_table_chaos.py tests/sqlfront/test_modification_faults.py \
 		tests/sqlfront/test_direct_lane.py $(ARGS)

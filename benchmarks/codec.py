@@ -19,17 +19,17 @@ from typing import TypeVar
 import pyarrow as pa
 
 import sqlfront
+from sqlfront_cluster.codec import BatchDecoder, BatchEncoder, dags, decode_dag, encode_dag
 from sqlfront_connectors.memory.scan import MemoryScan
-from sqlfront_engine.codec import BatchDecoder, BatchEncoder, dags, decode_dag, encode_dag
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.expressions import Call, Column, Literal
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.project import Project
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import parse
 from sqlfront_planner.statements import Query
+from sqlfront_values.expressions import Call, Column, Literal
+from sqlfront_values.types import BIGINT, BOOLEAN, STRING
 from tests.tpch.answers import query
 from tests.tpch.data import TABLES, tpch_folder
 

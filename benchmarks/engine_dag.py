@@ -16,8 +16,8 @@ from functools import partial
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing import Batches

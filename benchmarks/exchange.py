@@ -35,7 +35,7 @@ DRIVER: Final = "its Python"
 KINDS: Final = {
     "executors": "CoarseGrainedExecutorBackend",
     "their Python": "pyspark.daemon",
-    "members": "sqlfront_engine.launchers",
+    "members": "sqlfront_cluster.launchers",
     JVM: "/java",
 }
 

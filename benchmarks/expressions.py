@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sqlfront_engine.arrays import from_numpy
-from sqlfront_engine.evaluate import Rows, compile_expression, compile_expressions, compile_filter
-from sqlfront_engine.expressions import Call, Case, Column, Expr, Literal
-from sqlfront_engine.functions.registry import Settings, lookup
-from sqlfront_engine.types import BIGINT, DATE, STRING, decimal
+from sqlfront_values.arrow.arrays import from_numpy
+from sqlfront_values.evaluate import Rows, compile_expression, compile_expressions, compile_filter
+from sqlfront_values.expressions import Call, Case, Column, Expr, Literal
+from sqlfront_values.functions.registry import Settings, lookup
+from sqlfront_values.types import BIGINT, DATE, STRING, decimal
 
 ROWS = 1_000_000
 MONEY = decimal(15, 2)

@@ -22,23 +22,23 @@ import duckdb
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine import codec
-from sqlfront_engine.coordinator import DEFAULT_CONFIG, Engine, JobConfig
+from sqlfront_cluster import codec
+from sqlfront_cluster.launchers.embedded import EmbeddedCluster
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.running import RunningMember
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.messages import CheckJobs, UnknownJobs
+from sqlfront_cluster.network.transport import Body, Peer
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.expressions import AggregateCall, Column, Literal
-from sqlfront_engine.launchers.embedded import EmbeddedCluster
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import RunningMember
-from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.members.member import Member
-from sqlfront_engine.members.messages import CheckJobs, UnknownJobs
-from sqlfront_engine.network.transport import Body, Peer
-from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.project import Project
-from sqlfront_engine.processors.range import Range
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.processors.values import Values
-from sqlfront_engine.types import BIGINT
+from sqlfront_engine.processors.sources.range import Range
+from sqlfront_engine.processors.sources.values import Values
+from sqlfront_values.expressions import AggregateCall, Column, Literal
+from sqlfront_values.types import BIGINT
 
 Task = Callable[[], object]
 

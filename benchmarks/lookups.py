@@ -25,7 +25,7 @@ import sqlfront
 from benchmarks.light_jobs import Timing, timing
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.session import Session
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import Query, parse
 from tests.tpch.data import TABLES, tpch_folder

@@ -21,9 +21,9 @@ from threading import Lock, Thread
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.network.loopback import LoopbackNetwork
-from sqlfront_engine.network.tcp import NetworkSettings, TcpTransport
-from sqlfront_engine.network.transport import Body, Peer, Transport
+from sqlfront_cluster.network.loopback import LoopbackNetwork
+from sqlfront_cluster.network.tcp import NetworkSettings, TcpTransport
+from sqlfront_cluster.network.transport import Body, Peer, Transport
 
 SIZES = (64 << 10, 1 << 20, 8 << 20)
 _LENGTH = struct.Struct(">Q")

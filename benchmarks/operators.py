@@ -19,22 +19,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sqlfront_engine.expressions import (
-    AggregateCall,
-    Column,
-    Frame,
-    FrameUnit,
-    SortKey,
-    WindowCall,
-)
 from sqlfront_engine.processor import BATCH_ROWS, Processor, Take
-from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
-from sqlfront_engine.processors.hash_join import HashJoin
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.sort import Sort
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import lone_context
-from sqlfront_engine.types import BIGINT, DOUBLE, INT, STRING, decimal, physical
+from sqlfront_values.expressions import AggregateCall, Column, Frame, FrameUnit, SortKey, WindowCall
+from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING, decimal, physical
 
 ROWS = 1_000_000
 RUNS = 3

@@ -26,10 +26,10 @@ import sqlfront
 from benchmarks.light_jobs import Timing, in_turns
 from sqlfront.cluster.processes import Client
 from sqlfront.cluster.service import TableService
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import RunningMember
-from sqlfront_engine.members.requests import Service
-from sqlfront_engine.network.transport import NetworkStatistics
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.running import RunningMember
+from sqlfront_cluster.members.requests import Service
+from sqlfront_cluster.network.transport import NetworkStatistics
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.statement import parse_query

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sqlfront_engine.processors.user_code.transform import Operation, OperationKind, Transform
 from sqlfront_engine.testing.harness import run_processor
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.user_functions import UserFunction
 
 ROWS = 200_000
 ROUNDS = 5

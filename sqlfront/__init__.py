@@ -27,7 +27,7 @@ with uncollected():
     from sqlfront.result import Result
     from sqlfront.row import Row
     from sqlfront.session import Session
-    from sqlfront_engine.errors import (
+    from sqlfront_values.errors import (
         DatabaseError,
         DataError,
         Error,

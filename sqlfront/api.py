@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from sqlfront.config import Config, Launcher
 from sqlfront.result import Parameters, Result
 from sqlfront.session import Session
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile

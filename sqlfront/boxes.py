@@ -8,11 +8,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.arrow_intervals import imported
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BINARY, STRING, is_string
+from sqlfront_values.arrow.intervals import imported
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BINARY, STRING, is_string
 
 #: Characters that take two cells on a terminal (the ranges of Spark's ``Utils.fullWidthRegex``).
 _FULL_WIDTH: Final = re.compile(

@@ -4,8 +4,8 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning, Snapshot, Table, WritableTable, Write
-from sqlfront_engine.errors import Error, ProgrammingError
 from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_values.errors import Error, ProgrammingError
 
 
 class CachedTable(msgspec.Struct, frozen=True):

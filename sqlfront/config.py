@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import asdict
 
-from sqlfront_engine.errors import ProgrammingError, spark_error
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
 
-    from sqlfront_engine import zone_names
+    from sqlfront_values.zones import names as zone_names
 else:
-    zone_names = lazy_module("sqlfront_engine.zone_names")
+    zone_names = lazy_module("sqlfront_values.zones.names")
     # The class needs a name at run time, too: ``inspect.signature(Config)`` evaluates the annotations.
     ResourceProfile = object
 
@@ -141,7 +141,7 @@ class Config(msgspec.Struct, frozen=True):
 
 
 def check_time_zone(name: str) -> str:
-    """The name, if it is a time zone's (see :func:`~sqlfront_engine.zone_names.zone_of`). Errors:
+    """The name, if it is a time zone's (see :func:`~sqlfront_values.zones.names.zone_of`). Errors:
     INVALID_CONF_VALUE.TIME_ZONE."""
     if name == "UTC":
         return name

@@ -7,8 +7,8 @@ from sqlfront.cursor import Cursor
 from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters
 from sqlfront.session import Session
-from sqlfront_engine import errors
-from sqlfront_engine.errors import InterfaceError, NotSupportedError
+from sqlfront_values import errors
+from sqlfront_values.errors import InterfaceError, NotSupportedError
 
 if TYPE_CHECKING:
     from sqlfront_connectors.arrow import ArrowSource

@@ -10,9 +10,9 @@ from sqlfront.db_types import ColumnDescription, describe
 from sqlfront.prepared import PreparedStatement
 from sqlfront.result import Parameters, Result, Statistics
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import InterfaceError, ProgrammingError
-from sqlfront_engine.query_run import Progress, QueryRun
+from sqlfront_engine.jobs.query_run import Progress, QueryRun
 from sqlfront_planner.parameters import refuse_surplus
+from sqlfront_values.errors import InterfaceError, ProgrammingError
 
 if TYPE_CHECKING:
     import pandas

@@ -6,8 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.types import BINARY as SQL_BINARY
-from sqlfront_engine.types import ddl, is_interval, is_numeric, is_string
+from sqlfront_values.types import BINARY as SQL_BINARY
+from sqlfront_values.types import ddl, is_interval, is_numeric, is_string
 
 Date = datetime.date
 Time = datetime.time

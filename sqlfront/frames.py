@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from sqlfront_connectors.arrow import ArrowSource, is_arrow_source
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_values.errors import ProgrammingError
 
 if TYPE_CHECKING:
     from typing import Any

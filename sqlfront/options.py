@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront.config import Config, check_time_zone
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.settings import Settings
 
 
 class _Option(msgspec.Struct, frozen=True):

@@ -29,10 +29,8 @@ from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.files.text_lines import text_lines
 from sqlfront_connectors.memory.share import ShareScan
-from sqlfront_engine.coordinator import JobConfig
 from sqlfront_engine.dag import DAG, OnlyOn
-from sqlfront_engine.errors import OperationalError, ProgrammingError
-from sqlfront_engine.expressions import Literal
+from sqlfront_engine.engine import JobConfig
 from sqlfront_engine.processors.user_code.services import Scope
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.dotted_names import name_parts
@@ -49,6 +47,8 @@ from sqlfront_planner.pipeline import (
 )
 from sqlfront_planner.pipeline.plan import Circumstances
 from sqlfront_planner.pipeline.submission import plan_for
+from sqlfront_values.errors import OperationalError, ProgrammingError
+from sqlfront_values.expressions import Literal
 
 if TYPE_CHECKING:
     from sqlfront.session import Session

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING
 
 from sqlfront.queries import Plan
 from sqlfront.result import Parameters, Result
-from sqlfront_engine.errors import Error, OperationalError
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.plan_cache import CachedPlan, arguments_key
+from sqlfront_values.errors import Error, OperationalError
 
 if TYPE_CHECKING:
     from sqlfront.session import Session

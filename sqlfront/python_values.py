@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront.row import Row
-from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.arrow.arrays import from_values, to_python
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.errors import DataError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront_engine import failures
+    from sqlfront_values import evaluation_errors as failures
 else:
-    failures = lazy_module("sqlfront_engine.failures")
+    failures = lazy_module("sqlfront_values.evaluation_errors")
 
 #: Rows that are turned into Python objects at a time.
 SLICE_ROWS: Final = 1024

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from sqlfront.result import Result, RowsResult
 from sqlfront_engine.garbage import uncollected_if_long
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner.binder import Arguments, bind_query
 from sqlfront_planner.plan import QueryPlan
@@ -15,6 +14,7 @@ from sqlfront_planner.plan_cache import PlanCache, with_literals
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.statement import Query, Statement, parse
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.commands import changes

@@ -12,16 +12,16 @@ from msgspec.structs import replace
 
 from sqlfront.python_values import in_zone, rows_batch, slices, tuples
 from sqlfront.row import Row
-from sqlfront_engine.arrow_intervals import exported, exported_schema
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import BatchTooLargeError
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import ddl, holds_interval, logical
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
+from sqlfront_values.arrow.intervals import exported, exported_schema
+from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError, spark_error
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import BatchTooLargeError
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import ddl, holds_interval, logical
 
 if TYPE_CHECKING:
     import pandas
@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 
     from sqlfront import run_facts
     from sqlfront_connectors.spark.run import SparkRun
-    from sqlfront_engine import forms, zone_names
-    from sqlfront_engine.light_job import LightJob
-    from sqlfront_engine.query_run import Progress
+    from sqlfront_engine.jobs.light_job import LightJob
+    from sqlfront_engine.jobs.query_run import Progress
     from sqlfront_planner.explain import explanation as explanations
+    from sqlfront_values.arrow import forms
+    from sqlfront_values.zones import names as zone_names
 else:
-    forms = lazy_module("sqlfront_engine.forms")
-    zone_names = lazy_module("sqlfront_engine.zone_names")
+    forms = lazy_module("sqlfront_values.arrow.forms")
+    zone_names = lazy_module("sqlfront_values.zones.names")
     run_facts = lazy_module("sqlfront.run_facts")
 
 #: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront.result import NO_FACTS, RunFacts
-from sqlfront_engine.errors import Error
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import (
     Bound,
@@ -20,6 +18,8 @@ from sqlfront_planner.explain.rows import explained_rows
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
+from sqlfront_values.errors import Error
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_connectors.spark.run import SparkRun

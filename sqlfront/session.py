@@ -24,26 +24,12 @@ from sqlfront.options import Options
 from sqlfront.prepared import PreparedStatement
 from sqlfront.queries import Plan, Queries
 from sqlfront.result import Parameters, Result, Statistics
-from sqlfront_engine import room
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.errors import (
-    Error,
-    InterfaceError,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-)
-from sqlfront_engine.expressions import Literal
-from sqlfront_engine.failures import foreign_error
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
 from sqlfront_engine.forks import inherited, when_forgotten
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
-from sqlfront_engine.query_run import QueryRun
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.surrogates import well_formed
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan, Template
@@ -51,6 +37,20 @@ from sqlfront_planner.plan_cache import PlanCache
 from sqlfront_planner.planning import Target, plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Query, is_query
+from sqlfront_values import room
+from sqlfront_values.errors import (
+    Error,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
+from sqlfront_values.evaluation_errors import foreign_error
+from sqlfront_values.expressions import Literal
+from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront import cluster as clusters
@@ -61,12 +61,12 @@ if TYPE_CHECKING:
     from sqlfront.spark import lane as spark_lane
     from sqlfront.spark import start as spark_start
     from sqlfront.spark.frame import Frame
+    from sqlfront_cluster.members.member import Member
     from sqlfront_connectors import arrow, registry
     from sqlfront_connectors import base as tables
     from sqlfront_engine.dag import DAG
-    from sqlfront_engine.light_job import LightJob
-    from sqlfront_engine.members.member import Member
-    from sqlfront_engine.processors.held_rows import HeldBatches
+    from sqlfront_engine.jobs.light_job import LightJob
+    from sqlfront_engine.processors.sources.held_rows import HeldBatches
 else:
     clusters = lazy_module("sqlfront.cluster")
     frame_names = lazy_module("sqlfront.frames")
@@ -400,7 +400,7 @@ class Session(Closing):
         statistics: bool = False,
     ) -> "tuple[DAG, JobConfig]":
         """What :meth:`submit` runs, once what the query shares is there: that is among the resources, by its
-        key. ``statistics``: see :class:`~sqlfront_engine.coordinator.JobConfig`."""
+        key. ``statistics``: see :class:`~sqlfront_engine.engine.JobConfig`."""
         values = RunValues(self.settings)
         config = JobConfig(
             settings=self.settings,

@@ -14,16 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront.queries import Plan
+from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_list import NOBODY, MemberInfo, MemberList, alone
 from sqlfront_connectors.arrow import ArrowTable
-from sqlfront_engine.arrays import bitmap, from_values
-from sqlfront_engine.coordinator import Engine
-from sqlfront_engine.errors import spark_error
-from sqlfront_engine.members.listing import JobListing, wait_for_jobs
-from sqlfront_engine.members.member import Member
-from sqlfront_engine.members.member_list import NOBODY, MemberInfo, MemberList, alone
-from sqlfront_engine.settings import EMBEDDED
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
+from sqlfront_engine.engine import Engine
 from sqlfront_planner.plan_cache import PlanCache
+from sqlfront_values.arrow.arrays import bitmap, from_values
+from sqlfront_values.errors import spark_error
+from sqlfront_values.settings import EMBEDDED
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
 
 #: What stands before their names.
 SYSTEM: Final = "sys"

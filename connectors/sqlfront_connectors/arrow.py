@@ -13,8 +13,8 @@ from sqlfront_connectors.forms import logical_schema, to_physical
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import LazyStatistics, column_statistics
-from sqlfront_engine.errors import DataError, Error, ProgrammingError
-from sqlfront_engine.expressions import Expr
+from sqlfront_values.errors import DataError, Error, ProgrammingError
+from sqlfront_values.expressions import Expr
 
 _identities: Final = itertools.count(1)
 

@@ -13,11 +13,11 @@ from typing import Final, Protocol, cast, runtime_checkable
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.expressions import Expr
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import UNLIMITED, MemoryBudget
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_values.expressions import Expr
 
 
 class ColumnStatistics(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class ScanRequest(msgspec.Struct, frozen=True):
     ``columns``: ordinals of the table's schema, in the order of the output (may be empty: only the row count
     matters). ``filters``: conjuncts over the *table's* ordinals that the source may use to skip data. The
     source must apply exactly those that :meth:`Snapshot.exact_filters` returned; others are only hints (row
-    groups, partition directories). They may hold :class:`~sqlfront_engine.expressions.Parameter` at planning
+    groups, partition directories). They may hold :class:`~sqlfront_values.expressions.Parameter` at planning
     time, never at run time. ``partitions``: required partition ids, None = all.
     ``limit``: no more than that many rows are needed, None = all.
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from sqlfront_engine.expressions import Call, Column, Expr, Literal
-from sqlfront_engine.types import is_fractional
+from sqlfront_values.expressions import Call, Column, Expr, Literal
+from sqlfront_values.types import is_fractional
 
 
 class Bounds(msgspec.Struct, frozen=True):

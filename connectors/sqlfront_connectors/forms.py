@@ -4,10 +4,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.arrays import without_validity
-from sqlfront_engine.arrow_intervals import exported_type, imported, imported_type
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.arrays import without_validity
+from sqlfront_values.arrow.intervals import exported_type, imported, imported_type
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     DICTIONARY_STRING,

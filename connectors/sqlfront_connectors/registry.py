@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Final
 
 from sqlfront_connectors.base import Connector, Table, TableDefinition
-from sqlfront_engine.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.processors.registry import register_processor
-from sqlfront_engine.room import StoppedError
+from sqlfront_values.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.room import StoppedError
 
 #: Formats of files that only Spark reads, and the package that has them, if they aren't part of Spark.
 ELSEWHERE: Final = {

@@ -1,39 +1,33 @@
-"""The engine: runs DAGs of operators over Arrow batches. It knows no SQL.
+"""The engine: runs DAGs of operators over Arrow batches, in one process. The engine knows no SQL.
+
+The engine stands on :mod:`sqlfront_values` (types, expressions, functions); :mod:`sqlfront_cluster` runs jobs
+on several members with it.
 
 In goes a DAG whose vertices are processors (operators as frozen data) and whose edges say how batches are
 routed; out comes a light job, whose result is read batch by batch. Everything between is this::
 
     DAG             what is to be computed, on however many threads and members        dag
-      |  place: who takes part, and who handles which partitions                       placement
-    Blueprint       the DAG's shape on one member, made once                           blueprint
-      |  plan_execution: one tasklet per processor instance, one queue per connection  execution_plan
+      |  place: who takes part, and who handles which partitions                       plans.placement
+    Blueprint       the DAG's shape on one member, made once                           plans.blueprint
+      |  plan_execution: one tasklet per processor instance, one queue per connection  plans.execution_plan
     ExecutionPlan
-      |  tasklets drive the processors' generators; queues bound what is under way     tasklet, queues
-    Execution       counts its tasklets down, keeps the first error, stops the rest    execution
+      |  tasklets drive the processors' generators; queues bound what is under way     tasklet, edges
+    Execution       counts its tasklets down, keeps the first error, stops the rest    jobs.execution
       |  cooperative workers, threads of their own, or the caller's thread             scheduler
-    LightJob        read, join, cancel, statistics                                     light_job
+    LightJob        read, join, cancel, statistics                                     jobs.light_job
 
-:class:`~sqlfront_engine.coordinator.Engine` puts it together: ``engine.run(dag, config)``.
+:class:`~sqlfront_engine.engine.Engine` puts it together: ``engine.run(dag, config)``.
 
 To be read in this order:
 
-* **What travels.** :mod:`.types` (Spark's types as Arrow types; logical and physical forms), :mod:`.arrays`
-  (Arrow and numpy without pandas), :mod:`.errors` (PEP 249's classes with Spark's conditions).
-* **Expressions.** :mod:`.expressions` (bound, typed, frozen), :mod:`.functions` (the registry and its
-  kernels), :mod:`.casts`, :mod:`.evaluate` (an expression over a batch).
 * **Operators.** :mod:`.processor` is the contract: a generator that yields ``Take(ordinal)`` for input and
-  batches for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file,
-  :mod:`.columns` what they share. :mod:`.partitions` is Spark's hash partitioning.
+  batches for output, and knows no queue, thread or member. :mod:`.processors` has one operator a file.
 * **Without a job.** :mod:`.row_programs`: what queries of a few rows run on, tuple by tuple, on the caller's
   thread.
-* **Running them.** :mod:`.dag`, then the modules of the picture from top to bottom. :mod:`.routing` and
-  :mod:`.merging` combine queues, :mod:`.exchange` is where an edge leaves one member and enters another,
-  :mod:`.memory` counts what operators hold, :mod:`.query_run` is what the jobs of one query share,
-  :mod:`.job_statistics` says what a job did or does.
-* **Several members.** :mod:`.members` (light jobs, their coordinator and participants), :mod:`.codec` (what
-  travels), :mod:`.network` (how).
-* **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still, the
-  simulation of a cluster in one thread under a seed.
+* **Running them.** :mod:`.dag`, :mod:`.plans`, :mod:`.tasklet`, :mod:`.edges`, :mod:`.scheduler`,
+  :mod:`.jobs`, :mod:`.engine`. :mod:`.memory` counts what operators hold, :mod:`.job_statistics` says what a
+  job did or does, :mod:`.dot` draws a DAG.
+* **Testing them.** :mod:`.testing`: the hostile harness for processors, a clock that stands still.
 
 What holds everywhere:
 

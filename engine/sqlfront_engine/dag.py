@@ -14,24 +14,18 @@ from then on.
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Self, TypeVar
+from typing import Final, Self, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.expressions import Literal, SortKey
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.partitions import partition_ids
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.settings import DEFAULT_PARTITIONS
-from sqlfront_engine.types import physical
-
-if TYPE_CHECKING:
-    from sqlfront_engine import dot
-else:
-    dot = lazy_module("sqlfront_engine.dot")
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import InterfaceError
+from sqlfront_values.expressions import Literal, SortKey
+from sqlfront_values.partitioning.partitions import partition_ids
+from sqlfront_values.settings import DEFAULT_PARTITIONS
+from sqlfront_values.types import physical
 
 #: Batches that a queue holds at most unless the edge says otherwise.
 DEFAULT_QUEUE_SIZE: Final = 1024
@@ -451,12 +445,6 @@ class DAG:
         bound._order = tuple([bound._vertices[vertex.name] for vertex in self.validate()])
         bound._derived = {}
         return bound
-
-    def to_dot(
-        self, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
-    ) -> str:
-        """The DAG in Graphviz' language; the defaults stand in for what a vertex or an edge leaves open."""
-        return dot.to_dot(self, default_parallelism, default_queue_size)
 
 
 def _check_gaps(vertex: Vertex, what: str, ordinals: list[int]) -> None:

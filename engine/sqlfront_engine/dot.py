@@ -1,12 +1,14 @@
-"""DAGs in Graphviz' language, for ``DAG.to_dot``."""
+"""DAGs in Graphviz' language."""
 
 from collections.abc import Iterator
 
-from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Distribution, Edge, Routing
+from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, PREPARE_SUFFIX, Distribution, Edge, Routing
 
 
-def to_dot(dag: DAG, default_parallelism: int | None, default_queue_size: int) -> str:
-    """See :meth:`sqlfront_engine.dag.DAG.to_dot`."""
+def to_dot(
+    dag: DAG, default_parallelism: int | None = None, default_queue_size: int = DEFAULT_QUEUE_SIZE
+) -> str:
+    """The DAG as a Graphviz digraph. The defaults stand for what a vertex or an edge leaves open."""
     vertices = _vertices(dag, default_parallelism)
     return "\n".join(["digraph DAG {", *vertices, *_edges(dag, default_queue_size), "}"])
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import OperationalError, ProgrammingError
 
 #: Where Linux shows what is behind a descriptor; and the name under which a descriptor can be opened again.
 _DESCRIPTORS: Final = "/proc/self/fd"

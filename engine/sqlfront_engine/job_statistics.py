@@ -8,7 +8,7 @@ from itertools import chain
 import msgspec
 
 from sqlfront_engine.memory import MemoryStatistics
-from sqlfront_engine.settings import EMBEDDED
+from sqlfront_values.settings import EMBEDDED
 
 
 class JobStatus(Enum):
@@ -77,7 +77,7 @@ class JobStatistics(msgspec.Struct, frozen=True):
     """A job so far: ``elapsed`` seconds since its submission (until its end); ``tasklets`` of ``member``, in
     topological order of their vertices. ``participants``: the members that take part, ``member`` first;
     ``others``: the tasklets of those who have reported (see
-    :class:`~sqlfront_engine.coordinator.JobConfig`)."""
+    :class:`~sqlfront_engine.engine.JobConfig`)."""
 
     id: int
     status: JobStatus

@@ -12,8 +12,8 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.room import NO_LIMIT, in_units
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.room import NO_LIMIT, in_units
 
 
 class MemoryStatistics(msgspec.Struct, frozen=True):

@@ -37,8 +37,8 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.settings import Settings
 from sqlfront_engine.shares import Share
+from sqlfront_values.settings import Settings
 
 #: Upper bound of rows that one step of a cooperative processor handles.
 BATCH_ROWS: Final = 65_536
@@ -116,7 +116,7 @@ class Processor(msgspec.Struct, frozen=True, array_like=True, tag_field="process
     """The base of all operators, sources and sinks.
 
     One that is to run on other members has its place in :mod:`sqlfront_engine.processors.registry`, and
-    fields that :mod:`sqlfront_engine.codec` carries.
+    fields that :mod:`sqlfront_cluster.codec` carries.
     """
 
     #: False: a step may block or take long; the instance runs on a thread of its own.

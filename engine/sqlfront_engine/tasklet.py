@@ -17,7 +17,8 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import InternalError
+from sqlfront_engine.edges.queues import NOTHING, Input, Output
+from sqlfront_engine.edges.routing import AnyOf, Unlinked
 from sqlfront_engine.job_statistics import TaskletStatistics
 from sqlfront_engine.memory import OperatorAccount
 from sqlfront_engine.processor import (
@@ -30,10 +31,9 @@ from sqlfront_engine.processor import (
     Steps,
     Take,
 )
-from sqlfront_engine.queues import NOTHING, Input, Output
-from sqlfront_engine.room import StoppedError, occupy
-from sqlfront_engine.routing import AnyOf, Unlinked
 from sqlfront_engine.shares import close_quietly
+from sqlfront_values.errors import InternalError
+from sqlfront_values.room import StoppedError, occupy
 
 #: A call of a cooperative tasklet that takes longer (in seconds) is logged.
 SLOW_CALL: Final = 0.1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from sqlfront_engine.errors import NotSupportedError, spark_error
+from sqlfront_values.errors import NotSupportedError, spark_error
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table

@@ -2,11 +2,6 @@
 
 from collections.abc import Sequence
 
-from sqlfront_engine.display import describe
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Column, Expr, walk
-from sqlfront_engine.stacks import deep
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -24,6 +19,11 @@ from sqlfront_planner.logical import (
     Values,
     Window,
 )
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expression_text import describe
+from sqlfront_values.expressions import Column, Expr, walk
+from sqlfront_values.stacks import deep
+from sqlfront_values.types import BOOLEAN
 
 
 @deep

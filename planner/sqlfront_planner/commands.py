@@ -12,7 +12,6 @@ from typing import Final
 
 import lark
 
-from sqlfront_engine.errors import Error, NotSupportedError, spark_error
 from sqlfront_planner import modification_parser
 from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement_builder import StatementBuilder
@@ -29,6 +28,7 @@ from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_planner.syntax.lexer import Tokens, tokens_of, without_comments
 from sqlfront_planner.syntax.recognizer import first_wrong_token
 from sqlfront_planner.tokens import unescape
+from sqlfront_values.errors import Error, NotSupportedError, spark_error
 
 ParseFrom = Callable[[str, int], Statement]
 

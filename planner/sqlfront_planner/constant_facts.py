@@ -8,10 +8,6 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.evaluate import can_fail
-from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, Parameter, columns_used, conjuncts
-from sqlfront_engine.stacks import deep
-from sqlfront_engine.types import BOOLEAN, DOUBLE, is_decimal, is_integral
 from sqlfront_planner.logical import (
     Aggregate,
     Filter,
@@ -30,6 +26,10 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.preimages import keeps_equality, keeps_order, narrowed
 from sqlfront_planner.rewriting import COMPARISONS, is_fixed, nameless, remap, shift
 from sqlfront_planner.unwrap_casts import unwrap_cast
+from sqlfront_values.evaluate import can_fail
+from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal, Parameter, columns_used, conjuncts
+from sqlfront_values.stacks import deep
+from sqlfront_values.types import BOOLEAN, DOUBLE, is_decimal, is_integral
 
 _EQUALITIES: Final = frozenset({"equal", "equal_null_safe", "in"})
 _STATED: Final = COMPARISONS | _EQUALITIES

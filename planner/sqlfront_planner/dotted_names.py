@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from sqlfront_engine.errors import spark_error
+from sqlfront_values.errors import spark_error
 
 _PART: Final = re.compile(r"`((?:``|[^`])*)`|[^.`]+")
 _DOTTED: Final = re.compile(r"(?:(?:`(?:``|[^`])*`|[^.`]+)(?:\.|$))*(?<!\.)")

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from sqlfront_engine.functions.aggregates import aggregate_names
-from sqlfront_engine.functions.registry import names
-from sqlfront_engine.functions.windows import window_names
 from sqlfront_planner.binder.arguments import NOT_CALLABLE
 from sqlfront_planner.binder.calls import SPECIAL
 from sqlfront_planner.binder.spark_functions import CALLABLE
+from sqlfront_values.functions.aggregates.registry import aggregate_names
+from sqlfront_values.functions.registry import names
+from sqlfront_values.functions.windows.registry import window_names
 
 #: Operators in words; Spark counts them among the functions.
 _WORDS: Final = frozenset({"and", "between", "case", "in", "not", "or", "when"})

@@ -2,13 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from sqlfront_engine.expressions import (
-    Expr,
-    columns_used,
-    conjunction,
-    conjuncts,
-)
 from sqlfront_planner.rewriting import disjunction, disjuncts, nameless
+from sqlfront_values.expressions import Expr, columns_used, conjunction, conjuncts
 
 
 def implied(predicate: Expr, belongs: Callable[[frozenset[int]], bool]) -> Expr | None:

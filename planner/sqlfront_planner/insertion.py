@@ -5,11 +5,11 @@ Source: Spark's ``spark.sql.storeAssignmentPolicy=ANSI`` (the default).
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import DatabaseError, ProgrammingError
-from sqlfront_engine.expressions import Cast, Column, Expr, Literal
-from sqlfront_engine.types import VOID, is_numeric, is_string, sql_name
 from sqlfront_planner.logical import LogicalPlan, Project
 from sqlfront_planner.named_columns import named_columns
+from sqlfront_values.errors import DatabaseError, ProgrammingError
+from sqlfront_values.expressions import Cast, Column, Expr, Literal
+from sqlfront_values.types import VOID, is_numeric, is_string, sql_name
 
 
 def assign(plan: LogicalPlan, table: str, schema: pa.Schema, columns: tuple[str, ...] = ()) -> LogicalPlan:

@@ -13,11 +13,11 @@ from itertools import pairwise
 
 import msgspec
 
-from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
-from sqlfront_engine.stacks import LEVELS_OF_A_STACK, on_fresh_stack
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import FILTERING_JOINS, Filter, Join, JoinKey, JoinKind, LogicalPlan, Project
 from sqlfront_planner.rewriting import filtered, is_deterministic, remap
+from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts
+from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
+from sqlfront_values.types import BOOLEAN
 
 
 class Relation(msgspec.Struct, frozen=True):

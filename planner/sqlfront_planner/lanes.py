@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import Join, LogicalPlan, Scan, walk_plan
 from sqlfront_planner.shared_rows import SharedRows
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront_planner.pruning import joins

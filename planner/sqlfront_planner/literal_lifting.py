@@ -12,10 +12,10 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.types import INT, STRING
 from sqlfront_planner.binder.constants import INT_DIGITS, number
 from sqlfront_planner.tokens import unescape
+from sqlfront_values.errors import Error
+from sqlfront_values.types import INT, STRING
 
 #: A number, or a string, as most texts have them. It begins with a set of characters and not with two
 #: alternatives, so that the regular expression finds the next of them three times faster.

@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import (
+from sqlfront_values.expressions import (
     AggregateCall,
     Call,
     Column,
@@ -28,15 +28,15 @@ from sqlfront_engine.expressions import (
     map_columns,
     walk,
 )
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import BOOLEAN
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
-    from sqlfront_engine import display
+    from sqlfront_values import expression_text as display
 else:
-    display = lazy_module("sqlfront_engine.display")
+    display = lazy_module("sqlfront_values.expression_text")
 
 
 class JoinKind(Enum):

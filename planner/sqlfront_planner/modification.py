@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from msgspec import structs
 
-from sqlfront_engine.errors import InternalError, OperationalError, ProgrammingError, spark_error
-from sqlfront_engine.expressions import Call, Case, Column, Expr, Literal
-from sqlfront_engine.types import BOOLEAN, VOID, sql_name
 from sqlfront_planner.insertion import store_assigned
 from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan
 from sqlfront_planner.named_columns import named_column
 from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_values.errors import InternalError, OperationalError, ProgrammingError, spark_error
+from sqlfront_values.expressions import Call, Case, Column, Expr, Literal
+from sqlfront_values.types import BOOLEAN, VOID, sql_name
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table

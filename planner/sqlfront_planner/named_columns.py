@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import DatabaseError, ProgrammingError, spark_error
 from sqlfront_planner.binder.suggestions import quoted, suggestion
+from sqlfront_values.errors import DatabaseError, ProgrammingError, spark_error
 
 
 def named_column(schema: pa.Schema, name: str) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import too_complex
+from sqlfront_values.errors import too_complex
 
 _T = TokenType
 

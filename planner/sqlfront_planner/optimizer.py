@@ -11,9 +11,6 @@ from functools import cached_property
 from importlib import import_module
 from typing import Final, cast
 
-from sqlfront_engine.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
-from sqlfront_engine.room import check
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     Aggregate,
     Exists,
@@ -29,6 +26,9 @@ from sqlfront_planner.logical import (
     Sort,
     Subquery,
 )
+from sqlfront_values.expressions import Call, Case, Cast, Column, Expr, Literal, Parameter
+from sqlfront_values.room import check
+from sqlfront_values.settings import Settings
 
 #: A rewrite of the whole plan; ``Settings`` are the session's, for what folds constants.
 Rewrite = Callable[[LogicalPlan, Settings], LogicalPlan]

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import msgspec
 
-from sqlfront_engine.errors import ProgrammingError
 from sqlfront_planner.syntax.lexer import tokens_of
+from sqlfront_values.errors import ProgrammingError
 
 
 class _Parameters(msgspec.Struct, frozen=True):
@@ -24,7 +24,7 @@ def refuse_surplus(text: str, given: "Sequence[object] | Mapping[str, object]") 
     >>> refuse_surplus("SELECT :a", {"a": 1, "b": 2})
     Traceback (most recent call last):
         ...
-    sqlfront_engine.errors.ProgrammingError: the statement has no parameter :b
+    sqlfront_values.errors.ProgrammingError: the statement has no parameter :b
     """
     wanted = _parameters(text)
     if isinstance(given, Mapping):

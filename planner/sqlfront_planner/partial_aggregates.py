@@ -11,9 +11,6 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, columns_used
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.types import BIGINT, DOUBLE
 from sqlfront_planner.join_graph import JoinGraph, Relation, build, flatten, is_join_tree, left_deep
 from sqlfront_planner.logical import (
     Aggregate,
@@ -24,6 +21,9 @@ from sqlfront_planner.logical import (
     with_call_operands,
 )
 from sqlfront_planner.rewriting import is_deterministic, remap, substitute
+from sqlfront_values.expressions import AggregateCall, Call, Cast, Column, Expr, Literal, columns_used
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.types import BIGINT, DOUBLE
 
 #: The function that gives the value over all rows from the values over parts of them.
 _MERGED_BY: Final = {"count": "sum", "min": "min", "max": "max", "sum": "sum"}

@@ -8,8 +8,10 @@ import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_engine.errors import InternalError, OperationalError
-from sqlfront_engine.expressions import (
+from sqlfront_planner.lanes import Lane, Regime
+from sqlfront_planner.logical import LogicalPlan
+from sqlfront_values.errors import InternalError, OperationalError
+from sqlfront_values.expressions import (
     AggregateCall,
     Column,
     Expr,
@@ -20,10 +22,8 @@ from sqlfront_engine.expressions import (
     transform,
     walk,
 )
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
-from sqlfront_planner.lanes import Lane, Regime
-from sqlfront_planner.logical import LogicalPlan
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_engine.dag import DAG

@@ -16,10 +16,10 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Snapshot, Table
-from sqlfront_engine import types
 from sqlfront_planner.binder import Arguments, Binding
 from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.literal_lifting import plain_literal, spaced, spans, split
+from sqlfront_values import types
 
 #: The part of a full cache that goes at once, least recently used first.
 _EVICTED: Final = 8

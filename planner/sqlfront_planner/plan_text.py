@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from sqlfront_engine.display import describe, describe_call, describe_key
-from sqlfront_engine.expressions import Column, Expr, walk
 from sqlfront_planner.logical import (
     Aggregate,
     Filter,
@@ -18,6 +16,8 @@ from sqlfront_planner.logical import (
     Values,
     Window,
 )
+from sqlfront_values.expression_text import describe, describe_call, describe_key
+from sqlfront_values.expressions import Column, Expr, walk
 
 
 def plan_text(plan: LogicalPlan) -> str:

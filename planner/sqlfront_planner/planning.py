@@ -4,9 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.scheduler import available_cores
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import Arguments, Binding, BindSettings, bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Catalog
@@ -28,6 +26,8 @@ from sqlfront_planner.shared_rows import (
 )
 from sqlfront_planner.statement import Query
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_planner import lowering

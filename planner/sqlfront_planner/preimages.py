@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import DataError, NotSupportedError
-from sqlfront_engine.expressions import Cast, Literal
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import (
+from sqlfront_values.errors import DataError, NotSupportedError
+from sqlfront_values.expressions import Cast, Literal
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DATE,
@@ -26,9 +26,9 @@ from sqlfront_engine.types import (
 )
 
 if TYPE_CHECKING:
-    from sqlfront_engine import evaluate
+    from sqlfront_values import evaluate
 else:
-    evaluate = lazy_module("sqlfront_engine.evaluate")
+    evaluate = lazy_module("sqlfront_values.evaluate")
 
 #: A double has that many decimal digits that no other double has.
 _DOUBLE_DIGITS: Final = 15
@@ -50,7 +50,7 @@ def keeps_order(narrow: pa.DataType, wide: pa.DataType) -> bool:
     """True if every value of the numeric type ``narrow`` has exactly one counterpart in ``wide``, in the same
     order.
 
-    >>> from sqlfront_engine.types import INT
+    >>> from sqlfront_values.types import INT
     >>> keeps_order(INT, BIGINT), keeps_order(BIGINT, DOUBLE), keeps_order(INT, STRING)
     (True, False, False)
     """
@@ -71,7 +71,7 @@ def keeps_equality(narrow: pa.DataType, wide: pa.DataType) -> bool:
     """True if every value of ``narrow`` can be cast to ``wide``, null to null alone, and no two values to
     equal ones; but for those of which :func:`preimage` says that it doesn't know.
 
-    >>> from sqlfront_engine.types import INT
+    >>> from sqlfront_values.types import INT
     >>> keeps_equality(INT, STRING), keeps_equality(STRING, INT), keeps_equality(TIMESTAMP, DATE)
     (True, False, False)
     """
@@ -96,7 +96,7 @@ def preimage(value: object, narrow: pa.DataType, wide: pa.DataType, settings: Se
     For types that :func:`keeps_equality`. Raises NoSuchValue if there is none, UnknownValue if the cast isn't
     exact there or Python has no such value.
 
-    >>> from sqlfront_engine.types import INT
+    >>> from sqlfront_values.types import INT
     >>> preimage(Decimal("5.0"), INT, pa.decimal128(11, 1), Settings())
     5
     """

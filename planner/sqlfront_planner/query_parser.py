@@ -9,9 +9,6 @@ from sqlglot import exp
 from sqlglot.errors import ParseError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import DatabaseError, NotSupportedError
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_planner.statements import Query
 from sqlfront_planner.syntax.comments import comment_end
 from sqlfront_planner.syntax.lexer import tokens_of
@@ -19,6 +16,9 @@ from sqlfront_planner.syntax.recognizer import keywords_as_names
 from sqlfront_planner.token_checks import check
 from sqlfront_planner.token_rewriting import rewrite
 from sqlfront_planner.tokens import parse_tokens, tokenize, unknown_type_at, unread_at
+from sqlfront_values.errors import DatabaseError, NotSupportedError
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.stacks import on_fresh_stack
 
 #: What the SELECT that stands for DELETE or UPDATE has in its meta data.
 CHANGES: Final = "changes"

@@ -10,9 +10,9 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_engine.expressions import Expr
-from sqlfront_engine.processors.range import Range
-from sqlfront_engine.types import BIGINT
+from sqlfront_engine.processors.sources.range import Range
+from sqlfront_values.expressions import Expr
+from sqlfront_values.types import BIGINT
 
 _SCHEMA = pa.schema([("id", BIGINT)])
 

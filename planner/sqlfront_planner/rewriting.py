@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
-from sqlfront_engine.expressions import (
+from sqlfront_planner.logical import (
+    Filter,
+    LogicalPlan,
+    OuterColumn,
+    Project,
+    Subquery,
+    transform_plan,
+)
+from sqlfront_values.expressions import (
     Call,
     Case,
     Cast,
@@ -25,21 +33,13 @@ from sqlfront_engine.expressions import (
     operands_of,
     walk,
 )
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BOOLEAN
-from sqlfront_planner.logical import (
-    Filter,
-    LogicalPlan,
-    OuterColumn,
-    Project,
-    Subquery,
-    transform_plan,
-)
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
-    from sqlfront_engine.functions import registry
+    from sqlfront_values.functions import registry
 else:
-    registry = lazy_module("sqlfront_engine.functions.registry")
+    registry = lazy_module("sqlfront_values.functions.registry")
 
 TRUE: Final = Literal(BOOLEAN, True)
 FALSE: Final = Literal(BOOLEAN, False)

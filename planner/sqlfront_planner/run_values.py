@@ -4,18 +4,18 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Expr, Literal, RunValue
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import Expr, Literal, RunValue
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     import getpass
 
-    from sqlfront_engine import zone_names
+    from sqlfront_values.zones import names as zone_names
 else:
     getpass = lazy_module("getpass")
-    zone_names = lazy_module("sqlfront_engine.zone_names")
+    zone_names = lazy_module("sqlfront_values.zones.names")
 
 #: What gives the time of a run.
 Now = Callable[[], datetime]

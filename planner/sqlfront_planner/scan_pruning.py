@@ -8,19 +8,19 @@ from msgspec.structs import replace
 
 from sqlfront_connectors import base
 from sqlfront_connectors.base import Key
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.expressions import Expr, transform
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.lowering.builder import ScanVertex
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.expressions import Expr, transform
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
-    from sqlfront_engine import partitions
     from sqlfront_planner import run_values
     from sqlfront_planner.plan import Template
     from sqlfront_planner.rules import fold_constants as folding
+    from sqlfront_values.partitioning import partitions
 else:
-    partitions = lazy_module("sqlfront_engine.partitions")
+    partitions = lazy_module("sqlfront_values.partitioning.partitions")
     folding = lazy_module("sqlfront_planner.rules.fold_constants")
     run_values = lazy_module("sqlfront_planner.run_values")
 

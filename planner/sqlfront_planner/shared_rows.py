@@ -15,8 +15,6 @@ import pyarrow as pa
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import AggregateCall, Expr, transform
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import (
     Aggregate,
     Limit,
@@ -31,13 +29,15 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.rewriting import is_deterministic, map_operands
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.expressions import AggregateCall, Expr, transform
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base
-    from sqlfront_engine.processors import held_rows
+    from sqlfront_engine.processors.sources import held_rows
 else:
     base = lazy_module("sqlfront_connectors.base")
-    held_rows = lazy_module("sqlfront_engine.processors.held_rows")
+    held_rows = lazy_module("sqlfront_engine.processors.sources.held_rows")
 
 _ADDING: Final = frozenset({"sum", "avg", "mean", "try_sum", "try_avg"})
 _COUNTING: Final = frozenset({"count", "count_if", "approx_count_distinct"})

@@ -6,8 +6,6 @@ from typing import Final
 import lark
 import pyarrow as pa
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
 from sqlfront_planner.dotted_names import dotted, name_parts
 from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.statements import (
@@ -34,6 +32,8 @@ from sqlfront_planner.statements import (
     UseDatabase,
 )
 from sqlfront_planner.tokens import unescape
+from sqlfront_values import types
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
 
 _TYPES: Final = {
     "BOOLEAN": types.BOOLEAN,

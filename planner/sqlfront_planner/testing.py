@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sqlfront_connectors.arrow import ArrowTable
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.binder import BindSettings, bind
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.check import check
@@ -13,6 +12,7 @@ from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.optimizer import Rewrite
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.statement import parse_query
+from sqlfront_values.settings import Settings
 
 
 def example_catalog() -> Catalog:

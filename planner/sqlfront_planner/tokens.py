@@ -13,9 +13,9 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
-from sqlfront_engine.surrogates import well_formed
 from sqlfront_planner.syntax.lexer import without_comments
+from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
+from sqlfront_values.java.surrogates import well_formed
 
 SPARK: Final = Dialect.get_or_raise("spark")
 #: Stands before the name of a function call.

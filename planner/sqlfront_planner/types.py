@@ -10,10 +10,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine import types
-from sqlfront_engine.functions import decimal_rules
-from sqlfront_engine.functions.registry import ArgumentType, Kind
-from sqlfront_engine.types import (
+from sqlfront_values import types
+from sqlfront_values.functions.numbers import decimal_rules
+from sqlfront_values.functions.registry import ArgumentType, Kind
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     DATE,

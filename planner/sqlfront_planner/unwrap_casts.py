@@ -1,8 +1,8 @@
 """Comparisons of a cast column with a literal become comparisons of the column itself."""
 
-from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal
 from sqlfront_planner.preimages import keeps_order, narrowed
 from sqlfront_planner.rewriting import COMPARISONS
+from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal
 
 
 def unwrap_cast(call: Call) -> Expr:
@@ -15,8 +15,8 @@ def unwrap_cast(call: Call) -> Expr:
     of range, or between two of its values) is left alone.
 
     >>> import pyarrow as pa
-    >>> from sqlfront_engine.display import describe
-    >>> from sqlfront_engine.types import BIGINT, INT
+    >>> from sqlfront_values.expression_text import describe
+    >>> from sqlfront_values.types import BIGINT, INT
     >>> cast = Cast(BIGINT, Column(INT, 0, "a"))
     >>> describe(unwrap_cast(Call(pa.bool_(), "less", (cast, Literal(BIGINT, 5)))))
     'a#0 < 5'

@@ -26,8 +26,6 @@ from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.memory import MemoryConnector
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import Error, NotSupportedError
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments, bind_query
 from sqlfront_planner.catalog import Elsewhere, Entry, FoundElsewhere
 from sqlfront_planner.dotted_names import last_part
@@ -38,6 +36,8 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.query_parser import lead
 from sqlfront_planner.statement import CacheTable, Delete, Explain, KillQuery, Query, Statement, Update, parse
+from sqlfront_values.errors import Error, NotSupportedError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,25 +16,25 @@ from msgspec.structs import replace
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the members
 from sqlfront.config import Config, Launcher
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_list import MemberList
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.share import ShareScan, StoreShare
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.members.member import Member
-from sqlfront_engine.members.member_list import MemberList
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.catalog import Catalog, PathTables
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from sqlfront.cluster import embedded, processes
     from sqlfront.session import Session
-    from sqlfront_engine.members import outsider
+    from sqlfront_cluster.members import outsider
     from sqlfront_planner.explain import explanation as explanations
 else:
     embedded = lazy_module("sqlfront.cluster.embedded")

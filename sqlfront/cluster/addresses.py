@@ -12,9 +12,9 @@ import msgspec
 
 from sqlfront.cluster.credentials import CREDENTIALS_VARIABLE, Credentials, Protection, security_of
 from sqlfront.cluster.private_folder import PrivateFolder
-from sqlfront_engine.errors import OperationalError, ProgrammingError
-from sqlfront_engine.network.addresses import UNIX_PREFIX
-from sqlfront_engine.network.security import Security
+from sqlfront_cluster.network.addresses import UNIX_PREFIX
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_values.errors import OperationalError, ProgrammingError
 
 SCHEME: Final = "sqlfront://"
 

@@ -11,12 +11,12 @@ from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.documents import Documents
 from sqlfront.cluster.relations import RELATION, decode_relation, tables_of
 from sqlfront.config import Config
+from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.spread import LOST, SpreadTable, place_anew
-from sqlfront_engine.errors import Error, OperationalError
-from sqlfront_engine.launchers.running import RunningMember
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_values.errors import Error, OperationalError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront import session as sessions

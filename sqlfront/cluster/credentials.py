@@ -12,9 +12,9 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import asdict, replace
 
-from sqlfront_engine.errors import OperationalError, ProgrammingError
-from sqlfront_engine.network.security import Security
-from sqlfront_engine.network.tls import TlsSettings
+from sqlfront_cluster.network.tls.contexts import TlsSettings
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_values.errors import OperationalError, ProgrammingError
 
 SECRET_VARIABLE: Final = "SQLFRONT_SECRET"
 CREDENTIALS_VARIABLE: Final = "SQLFRONT_CREDENTIALS"

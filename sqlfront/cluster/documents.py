@@ -7,11 +7,11 @@ from functools import partial
 from threading import Condition, Event
 from typing import Final
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.members.keeper import Document
+from sqlfront_cluster.members.membership import Membership, PutOutcome
 from sqlfront_connectors.memory.documents import TURN, Turn, turn_of
-from sqlfront_engine import codec
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.members.keeper import Document
-from sqlfront_engine.members.membership import Membership, PutOutcome
+from sqlfront_values.errors import OperationalError
 
 #: Seconds that an answer of the keeper may take; it has to hear of every member first, or give it up.
 ANSWER_TIMEOUT: Final = 60.0

@@ -6,12 +6,12 @@ import pyarrow as pa
 
 from sqlfront.cluster import Cluster
 from sqlfront.config import Config
+from sqlfront_cluster.launchers.embedded import EmbeddedCluster
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_connectors.memory.store import TableStore
 from sqlfront_connectors.memory.table_memory import TableMemory
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.launchers.embedded import EmbeddedCluster
 from sqlfront_engine.scheduler import available_cores
 
 

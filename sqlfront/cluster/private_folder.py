@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 #: Modes of such a folder, and of the files in it.
 FOLDER: Final = 0o700

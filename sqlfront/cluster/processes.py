@@ -18,6 +18,9 @@ from sqlfront.cluster.catalog import ClusterCatalog
 from sqlfront.cluster.credentials import Protection
 from sqlfront.cluster.documents import Documents
 from sqlfront.config import Config, Launcher
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
+from sqlfront_cluster.members.outsider import Door
 from sqlfront_connectors.base import Partitioning, Table
 from sqlfront_connectors.memory.documents import (
     TABLE,
@@ -27,13 +30,10 @@ from sqlfront_connectors.memory.documents import (
     version_of,
 )
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
-from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import MemberOptions, RunningMember
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.members.outsider import Door
 from sqlfront_planner.catalog import Catalog, PathTables
+from sqlfront_values.errors import OperationalError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,12 +10,12 @@ from typing import Final, TypeAlias
 import msgspec
 
 from sqlfront.cache import CachedTable
+from sqlfront_cluster import codec
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine import codec
-from sqlfront_engine.errors import NotSupportedError
 from sqlfront_planner.catalog import Entry, TableEntry, ViewEntry
+from sqlfront_values.errors import NotSupportedError
 
 RELATION: Final = "relation:"
 

@@ -5,9 +5,9 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
+from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.holding import GRACE, ShareHolder
-from sqlfront_engine.launchers.running import RunningMember
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.cluster import caretaker as caretakers
@@ -16,7 +16,7 @@ else:
 
 
 class TableService(ShareHolder):
-    """See :class:`~sqlfront_engine.launchers.running.MemberService`."""
+    """See :class:`~sqlfront_cluster.launchers.running.MemberService`."""
 
     def __init__(self, grace: float = GRACE) -> None:
         super().__init__(grace)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, assert_never
 from sqlfront.commands import caching, explaining, indexes, inspection, killing, modification, tables
 from sqlfront.commands.run import Made, Run, result_of
 from sqlfront.result import Result
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.statement import (
     CacheTable,

@@ -23,8 +23,6 @@ from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.paths import local_path
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.binder.context import NO_ARGUMENTS
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry, ViewEntry
@@ -39,6 +37,8 @@ from sqlfront_planner.statement import (
     UncacheTable,
     parse_query,
 )
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront.session import Session

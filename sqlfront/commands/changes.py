@@ -23,7 +23,7 @@ from sqlfront_connectors.memory.numbering import numbers_of, places
 from sqlfront_connectors.memory.row_changes import batch_of
 from sqlfront_connectors.memory.segment import RowNumbers
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import NotByRows
 from sqlfront_planner import modification
 from sqlfront_planner.binder import Arguments, Binding, bind_query

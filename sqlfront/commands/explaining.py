@@ -11,9 +11,8 @@ from sqlfront.commands.run import Made, Run
 from sqlfront.file_checks import check_files
 from sqlfront.python_values import rows_batch
 from sqlfront_engine.job_statistics import JobStatistics
-from sqlfront_engine.processors.held_rows import HeldBatches
+from sqlfront_engine.processors.sources.held_rows import HeldBatches
 from sqlfront_engine.row_programs.program import NotByRows
-from sqlfront_engine.types import STRING
 from sqlfront_planner.binder import Binding, bind_query
 from sqlfront_planner.catalog import FoundElsewhere
 from sqlfront_planner.explain import shown
@@ -25,6 +24,7 @@ from sqlfront_planner.planning import plan_logical, plan_small
 from sqlfront_planner.row_lowering.row_plan import RowPlan
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import Explain, ExplainMode, Query
+from sqlfront_values.types import STRING
 
 if TYPE_CHECKING:
     from sqlfront.spark.lane import SparkLane

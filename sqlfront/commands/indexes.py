@@ -15,11 +15,11 @@ from sqlfront_connectors.base import Table
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import NotSupportedError, spark_error
-from sqlfront_engine.types import STRING, ddl, is_interval
 from sqlfront_planner.catalog import Entry, TableEntry
 from sqlfront_planner.named_columns import named_columns
 from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
+from sqlfront_values.errors import NotSupportedError, spark_error
+from sqlfront_values.types import STRING, ddl, is_interval
 
 #: What ``USING`` may say.
 FORMAT: Final = "hash"

@@ -12,8 +12,6 @@ from sqlfront.commands.run import NOTHING, Made, Run, no_database, origin_of
 from sqlfront.python_values import rows_batch
 from sqlfront.system_tables import SYSTEM, SYSTEM_TABLES
 from sqlfront_connectors.files import FileTable
-from sqlfront_engine.errors import ProgrammingError, spark_error
-from sqlfront_engine.types import BOOLEAN, STRING, ddl
 from sqlfront_planner.catalog import (
     DEFAULT_DATABASE,
     GLOBAL_TEMP,
@@ -34,6 +32,8 @@ from sqlfront_planner.statement import (
     ShowTables,
     UseDatabase,
 )
+from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.types import BOOLEAN, STRING, ddl
 
 if TYPE_CHECKING:
     from sqlfront.spark.lane import SparkLane

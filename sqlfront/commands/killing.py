@@ -2,9 +2,9 @@
 
 from sqlfront.commands.run import NOTHING, Made, Run
 from sqlfront.system_tables import listing
-from sqlfront_engine.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
-from sqlfront_engine.members.member import Member
+from sqlfront_cluster.members.member import Member
 from sqlfront_planner.statement import KillQuery
+from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingError, spark_error
 
 
 def kill_query(run: Run, statement: KillQuery) -> Made:

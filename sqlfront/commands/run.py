@@ -13,10 +13,8 @@ from sqlfront.result import Result, Statistics
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
 from sqlfront_connectors.memory.spread import How, SpreadTable, place_anew
-from sqlfront_engine.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
-from sqlfront_engine.expressions import Column
-from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import DEFAULT_DATABASE, Entry, TableEntry
 from sqlfront_planner.dotted_names import name_parts
@@ -27,6 +25,8 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.shared_rows import SharedRows, shared_rows
 from sqlfront_planner.statement import Query, parse_query
+from sqlfront_values.errors import DataError, Error, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.expressions import Column
 
 if TYPE_CHECKING:
     from sqlfront.session import Session

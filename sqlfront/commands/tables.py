@@ -14,8 +14,6 @@ from sqlfront_connectors.base import Table, TableDefinition, WritableTable
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError, spark_error
-from sqlfront_engine.types import VOID
 from sqlfront_planner.binder import bind_query
 from sqlfront_planner.catalog import GLOBAL_TEMP, Entry, FoundElsewhere, TableEntry, ViewEntry, already_exists
 from sqlfront_planner.dotted_names import check_permanent, last_part, name_parts
@@ -29,6 +27,8 @@ from sqlfront_planner.statement import (
     Insert,
     RelationKind,
 )
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError, spark_error
+from sqlfront_values.types import VOID
 
 #: The format of CREATE TABLE without USING.
 DEFAULT_FORMAT: Final = "memory"

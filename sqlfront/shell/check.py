@@ -13,8 +13,8 @@ from sqlfront.check.checker import Way
 from sqlfront.check.files import check_file
 from sqlfront.config import Config
 from sqlfront.options import Options
-from sqlfront_engine.errors import OperationalError, ProgrammingError
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.errors import OperationalError, ProgrammingError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -29,16 +29,16 @@ from sqlfront.cluster.private_folder import PrivateFolder
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.cluster.service import service
 from sqlfront.shell.arguments import add_encryption
-from sqlfront_engine.errors import Error, OperationalError, ProgrammingError
+from sqlfront_cluster.launchers.by_hand import FirstMember, join
+from sqlfront_cluster.launchers.child import serve
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
+from sqlfront_cluster.members.listing import JobListing, wait_for_jobs
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.network.addresses import UNIX_PREFIX
+from sqlfront_cluster.network.tls.security import Security
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_engine.launchers.by_hand import FirstMember, join
-from sqlfront_engine.launchers.child import serve
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import MemberOptions, RunningMember
-from sqlfront_engine.members.listing import JobListing, wait_for_jobs
-from sqlfront_engine.members.member_list import MemberList
-from sqlfront_engine.network.addresses import UNIX_PREFIX
-from sqlfront_engine.network.security import Security
+from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
 #: Seconds that starting and stopping may take.
 PATIENCE: Final = 60.0

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from sqlfront import boxes
 from sqlfront.result import Result
-from sqlfront_engine.arrays import to_python
-from sqlfront_engine.errors import InternalError
+from sqlfront_values.arrow.arrays import to_python
+from sqlfront_values.errors import InternalError
 
 FORMATS: Final = ("table", "vertical", "csv", "json", "arrow")
 

@@ -14,9 +14,9 @@ from sqlfront.session import Session
 from sqlfront.shell.arguments import add_encryption
 from sqlfront.shell.formats import FORMATS, print_result
 from sqlfront.shell.progress import ProgressLine
-from sqlfront_engine.errors import Error, OperationalError
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import split_statements
+from sqlfront_values.errors import Error, OperationalError
 
 
 class ExitCode(IntEnum):

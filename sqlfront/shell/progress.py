@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final, TextIO
 
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import Error
-from sqlfront_engine.query_run import Progress
+from sqlfront_engine.jobs.query_run import Progress
+from sqlfront_values.errors import Error
 
 #: What takes longer is shown (s), and how often it is shown anew.
 PATIENCE: Final = 0.5

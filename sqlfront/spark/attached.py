@@ -12,10 +12,10 @@ from sqlfront_connectors.forms import to_physical
 from sqlfront_connectors.spark.rows import HeldFrame
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.types import spark_schema
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import Arguments
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.errors import ProgrammingError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

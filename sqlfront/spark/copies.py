@@ -3,8 +3,8 @@
 from sqlfront.cache import CachedTable
 from sqlfront_connectors.base import Table
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_engine.errors import Error
 from sqlfront_planner.catalog import Entry, TableEntry
+from sqlfront_values.errors import Error
 
 
 def origin(table: Table) -> SparkTable | None:

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
 from sqlfront_connectors.spark.types import quoted
-from sqlfront_engine.expressions import columns_used
 from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, Project, Scan, map_inputs
 from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_values.expressions import columns_used
 
 
 class Select(msgspec.Struct, frozen=True):

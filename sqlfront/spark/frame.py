@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from sqlfront.spark.attached import AttachedSession
     from sqlfront_connectors.spark.rows import HeldFrame
-    from sqlfront_engine.query_run import Progress
+    from sqlfront_engine.jobs.query_run import Progress
 
 
 class Frame(Closing):

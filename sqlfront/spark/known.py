@@ -11,8 +11,8 @@ from sqlfront.options import TIME_ZONE
 from sqlfront.spark.same_answers import FIRST, OTHERS, first_other
 from sqlfront_connectors import registry
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_engine.errors import OperationalError
 from sqlfront_planner.catalog import DEFAULT_CATALOG, DEFAULT_DATABASE
+from sqlfront_values.errors import OperationalError
 
 
 class Known:

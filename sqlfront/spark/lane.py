@@ -29,15 +29,15 @@ from sqlfront.spark.same_answers import first_other
 from sqlfront.spark.start import SparkStart
 from sqlfront_connectors.spark.table import SparkTable
 from sqlfront_connectors.spark.types import quoted
-from sqlfront_engine.arrays import to_python
-from sqlfront_engine.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.query_run import QueryRun
-from sqlfront_engine.types import VOID
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_planner.binder import NO_ARGUMENTS, Arguments
 from sqlfront_planner.catalog import Entry, FoundElsewhere, TableEntry
 from sqlfront_planner.dotted_names import name_parts
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.statement import Query, is_query, parse_query
+from sqlfront_values.arrow.arrays import to_python
+from sqlfront_values.errors import DataError, Error, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.types import VOID
 
 if TYPE_CHECKING:
     from sqlfront.result import Parameters

@@ -12,10 +12,10 @@ from sqlfront.spark.copies import has
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.spark.types import quoted, spark_schema
-from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.catalog import TableEntry, ViewEntry
 from sqlfront_planner.logical import Scan
+from sqlfront_values.errors import NotSupportedError, OperationalError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

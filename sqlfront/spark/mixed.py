@@ -19,10 +19,6 @@ from sqlfront.spark.fragments import Select, replace_fragments, select_of
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_engine.errors import DataError, NotSupportedError
-from sqlfront_engine.expressions import transform
-from sqlfront_engine.room import in_units
-from sqlfront_engine.types import INT
 from sqlfront_planner.binder import Arguments, bind
 from sqlfront_planner.catalog import TableEntry
 from sqlfront_planner.lanes import Lane
@@ -35,6 +31,10 @@ from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.shared_rows import rewrite_shared, shared_scan
 from sqlfront_planner.statement import Query
 from sqlfront_planner.statistics.cardinality import Cardinality, column_bytes, table_rows
+from sqlfront_values.errors import DataError, NotSupportedError
+from sqlfront_values.expressions import transform
+from sqlfront_values.room import in_units
+from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
     from sqlfront.session import Session

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrow_intervals import converted
-from sqlfront_engine.zones import to_wall_clock
+from sqlfront_values.arrow.intervals import converted
+from sqlfront_values.zones.wall_clock import to_wall_clock
 
 if TYPE_CHECKING:
     import pandas

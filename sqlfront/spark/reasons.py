@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
-from sqlfront_engine.room import in_units
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError
+from sqlfront_values.room import in_units
 
 #: The condition of what is no SQL as far as sqlfront knows.
 SYNTAX: Final = "PARSE_SYNTAX_ERROR"

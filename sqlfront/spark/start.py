@@ -22,9 +22,9 @@ from sqlfront_connectors.spark.starting import (
     start_session,
 )
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.query_run import Progress, QueryRun, stopped_error
+from sqlfront_engine.jobs.query_run import Progress, QueryRun, stopped_error
+from sqlfront_values.errors import DatabaseError, OperationalError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -154,7 +154,7 @@ class _Waiting:
         return Progress()
 
     def stop(self, status: JobStatus) -> None:
-        """See :class:`~sqlfront_engine.query_run.Job`."""
+        """See :class:`~sqlfront_engine.jobs.query_run.Job`."""
         self._end(self.stopped(status))
 
     def stopped(self, status: JobStatus, timeout: float | None = None) -> OperationalError:

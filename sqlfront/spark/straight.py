@@ -17,11 +17,11 @@ from sqlfront.commands.run import Run
 from sqlfront_connectors.memory.spread import How, SpreadSnapshot
 from sqlfront_connectors.spark import loading
 from sqlfront_connectors.spark.failures import ours
-from sqlfront_engine.expressions import Column
 from sqlfront_planner.binder import NO_ARGUMENTS
 from sqlfront_planner.logical import Filter, Limit, LogicalPlan, Project, Scan, Sort
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.expressions import Column
 
 if TYPE_CHECKING:
     from sqlfront.result import Result

@@ -11,15 +11,18 @@ PACKAGES = (
     ROOT / "sqlfront",
     ROOT / "planner" / "sqlfront_planner",
     ROOT / "connectors" / "sqlfront_connectors",
+    ROOT / "engine" / "sqlfront_cluster",
     ROOT / "engine" / "sqlfront_engine",
+    ROOT / "engine" / "sqlfront_values",
 )
 
 
 @dataclass(frozen=True)
 class Source:
-    """One module: its path below the project's root, and its syntax tree."""
+    """One module: its path below the project's root, its name as Python imports it, and its syntax tree."""
 
     path: str
+    module: str
     tree: ast.Module
 
     def place(self, line: int) -> str:
@@ -29,12 +32,26 @@ class Source:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """All modules of the four packages, in order of path."""
+    """All modules of the six packages, in order of path."""
     return tuple(
-        Source(str(path.relative_to(ROOT)), ast.parse(path.read_text(encoding="utf-8"), str(path)))
+        Source(
+            str(path.relative_to(ROOT)),
+            _module(path.relative_to(package.parent)),
+            ast.parse(path.read_text(encoding="utf-8"), str(path)),
+        )
         for package in PACKAGES
         for path in sorted(package.rglob("*.py"))
     )
+
+
+def _module(path: Path) -> str:
+    """The name of the module in a file.
+
+    >>> _module(Path("sqlfront/shell/main.py")), _module(Path("sqlfront/__init__.py"))
+    ('sqlfront.shell.main', 'sqlfront')
+    """
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

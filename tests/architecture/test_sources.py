@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlfront_engine.functions.registry import AREAS
+from sqlfront_values.functions.registry import AREAS
 from tests.architecture.sources import PACKAGES, public_functions, runtime_imports, sources
 
 # Each costs tens to hundreds of milliseconds, and some of them import pandas by themselves.
@@ -60,9 +60,9 @@ def test_heavy_modules_are_imported_where_they_are_needed_only() -> None:
 
 def test_every_module_that_registers_functions_is_an_area() -> None:
     """The registry loads its areas by name: one that is missing there would have no functions."""
-    folder = "engine/sqlfront_engine/functions/"
+    folder = "engine/sqlfront_values/functions/"
     registering = {
-        source.path.removeprefix(folder).removesuffix(".py")
+        source.path.removeprefix(folder).removesuffix(".py").replace("/", ".")
         for source in sources()
         if source.path.startswith(folder)
         for statement in source.tree.body
@@ -98,7 +98,7 @@ def _annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.e
 #: Where pyarrow's own constructors have their place: the module that stands for them, Python functions of
 #: users and of Spark, odd fields of CSV, tools of tests.
 BY_PYARROW = (
-    "sqlfront_engine/arrays.py",
+    "sqlfront_values/arrow/arrays.py",
     "processors/user_code/values.py",
     "spark/texts.py",
     "files/csv/values.py",
@@ -107,7 +107,7 @@ BY_PYARROW = (
 
 
 def test_values_become_arrays_and_scalars_without_pandas() -> None:
-    """pyarrow's ``array`` and ``scalar`` import it; those of ``sqlfront_engine.arrays`` don't."""
+    """pyarrow's ``array`` and ``scalar`` import it; those of ``sqlfront_values.arrow.arrays`` don't."""
     calls = [
         source.place(node.lineno)
         for source in sources()

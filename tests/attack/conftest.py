@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.attack.fort import Fort, built
-from tests.engine.network.meeting import Town
+from tests.cluster.network.meeting import Town
 
 
 @pytest.fixture

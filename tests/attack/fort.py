@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import RunningMember
-from tests.engine.members.probe import Report, ask
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.running import RunningMember
+from tests.cluster.members.probe import Report, ask
 
 SECRET = "the secret of the fort"
-PRELOAD = ("tests.engine.members.probe",)
+PRELOAD = ("tests.cluster.members.probe",)
 ROWS = 1000
 TOTAL = ROWS * (ROWS - 1) // 2
 

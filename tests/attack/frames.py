@@ -11,17 +11,17 @@ from typing import Annotated, Any
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine import codec
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec.placements import encode_placement
+from sqlfront_cluster.members.cluster_messages import MESSAGES, DocumentsSeen
+from sqlfront_cluster.members.messages import Data, Init
+from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Kind, encode_frame
+from sqlfront_cluster.network.handshake import CONTROL_TYPES
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.members.cluster_messages import MESSAGES, DocumentsSeen
-from sqlfront_engine.members.messages import Data, Init
-from sqlfront_engine.members.placement_codec import encode_placement
-from sqlfront_engine.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Kind, encode_frame
-from sqlfront_engine.network.handshake import CONTROL_TYPES
-from sqlfront_engine.placement import Placement
+from sqlfront_engine.plans.placement import Placement
 from sqlfront_engine.processors.forward import Forward
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.settings import Settings
+from sqlfront_values.settings import Settings
 
 #: Numbers at which something may overflow, or be made that is too large.
 NUMBERS = (0, 1, -1, 2, 271, 2**31 - 1, 2**31, -(2**31), 2**32, 2**53, 2**62, 2**63 - 1, -(2**63))

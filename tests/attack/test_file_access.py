@@ -15,20 +15,20 @@ import sqlfront
 import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.config import Config
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.text_lines import text_lines
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
-from sqlfront_engine.errors import Error, OperationalError, ProgrammingError
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.types import STRING
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_values.errors import Error, OperationalError, ProgrammingError
+from sqlfront_values.types import STRING
 
 SECRET = "root:x:0:0"
 

@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.launchers.running import network_settings
-from sqlfront_engine.members.cluster_messages import MESSAGES
-from sqlfront_engine.network.line import Line
+from sqlfront_cluster.launchers.running import network_settings
+from sqlfront_cluster.members.cluster_messages import MESSAGES
+from sqlfront_cluster.network.line import Line
+from sqlfront_values.errors import OperationalError
 from tests.attack.fort import Fort
 from tests.attack.frames import Frames
 

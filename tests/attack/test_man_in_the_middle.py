@@ -8,9 +8,9 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from sqlfront_engine.network.tls import TlsSettings
+from sqlfront_cluster.network.tls.contexts import TlsSettings
 from tests.attack.wiretap import Wiretap
-from tests.engine.network.meeting import SECRET, Member, Note, Town, certificates, until
+from tests.cluster.network.meeting import SECRET, Member, Note, Town, certificates, until
 
 WORD = "not for strangers"
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack, suppress
 import pytest
 
 import sqlfront
-from sqlfront_engine.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Kind, encode_frame
-from sqlfront_engine.network.handshake import Hello
+from sqlfront_cluster.network.frames import HEADER, MAGIC, PROTOCOL_VERSION, Kind, encode_frame
+from sqlfront_cluster.network.handshake import Hello
 from tests.attack.fort import SECRET, Fort
 
 

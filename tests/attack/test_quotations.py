@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import sqlfront
-from sqlfront_engine.errors import LONGEST_QUOTATION, Error, ProgrammingError, point_at
+from sqlfront_values.errors import LONGEST_QUOTATION, Error, ProgrammingError, point_at
 
 LONG = "x" * 1_000_000
 #: A message quotes so much at each of its ends, then comes the line of SQL with its caret.

@@ -6,10 +6,10 @@ from contextlib import suppress
 
 import pytest
 
-from sqlfront_engine.network.addresses import Address
-from sqlfront_engine.network.frames import HEADER
+from sqlfront_cluster.network.addresses import Address
+from sqlfront_cluster.network.frames import HEADER
 from tests.attack.wiretap import Wiretap
-from tests.engine.network.meeting import Town, until
+from tests.cluster.network.meeting import Town, until
 
 Frames = list[bytes]
 

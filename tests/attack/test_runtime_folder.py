@@ -11,7 +11,7 @@ import pytest
 from sqlfront.cluster.addresses import find, lock, run_directory
 from sqlfront.cluster.credentials import Protection
 from sqlfront.cluster.private_folder import PrivateFolder
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 STRANGER = 65534
 USER = os.getuid()

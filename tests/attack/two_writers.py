@@ -24,10 +24,10 @@ from sqlfront_connectors import registry
 from sqlfront_connectors.base import ScanRequest, TableDefinition, WritableTable, insert_all
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.commits import PREFIX
-from sqlfront_engine.errors import Error, OperationalError
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
 from sqlfront_engine.testing import CountingMemory
-from sqlfront_engine.types import BIGINT, INT
+from sqlfront_values.errors import Error, OperationalError
+from sqlfront_values.types import BIGINT, INT
 
 SCHEMA: Final = pa.schema([("number", BIGINT), ("part", INT)])
 #: Rows of a version, in so many partitions.

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key, ScanRequest, Snapshot, Table
-from sqlfront_engine.expressions import Expr
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.testing import CountingMemory
+from sqlfront_values.expressions import Expr
 
 
 def read(

@@ -15,7 +15,7 @@ import pytest
 
 from sqlfront_connectors.arrow import ArrowSource, ArrowTable
 from sqlfront_connectors.base import ScanRequest
-from sqlfront_engine.errors import DataError, ProgrammingError
+from sqlfront_values.errors import DataError, ProgrammingError
 from tests.connectors.reading import read
 
 

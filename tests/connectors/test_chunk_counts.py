@@ -12,10 +12,10 @@ from sqlfront_connectors.base import Pieces, ScanRequest, insert_all
 from sqlfront_connectors.memory.chunk_counts import ChunkCount, decode_count, encode_count
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.store import decode_question
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.expressions import Call, Column, Expr, Literal
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.expressions import Call, Column, Expr, Literal
+from sqlfront_values.types import BIGINT, BOOLEAN, STRING
 from tests.connectors.test_spread import MEMBERS, Members
 
 HERE = MEMBERS[0]

@@ -13,8 +13,8 @@ from sqlfront import Config, Cursor, OperationalError
 from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.registry import create
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
-from sqlfront_engine.room import MOST_AT_ONCE
 from sqlfront_engine.testing import CountingMemory
+from sqlfront_values.room import MOST_AT_ONCE
 
 MIB = 1 << 20
 

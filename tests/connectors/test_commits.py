@@ -19,8 +19,8 @@ from sqlfront_connectors.files import FileTable, commits
 from sqlfront_connectors.files import table as file_tables
 from sqlfront_connectors.files.commits import PREFIX, FolderWrite, settled
 from sqlfront_connectors.files.listing import DataFile
-from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.file_access import EVERYWHERE
+from sqlfront_values.errors import OperationalError
 from tests.attack.two_writers import PARTITIONS, ROWS, SCHEMA, numbers, opened
 
 #: The calls by which a commit changes the disk.

@@ -19,11 +19,11 @@ from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.files import contents, json_format
 from sqlfront_connectors.files.contents import EXPANSION, content_of, counted, pieces
 from sqlfront_connectors.registry import create
-from sqlfront_engine.errors import NotSupportedError
 from sqlfront_engine.file_access import EVERYWHERE
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
 from sqlfront_engine.testing import CountingMemory
+from sqlfront_values.errors import NotSupportedError
 
 MIB = 1 << 20
 

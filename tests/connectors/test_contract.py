@@ -12,9 +12,9 @@ import pytest
 from sqlfront_connectors import registry
 from sqlfront_connectors.arrow import ArrowTable
 from sqlfront_connectors.base import Table, TableDefinition, WritableTable, insert_all
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.expressions import Call, Column, Literal
-from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, decimal, physical
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.expressions import Call, Column, Literal
+from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, decimal, physical
 from tests.connectors.reading import read
 
 SCHEMA = pa.schema(

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_connectors.files.csv.writer import write
-from sqlfront_engine.types import BINARY, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, physical
+from sqlfront_values.types import BINARY, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, physical
 
 
 def written(folder: Path, columns: dict[str, tuple[list[object], pa.DataType]], **options: str) -> str:

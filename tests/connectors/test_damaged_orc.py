@@ -16,7 +16,7 @@ from sqlfront_connectors.files.orc.footer import DATA, LENGTH, NULLS, SECOND, St
 from sqlfront_connectors.files.orc.runs import check_byte_runs, total_length
 from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
-from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from sqlfront.config import Config
 from sqlfront.session import Session
 from sqlfront_connectors.files.parquet.footer import read_footer
-from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 #: A field's header of the type i32 two fields on, and the same of the type i16.
 REPETITION, LOST = b"%\x02\x18\x01a", b"$\x02\x18\x01a"

@@ -16,11 +16,11 @@ from sqlfront_connectors.base import ScanRequest, Table, TableDefinition, Writab
 from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.files import FileTable
 from sqlfront_connectors.files.partition_values import infer
-from sqlfront_engine.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.expressions import Call, Column, Expr, Literal
 from sqlfront_engine.processor import END_OF_PIECE, ProcessorContext
 from sqlfront_engine.testing import CountingMemory
-from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, ddl, decimal
+from sqlfront_values.errors import DataError, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.expressions import Call, Column, Expr, Literal
+from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, ddl, decimal
 from tests.connectors.reading import read
 
 

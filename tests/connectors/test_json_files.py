@@ -15,11 +15,11 @@ from sqlfront_connectors.files.contents import pieces
 from sqlfront_connectors.files.json import quick
 from sqlfront_connectors.files.json.quick import halves, one_object_a_line
 from sqlfront_connectors.files.json.settings import json_settings
-from sqlfront_engine.errors import DataError, NotSupportedError, ProgrammingError
-from sqlfront_engine.expressions import Call, Column
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.testing import CountingMemory
-from sqlfront_engine.types import (
+from sqlfront_values.errors import DataError, NotSupportedError, ProgrammingError
+from sqlfront_values.expressions import Call, Column
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -8,7 +8,7 @@ import pytest
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_values.errors import DatabaseError, NotSupportedError
 
 
 def layout(folder: Path, *names: str) -> None:

@@ -10,9 +10,9 @@ import pytest
 
 from sqlfront_connectors.base import Partitioning, ScanRequest, TableDefinition, insert_all
 from sqlfront_connectors.memory import MemoryConnector, MemoryTable
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.partitions import partition_ids
-from sqlfront_engine.types import (
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.partitioning.partitions import partition_ids
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sqlfront_connectors.base import ScanRequest, insert_all
 from sqlfront_connectors.memory import MemoryTable
 from sqlfront_connectors.memory.chunks import judged
-from sqlfront_engine.expressions import Call, Column, Expr, Literal
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, decimal
+from sqlfront_values.expressions import Call, Column, Expr, Literal
+from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, decimal
 from tests.connectors.reading import read
 
 CHUNKS = 4

@@ -18,8 +18,8 @@ from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory import MemoryTable, merging
 from sqlfront_connectors.memory.segment import RowNumbers, Segment
 from sqlfront_connectors.memory.table import MemorySnapshot
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.types import BIGINT, STRING
+from sqlfront_values.errors import InternalError
+from sqlfront_values.types import BIGINT, STRING
 from tests.connectors.reading import read
 
 SCHEMA = pa.schema([("k", BIGINT), ("n", BIGINT), ("s", STRING)])

@@ -19,8 +19,8 @@ from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory import MemoryTable, index, merging
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.table import MemorySnapshot
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sqlfront_connectors.base import Partitioning, insert_all
 from sqlfront_connectors.memory import MemoryTable
-from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.columns.reading import value_reader
-from sqlfront_engine.types import physical
+from sqlfront_values.arrow.arrays import from_values, to_python
+from sqlfront_values.columns.reading import value_reader
+from sqlfront_values.types import physical
 
 _VALUES: dict[pa.DataType, st.SearchStrategy[object]] = {
     pa.bool_(): st.booleans(),

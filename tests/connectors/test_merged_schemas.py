@@ -12,7 +12,7 @@ from pyarrow import orc
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_values.errors import DatabaseError, NotSupportedError
 
 INT, LONG, STRING = pa.int32(), pa.int64(), pa.string()
 GROWN = [

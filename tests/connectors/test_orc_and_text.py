@@ -17,8 +17,8 @@ from sqlfront.config import Config
 from sqlfront.session import Session
 from sqlfront_connectors.files import orc_format, parquet_format
 from sqlfront_connectors.files.orc.footer import CHAR, description
-from sqlfront_engine.errors import DatabaseError, Error, NotSupportedError, OperationalError
 from sqlfront_engine.file_access import EVERYWHERE
+from sqlfront_values.errors import DatabaseError, Error, NotSupportedError, OperationalError
 
 #: Kinds of types in ORC's footers.
 STRING_KIND, STRUCT_KIND = 7, 12

@@ -10,7 +10,7 @@ import pytest
 
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_engine.errors import DatabaseError, NotSupportedError
+from sqlfront_values.errors import DatabaseError, NotSupportedError
 
 MISMATCH = "FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH"
 

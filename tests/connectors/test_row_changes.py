@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sqlfront_cluster.codec.rows import encode_rows
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.row_changes import RowChange, encode_change
@@ -21,9 +22,8 @@ from sqlfront_connectors.memory.share_statistics import (
 from sqlfront_connectors.memory.spread import How, SpreadTable
 from sqlfront_connectors.memory.spread_changes import change_rows
 from sqlfront_connectors.memory.store import STORE, decode_question
-from sqlfront_engine.codec.rows import encode_rows
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.types import DAY_TIME_INTERVAL, TIMESTAMP
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.types import DAY_TIME_INTERVAL, TIMESTAMP
 from tests.connectors.test_spread import ALL, Members
 from tests.connectors.test_spread_rows import HERE, SCHEMA, THERE, find, keys_of, messages, table
 

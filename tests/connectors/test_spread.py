@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the processors known
+from sqlfront_cluster.launchers.embedded import EmbeddedCluster
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_connectors.base import (
     ColumnStatistics,
     Location,
@@ -22,14 +24,12 @@ from sqlfront_connectors.base import (
 from sqlfront_connectors.memory.share_statistics import ShareStatistics, merged, nothing
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.store import STORE, Share, TableStore
-from sqlfront_engine.coordinator import JobConfig
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
-from sqlfront_engine.errors import InternalError, OperationalError
-from sqlfront_engine.launchers.embedded import EmbeddedCluster
-from sqlfront_engine.members.member_list import MemberInfo, MemberList
+from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.query_run import QueryRun
-from sqlfront_engine.types import BIGINT, STRING
+from sqlfront_values.errors import InternalError, OperationalError
+from sqlfront_values.types import BIGINT, STRING
 
 SCHEMA = pa.schema([("k", BIGINT), ("s", STRING)])
 ALL = ScanRequest((0, 1))

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sqlfront_cluster.codec.rows import encode_rows
 from sqlfront_connectors.base import Key, Partitioning, insert_all, row_access
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.lookup import BEYOND, Lookup, encode_lookup
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.store import STORE, decode_question
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.codec.rows import encode_rows
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.partitions import key_hasher
-from sqlfront_engine.types import BIGINT, STRING, physical
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.partitioning.partitions import key_hasher
+from sqlfront_values.types import BIGINT, STRING, physical
+from tests.cluster.codec.values import FLAT, values
 from tests.connectors.test_spread import MEMBERS, Members
-from tests.engine.codec.values import FLAT, values
 
 SCHEMA = pa.schema([("k", BIGINT), ("s", STRING)])
 BY_KEY = Partitioning((0,), 271)

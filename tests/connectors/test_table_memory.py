@@ -7,8 +7,8 @@ import pytest
 
 import sqlfront
 from sqlfront.connection import Connection
-from sqlfront_engine.errors import OperationalError
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_values.errors import OperationalError
 
 #: Room for two such tables, and for queries over one.
 LIMIT = 104 << 20

@@ -6,12 +6,12 @@ from typing import cast
 
 import pyarrow as pa
 
-from sqlfront_engine import arrays
 from sqlfront_engine.dag import DAG, Edge, Vertex
-from sqlfront_engine.errors import spark_error
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_values.arrow import arrays
+from sqlfront_values.errors import spark_error
 
 
 class Numbers(Processor, frozen=True):

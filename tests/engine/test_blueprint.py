@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sqlfront_engine.blueprint import NOBODY, Blueprint, Incoming, Link, Outgoing, Place, draw
 from sqlfront_engine.dag import DAG, Edge, Vertex
-from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.placement import Placement, demands_of, place
+from sqlfront_engine.plans.blueprint import NOBODY, Blueprint, Incoming, Link, Outgoing, Place, draw
+from sqlfront_engine.plans.placement import Placement, demands_of, place
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_values.errors import InterfaceError
 from tests.engine.jobs import Forward, Numbers
 
 MEMBERS = ("a", "b", "c")

@@ -7,11 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, EdgeConfig, OnlyOn, Routing, Vertex
-from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.expressions import Literal, SortKey
-from sqlfront_engine.partitions import partition_ids
+from sqlfront_engine.dot import to_dot
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_values.errors import InterfaceError
+from sqlfront_values.expressions import Literal, SortKey
+from sqlfront_values.partitioning.partitions import partition_ids
 
 
 class Pass(Processor, frozen=True):
@@ -372,7 +373,7 @@ def test_a_rebound_dag_has_the_shape_and_other_processors() -> None:
     assert bound.edges == dag.edges
     assert bound.edges[0].destination is bound["b"]
     assert bound.outbound(bound["b"])[0].source is bound["b"]
-    assert bound.to_dot() == dag.to_dot()
+    assert to_dot(bound) == to_dot(dag)
     assert dag["b"] is b
 
 
@@ -398,7 +399,7 @@ def test_dot_of_defaults() -> None:
     dag, a, b, _ = three()
     dag.edge(Edge.between(a, b))
 
-    assert dag.to_dot().splitlines() == [
+    assert to_dot(dag).splitlines() == [
         "digraph DAG {",
         '\t"a" [localParallelism=default];',
         '\t"c" [localParallelism=default];',
@@ -406,8 +407,8 @@ def test_dot_of_defaults() -> None:
         '\t"a" -> "b" [queueSize=1024];',
         "}",
     ]
-    assert '"a" [localParallelism=4];' in dag.to_dot(4)
-    assert "queueSize=16" in dag.to_dot(default_queue_size=16)
+    assert '"a" [localParallelism=4];' in to_dot(dag, 4)
+    assert "queueSize=16" in to_dot(dag, default_queue_size=16)
 
 
 def test_dot_of_everything_else() -> None:
@@ -417,7 +418,7 @@ def test_dot_of_everything_else() -> None:
     dag.edge(Edge.from_(a, 1).to(b, 0).broadcast().ordered((SortKey(0),)))
     dag.edge(Edge.from_(a, 2).to(b, 2).to_one().distribute_to("m1"))
 
-    assert dag.to_dot().splitlines() == [
+    assert to_dot(dag).splitlines() == [
         "digraph DAG {",
         '\t"a" [localParallelism=3];',
         '\t"b" [localParallelism=1];',
@@ -435,7 +436,7 @@ def test_dot_groups_the_two_stages_of_an_aggregation() -> None:
     dag.edge(Edge.between(source, prepare).partitioned((0,)))
     dag.edge(Edge.between(prepare, combine).partitioned((0,)).distributed())
 
-    assert dag.to_dot().splitlines()[4:] == [
+    assert to_dot(dag).splitlines()[4:] == [
         '\t"source" -> "sum-prepare" [label="partitioned", queueSize=1024];',
         "\tsubgraph cluster_0 {",
         '\t\t"sum-prepare" -> "sum" [label="distributed-partitioned", queueSize=1024];',
@@ -452,12 +453,12 @@ def test_dot_shows_preferences_up_to_the_default() -> None:
     dag.vertex("three", Three())
     dag.vertex("one", Pass(), None, OnlyOn())
 
-    assert dag.to_dot().splitlines()[1:3] == [
+    assert to_dot(dag).splitlines()[1:3] == [
         '\t"three" [localParallelism=3];',
         '\t"one" [localParallelism=1];',
     ]
-    assert '"three" [localParallelism=2];' in dag.to_dot(2)
-    assert '"one" [localParallelism=1];' in dag.to_dot(2)
+    assert '"three" [localParallelism=2];' in to_dot(dag, 2)
+    assert '"one" [localParallelism=1];' in to_dot(dag, 2)
 
 
 def test_dot_numbers_its_groups() -> None:
@@ -468,7 +469,7 @@ def test_dot_numbers_its_groups() -> None:
         dag.edge(Edge.between(before, prepare)).edge(Edge.between(prepare, combine))
         before = combine
 
-    groups = [line for line in dag.to_dot().splitlines() if "subgraph" in line]
+    groups = [line for line in to_dot(dag).splitlines() if "subgraph" in line]
     assert groups == ["\tsubgraph cluster_0 {", "\tsubgraph cluster_1 {"]
 
 
@@ -476,4 +477,4 @@ def test_dot_escapes_names() -> None:
     dag = DAG()
     dag.vertex('say "hi"\\\n', Pass(), 1)
 
-    assert '\t"say \\"hi\\"\\\\\\n" [localParallelism=1];' in dag.to_dot().splitlines()
+    assert '\t"say \\"hi\\"\\\\\\n" [localParallelism=1];' in to_dot(dag).splitlines()

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from sqlfront_engine.exchange import (
+from sqlfront_engine.edges.exchange import (
     FLOW_CONTROL_PERIOD,
     Parcel,
     ReceiverStatistics,
@@ -11,7 +11,7 @@ from sqlfront_engine.exchange import (
     SenderStatistics,
     Stream,
 )
-from sqlfront_engine.queues import NOTHING
+from sqlfront_engine.edges.queues import NOTHING
 
 STREAM = Stream(0, "other")
 BATCH = pa.RecordBatch.from_pydict({"a": [1]})

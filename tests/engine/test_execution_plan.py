@@ -7,13 +7,13 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge, Vertex
-from sqlfront_engine.errors import InterfaceError
-from sqlfront_engine.expressions import SortKey
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing import run_dag
+from sqlfront_values.errors import InterfaceError
+from sqlfront_values.expressions import SortKey
 from tests.engine.jobs import Forward, Numbers, chain, numbers, values
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sqlfront_engine.errors import OperationalError, ProgrammingError
 from sqlfront_engine.file_access import EVERYWHERE, NOWHERE, FileAccess
+from sqlfront_values.errors import OperationalError, ProgrammingError
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ from typing import cast
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine import execution
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import DataError, InterfaceError, InternalError, OperationalError
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.jobs import execution
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing import FakeClock
+from sqlfront_values.errors import DataError, InterfaceError, InternalError, OperationalError
 from tests.engine.jobs import (
     Blocks,
     Collect,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sqlfront_engine.coordinator import MEMORY_SHARE, default_memory_limit
+from sqlfront_engine.engine import MEMORY_SHARE, default_memory_limit
 from sqlfront_engine.machine_memory import machine_memory
 
 MIB = 1 << 20

@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
+from sqlfront_values.errors import OperationalError
 
 
 def test_charges_count_up_to_the_member() -> None:

@@ -3,9 +3,9 @@
 import pytest
 
 from sqlfront_engine.dag import DAG, Edge, OnlyOn
-from sqlfront_engine.errors import InterfaceError, OperationalError
-from sqlfront_engine.placement import Demands, Placement, demands_of, only, place, vertex_members
+from sqlfront_engine.plans.placement import Demands, Placement, demands_of, only, place, vertex_members
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_values.errors import InterfaceError, OperationalError
 from tests.engine.jobs import Forward, Numbers
 
 MEMBERS = ("a", "b", "c")

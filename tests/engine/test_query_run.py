@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.query_run import DESCRIPTION_LENGTH, Progress, QueryRun
+from sqlfront_engine.jobs.query_run import DESCRIPTION_LENGTH, Progress, QueryRun
 from sqlfront_engine.testing import FakeClock
+from sqlfront_values.errors import OperationalError
 from tests.engine.jobs import Numbers, chain
 
 

@@ -6,7 +6,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.queues import NOTHING, BatchQueue
+from sqlfront_engine.edges.queues import NOTHING, BatchQueue
 
 
 class Side:

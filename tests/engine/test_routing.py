@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.expressions import SortKey
-from sqlfront_engine.merging import MergingInput
-from sqlfront_engine.partitions import partition_ids
-from sqlfront_engine.queues import NOTHING, BatchQueue, Input, Output
-from sqlfront_engine.routing import AnyOf, Broadcast, ByPriority, Partitioned, RoundRobin
+from sqlfront_engine.edges.merging import MergingInput
+from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Input, Output
+from sqlfront_engine.edges.routing import AnyOf, Broadcast, ByPriority, Partitioned, RoundRobin
+from sqlfront_values.expressions import SortKey
+from sqlfront_values.partitioning.partitions import partition_ids
 
 Make = Callable[[Sequence[BatchQueue]], Output]
 

@@ -9,13 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import OperationalError
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.scheduler import CooperativeWorkers, DedicatedThreads, SystemClock, available_cores
 from sqlfront_engine.testing import FakeClock
+from sqlfront_values.errors import OperationalError
 from tests.engine.jobs import Forward, Numbers, chain, read, values
 
 

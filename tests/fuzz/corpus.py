@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 
-from sqlfront_engine.functions import registry
+from sqlfront_values.functions import registry
 from tests.oracle.slt import read
 
 _HERE = Path(__file__).parent

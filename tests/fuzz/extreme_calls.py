@@ -9,9 +9,11 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine import types
-from sqlfront_engine.functions import aggregates, registry, windows
-from sqlfront_engine.functions.registry import OPERATORS, ArgumentType, Kind
+from sqlfront_values import types
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates import registry as aggregates
+from sqlfront_values.functions.registry import OPERATORS, ArgumentType, Kind
+from sqlfront_values.functions.windows import registry as windows
 from tests.fuzz.extreme_values import VALUES, column
 
 _NUMBERS: Final = ("byte", "short", "whole", "long", "single", "real", "money", "wide")

@@ -21,10 +21,10 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import IO, Final, NamedTuple
 
-from sqlfront_engine.errors import Error
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.syntax.grammar import spark_grammar
 from sqlfront_planner.syntax.lexer import tokens_of
+from sqlfront_values.errors import Error
 from tests.fuzz.corpus import all_statements
 
 #: Seconds that no text may take.

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 import sqlfront
 from sqlfront.pipeline import Pipeline, table
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.local import LocalCluster
 from tests.attack.wiretap import Wiretap
 from tests.oracle.door import FOREIGN, LONG, Door, ends, until, within
 from tests.oracle.neighbour_doors import copied

@@ -7,7 +7,7 @@ from functools import cache
 import sqlfront
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.config import Config
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.local import LocalCluster
 
 _SECRET = "of the tests"
 

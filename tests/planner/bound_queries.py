@@ -8,13 +8,13 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_connectors.arrow import ArrowTable
-from sqlfront_engine.errors import Error
-from sqlfront_engine.types import ddl
 from sqlfront_planner.binder import bind
 from sqlfront_planner.catalog import Catalog, TableEntry, ViewEntry
 from sqlfront_planner.check import check
 from sqlfront_planner.logical import LogicalPlan
 from sqlfront_planner.query_parser import parse_query
+from sqlfront_values.errors import Error
+from sqlfront_values.types import ddl
 
 Given = Sequence[object] | Mapping[str, object] | None
 POINT = pa.struct([("x", pa.int32()), ("y", pa.string())])

@@ -16,9 +16,9 @@ from sqlfront_connectors.base import (
     ScanRequest,
     TableStatistics,
 )
-from sqlfront_engine.expressions import Expr
-from sqlfront_engine.processors.values import Values
+from sqlfront_engine.processors.sources.values import Values
 from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_values.expressions import Expr
 
 
 class KnownSnapshot:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from tests.planner.bound_queries import failure
 
 CONDITIONS = [

@@ -5,11 +5,11 @@ import textwrap
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.expressions import Literal, Parameter
 from sqlfront_planner.binder import Arguments, bind_query
 from sqlfront_planner.logical import Limit, Project
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.query_parser import parse_query
+from sqlfront_values.expressions import Literal, Parameter
 from tests.planner.bound_queries import catalog, names, plan
 
 PLANS = [

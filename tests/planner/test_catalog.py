@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_connectors.arrow import ArrowTable
-from sqlfront_engine.errors import ProgrammingError
 from sqlfront_planner.catalog import Catalog, TableEntry, ViewEntry
+from sqlfront_values.errors import ProgrammingError
 
 
 def table(name: str, *, temporary: bool = False) -> TableEntry:

@@ -11,11 +11,12 @@ import pytest
 
 from sqlfront_connectors.base import Location, Partitioning
 from sqlfront_engine.dag import Distribution
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.dot import to_dot
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import Target, plan_logical
 from sqlfront_planner.testing import bound
+from sqlfront_values.functions.registry import Settings
 from tests.planner.known_tables import TPCH, known_table
 
 PLANS = Path(__file__).parent / "distributed_plans"
@@ -72,7 +73,7 @@ def planned(sql: str, members: int, collect_rows: float = 20_000) -> QueryPlan:
 
 
 def text(name: str) -> str:
-    one, three = (planned(QUERIES[name], members).dag.to_dot() for members in (1, 3))
+    one, three = (to_dot(planned(QUERIES[name], members).dag) for members in (1, 3))
     return f"{QUERIES[name]}\n\n---- one member\n{one}\n\n---- three members\n{three}\n"
 
 

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.functions.registry import Settings
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.job_statistics import JobStatistics
 from sqlfront_planner.explain import shown
 from sqlfront_planner.explain.explanation import explanation
@@ -16,6 +15,7 @@ from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_logical
 from sqlfront_planner.statement import ExplainFormat
 from sqlfront_planner.testing import bound, example_catalog
+from sqlfront_values.functions.registry import Settings
 from tests.planner.known_tables import TPCH, known_catalog
 
 

@@ -4,11 +4,11 @@ import datetime
 
 import pytest
 
-from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.logical import Project
 from sqlfront_planner.testing import bound
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.registry import Settings
 
 #: Functions without a value that could be shown: they raise, or are random, or have no call syntax.
 WITHOUT = {"raise_error", "rand", "random", "randn", "uuid", "dayofweek_iso", "year_of_week", "too many rows"}

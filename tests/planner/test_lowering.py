@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sqlfront_engine.dag import Routing
-from sqlfront_engine.functions.registry import Settings
 from sqlfront_planner.explain.explanation import explained_job
 from sqlfront_planner.explain.text import tree
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import Target, plan_logical
 from sqlfront_planner.testing import bound, example_catalog
+from sqlfront_values.functions.registry import Settings
 from tests.planner.known_tables import TPCH, known_catalog
 
 LARGE = known_catalog(TPCH)

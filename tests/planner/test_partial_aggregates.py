@@ -2,7 +2,7 @@
 
 import pytest
 
-from sqlfront_engine.coordinator import Engine
+from sqlfront_engine.engine import Engine
 from sqlfront_planner.check import check
 from sqlfront_planner.logical import Filter, LogicalPlan, Project, Scan, walk_plan
 from sqlfront_planner.optimizer import optimize

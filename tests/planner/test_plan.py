@@ -7,19 +7,19 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from sqlfront_engine.arrays import to_python
-from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.errors import DataError, InternalError
-from sqlfront_engine.expressions import RunValue
-from sqlfront_engine.forms import plain
-from sqlfront_engine.functions.registry import Settings
-from sqlfront_engine.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_planner.binder import Arguments, BindSettings
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import plan_query
 from sqlfront_planner.run_values import RunValues
 from sqlfront_planner.statement import parse_query
 from sqlfront_planner.testing import example_catalog
+from sqlfront_values.arrow.arrays import to_python
+from sqlfront_values.arrow.forms import plain
+from sqlfront_values.errors import DataError, InternalError
+from sqlfront_values.expressions import RunValue
+from sqlfront_values.functions.registry import Settings
+from sqlfront_values.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 MIDNIGHT = datetime(2024, 5, 1, 23, 30, tzinfo=UTC)
 

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 
-from sqlfront_engine.arrays import to_python
-from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.forms import plain
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.check import check
 from sqlfront_planner.logical import LogicalPlan
@@ -20,6 +18,8 @@ from sqlfront_planner.plan import template_of
 from sqlfront_planner.plan_text import plan_text
 from sqlfront_planner.statistics.cardinality import Cardinality
 from sqlfront_planner.testing import bound, example_catalog
+from sqlfront_values.arrow.arrays import to_python
+from sqlfront_values.arrow.forms import plain
 from tests.planner.fixtures import SETTINGS, Pair, pairs, plans, rule_named
 
 #: Without these a plan can't be lowered; their rows are compared with DuckDB's.

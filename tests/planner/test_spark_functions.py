@@ -2,15 +2,15 @@
 
 import pytest
 
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
-from sqlfront_engine.functions.aggregates import aggregate_names, lookup_aggregate
-from sqlfront_engine.functions.registry import lookup, names
-from sqlfront_engine.functions.windows import lookup_window, window_names
 from sqlfront_planner.binder import spark_functions
 from sqlfront_planner.binder.arguments import NOT_CALLABLE
 from sqlfront_planner.binder.calls import SPECIAL
 from sqlfront_planner.function_names import function_names
 from sqlfront_planner.testing import bound
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
+from sqlfront_values.functions.aggregates.registry import aggregate_names, lookup_aggregate
+from sqlfront_values.functions.registry import lookup, names
+from sqlfront_values.functions.windows.registry import lookup_window, window_names
 from tests.planner.bound_queries import failure
 
 #: Written like calls, though `SHOW FUNCTIONS` lacks them.

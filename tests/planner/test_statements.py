@@ -3,7 +3,6 @@
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_planner.statement import (
     CacheTable,
     CreateIndex,
@@ -34,6 +33,7 @@ from sqlfront_planner.statement import (
     parse,
     split_statements,
 )
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 
 
 def failure(sql: str) -> Error:

@@ -6,12 +6,12 @@ from contextlib import suppress
 
 import pytest
 
-from sqlfront_engine.errors import Error, NotSupportedError, ProgrammingError
 from sqlfront_planner.statement import parse
 from sqlfront_planner.syntax.check import check_syntax
 from sqlfront_planner.syntax.grammar import Grammar, spark_grammar
 from sqlfront_planner.syntax.lexer import tokens_of, without_comments
 from sqlfront_planner.syntax.recognizer import first_wrong_token, keywords_as_names
+from sqlfront_values.errors import Error, NotSupportedError, ProgrammingError
 from tests.fuzz.corpus import spark_statements
 
 

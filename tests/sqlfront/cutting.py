@@ -4,8 +4,8 @@ import random
 import signal
 from contextlib import suppress
 
-from sqlfront_engine.launchers import running
-from sqlfront_engine.network.tcp import TcpTransport
+from sqlfront_cluster.launchers import running
+from sqlfront_cluster.network.tcp import TcpTransport
 
 _transports: list[TcpTransport] = []
 

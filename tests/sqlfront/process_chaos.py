@@ -24,10 +24,10 @@ import pyarrow.parquet as pq
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.members.member import MemberStatistics
-from sqlfront_engine.network.tcp import TcpTransport
-from tests.engine.members.probe import Report, ask
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.members.member import MemberStatistics
+from sqlfront_cluster.network.tcp import TcpTransport
+from tests.cluster.members.probe import Report, ask
 from tests.sqlfront.cutting import cut_one
 
 SECRET: Final = "a secret"
@@ -38,7 +38,7 @@ TIMEOUT: Final = 20.0
 SLACK: Final = 10.0
 ROWS: Final = 20_000
 COUNTED: Final = 300
-PRELOAD: Final = ("tests.sqlfront.obedient", "tests.engine.members.probe")
+PRELOAD: Final = ("tests.sqlfront.obedient", "tests.cluster.members.probe")
 
 
 class Wrong(AssertionError):

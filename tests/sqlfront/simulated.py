@@ -16,25 +16,25 @@ import pyarrow as pa
 from sqlfront.cluster.documents import ANSWER_TIMEOUT, Documents
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
+from sqlfront_cluster.launchers.running import RunningMember, network_settings
+from sqlfront_cluster.members.keeper import KEEPER
+from sqlfront_cluster.members.membership import Membership, MembershipSettings, PutOutcome
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_cluster.network.transport import Peer
 from sqlfront_connectors.base import Partitioning, ScanRequest
 from sqlfront_connectors.memory.numbered_table import NumberedTable
 from sqlfront_connectors.memory.share import StoreShare
 from sqlfront_connectors.memory.spread import How, NextVersion, SpreadTable, TableVersion, place_anew
 from sqlfront_connectors.memory.spread_changes import change_rows
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import Error, OperationalError
-from sqlfront_engine.launchers.running import RunningMember, network_settings
-from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.members.keeper import KEEPER
-from sqlfront_engine.members.membership import Membership, MembershipSettings, PutOutcome
-from sqlfront_engine.network.security import Security
-from sqlfront_engine.network.transport import Peer
+from sqlfront_engine.edges.queues import NOTHING, Polled
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.registry import register_processor
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.queues import NOTHING, Polled
-from tests.engine.members.kept import Kept
+from sqlfront_values.errors import Error, OperationalError
+from tests.cluster.members.kept import Kept
 
 register_processor("tests.sqlfront.simulated:Stamp")
 

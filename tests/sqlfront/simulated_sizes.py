@@ -13,27 +13,27 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront.cluster import Cluster
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.network.frames import Kind, encode_frame
+from sqlfront_cluster.network.transport import Part
+from sqlfront_cluster.simulation import Machine, Simulation
 from sqlfront_connectors.base import Partitioning, RowPath
 from sqlfront_connectors.memory.lookup import ShareLookups
 from sqlfront_connectors.memory.segment import build_segments
 from sqlfront_connectors.memory.share_statistics import merged, read_reports, report
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
 from sqlfront_connectors.memory.store import Share, TableStore
-from sqlfront_engine.coordinator import Engine, JobConfig
-from sqlfront_engine.members.member import Member
-from sqlfront_engine.members.member_list import MemberInfo, MemberList
-from sqlfront_engine.network.frames import Kind, encode_frame
-from sqlfront_engine.network.transport import Part
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher, partition_ids
+from sqlfront_engine.edges.queues import NOTHING
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import NO_RESOURCES
-from sqlfront_engine.queues import NOTHING
-from sqlfront_engine.testing.simulation import Machine, Simulation
-from sqlfront_engine.types import BIGINT, STRING
 from sqlfront_planner.binder import BindSettings
 from sqlfront_planner.catalog import Catalog, TableEntry
 from sqlfront_planner.plan import QueryPlan
 from sqlfront_planner.planning import Target, plan_query
 from sqlfront_planner.statement import parse_query
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher, partition_ids
+from sqlfront_values.types import BIGINT, STRING
 
 CLIENT: Final = "client"
 #: Orders of the tables; each has three lines, and every tenth a customer of its own.

@@ -23,10 +23,10 @@ import sqlfront
 import tests.sqlfront.held_shares  # noqa: F401 - registers a processor with the members
 from sqlfront.cluster.processes import ProcessMembers
 from sqlfront.cluster.service import TableService
+from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.documents import TABLE
 from sqlfront_connectors.memory.share import ShareScan
 from sqlfront_connectors.memory.store import Share, TableStore, store_of
-from sqlfront_engine.launchers.running import RunningMember
 from sqlfront_engine.processor import ProcessorContext, Steps
 
 #: The variable with the folder of the stops.
@@ -109,7 +109,7 @@ class StoppingService(TableService):
         self._store.on_stage = self._staged
 
     def attach(self, running: RunningMember) -> None:
-        """See :meth:`~sqlfront_engine.launchers.running.MemberService.attach`."""
+        """See :meth:`~sqlfront_cluster.launchers.running.MemberService.attach`."""
         running.membership.watchers.append(
             lambda key: arrive(running.membership.name, "published") if key.startswith(TABLE) else None
         )

@@ -14,8 +14,8 @@ from typing import Final
 import msgspec
 
 from sqlfront_connectors.base import Partitioning
-from sqlfront_engine.errors import OperationalError
-from tests.engine.members.chaos import Bug
+from sqlfront_values.errors import OperationalError
+from tests.cluster.members.chaos import Bug
 from tests.sqlfront.simulated import Killed, Reading, Rows, Statement, TableTown
 
 MEMBERS: Final = ("m0", "m1", "m2")

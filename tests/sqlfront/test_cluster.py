@@ -17,9 +17,9 @@ import pytest
 import sqlfront
 from sqlfront.cluster import documents
 from sqlfront.cluster.service import TableService
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.members.membership import Membership
 from sqlfront_connectors.memory.documents import TURN
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.members.membership import Membership
 from tests.sqlfront.held_shares import shares
 
 SECRET = "a secret"

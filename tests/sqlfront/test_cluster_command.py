@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sqlfront.shell.cluster import describe
+from sqlfront_cluster.members.listing import JobListing
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList
 from sqlfront_engine.job_statistics import JobStatus, JobSummary
-from sqlfront_engine.members.listing import JobListing
-from sqlfront_engine.members.member_list import MemberInfo, MemberList
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 COMMAND = [sys.executable, "-m", "sqlfront"]

@@ -16,14 +16,14 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster.processes import Client
+from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import MOST_FOUND, RowPath, TooManyRows
 from sqlfront_connectors.memory.spread import SpreadTable
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.partitions import key_hasher
-from sqlfront_engine.types import BIGINT
-from tests.engine.launchers.stopping import stop
-from tests.engine.members.probe import resident
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.partitioning.partitions import key_hasher
+from sqlfront_values.types import BIGINT
+from tests.cluster.launchers.stopping import stop
+from tests.cluster.members.probe import resident
 from tests.sqlfront.test_cluster import SECRET, SERVICE, address, kill, until
 
 ROWS = 3000

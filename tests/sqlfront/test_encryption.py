@@ -13,9 +13,9 @@ import pytest
 import sqlfront
 from sqlfront.cluster.credentials import Credentials, Protection
 from sqlfront.cluster.processes import SERVICE
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.network.authority import issue
-from sqlfront_engine.network.tls import TlsSettings
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.network.tls.authority import issue
+from sqlfront_cluster.network.tls.contexts import TlsSettings
 from tests.attack.wiretap import Wiretap
 
 SECRET = "a secret of the tests"

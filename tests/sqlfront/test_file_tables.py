@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sqlfront
-from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import OperationalError, ProgrammingError
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 import sqlfront
 from sqlfront.frames import replace_frames
-from sqlfront_engine.errors import DataError, ProgrammingError
+from sqlfront_values.errors import DataError, ProgrammingError
 
 
 @pytest.mark.parametrize(

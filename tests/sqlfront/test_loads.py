@@ -12,19 +12,19 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster.processes import ProcessMembers
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import BatchEncoder, ErrorData
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Hold, Put, Read
 from sqlfront_connectors.memory.fetching import MOST_ROWS, fetch
 from sqlfront_connectors.memory.pushing import Brought, Pusher, push_all
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
 from sqlfront_connectors.spark import tasks
-from sqlfront_engine import codec
-from sqlfront_engine.codec import BatchEncoder, ErrorData
-from sqlfront_engine.errors import Error, InternalError, NotSupportedError, OperationalError
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.members.outsider import Outsider
-from sqlfront_engine.types import BIGINT, STRING, decimal, physical
 from sqlfront_planner.catalog import TableEntry
+from sqlfront_values.errors import Error, InternalError, NotSupportedError, OperationalError
+from sqlfront_values.types import BIGINT, STRING, decimal, physical
 from tests.sqlfront.held_shares import shares, staged
 from tests.sqlfront.test_cluster import SECRET, address, kill, quick_service, until
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 import sqlfront
-from sqlfront_engine import room
-from sqlfront_engine.stacks import on_fresh_stack
+from sqlfront_values import room
+from sqlfront_values.stacks import on_fresh_stack
 
 LONG = " UNION ALL ".join(f"SELECT {number} AS a" for number in range(300))
 

@@ -4,8 +4,8 @@ import io
 import threading
 
 from sqlfront.shell.progress import ProgressLine
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.query_run import Progress
+from sqlfront_engine.jobs.query_run import Progress
+from sqlfront_values.errors import OperationalError
 
 
 def shown(progress: Progress | None) -> str:

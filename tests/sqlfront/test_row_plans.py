@@ -246,11 +246,11 @@ def test_on_the_hot_path_there_is_no_parser_no_engine_and_no_other_thread(
     for place in (
         "sqlglot.dialects.dialect.Dialect.tokenize",
         "sqlglot.parser.Parser.parse",
-        "sqlfront_engine.coordinator.Engine.run",
+        "sqlfront_engine.engine.Engine.run",
         "sqlfront_engine.scheduler.CooperativeWorkers.start",
         "pyarrow.compute.call_function",
         "pyarrow.acero.Declaration",
-        "sqlfront_engine.execution_plan.plan_execution",
+        "sqlfront_engine.plans.execution_plan.plan_execution",
     ):
         monkeypatch.setattr(place, refuse)
     monkeypatch.setattr(threading.Thread, "start", refuse)

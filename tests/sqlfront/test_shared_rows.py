@@ -9,7 +9,7 @@ import pytest
 import sqlfront
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 LARGE = 200_000
 

@@ -11,8 +11,8 @@ import pytest
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE
-from sqlfront_engine.errors import OperationalError, ProgrammingError
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.local import LocalCluster
+from sqlfront_values.errors import OperationalError, ProgrammingError
 
 #: Runs for ever, on all members if there are several.
 ENDLESS = "SELECT count(*) FROM numbers a CROSS JOIN numbers b CROSS JOIN numbers c WHERE a.k + b.k = -c.k"

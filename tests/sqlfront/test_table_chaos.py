@@ -10,13 +10,13 @@ import pyarrow as pa
 import pytest
 
 from sqlfront.cluster.service import TableService
+from sqlfront_cluster.members.cluster_messages import PutDocument
+from sqlfront_cluster.members.keeper import Keeper
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadSnapshot
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.members.cluster_messages import PutDocument
-from sqlfront_engine.members.keeper import Keeper
-from tests.engine.members.chaos import Bug
+from sqlfront_values.errors import OperationalError
+from tests.cluster.members.chaos import Bug
 from tests.sqlfront.simulated import Reading, SimulatedSession, TableTown
 from tests.sqlfront.table_chaos import TableChaos, explore
 

@@ -9,7 +9,7 @@ import sqlfront
 from sqlfront.cluster.processes import SERVICE
 from sqlfront.config import Launcher
 from sqlfront.pipeline import Pipeline, table
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_cluster.launchers.local import LocalCluster
 
 SECRET = "a secret"
 

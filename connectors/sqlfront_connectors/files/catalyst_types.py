@@ -7,8 +7,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.types import (
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

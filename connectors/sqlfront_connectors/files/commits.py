@@ -30,9 +30,9 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import Error, OperationalError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.forks import when_forgotten
+from sqlfront_values.errors import Error, OperationalError
 
 #: How the names of writers' folders begin.
 PREFIX: Final = ".sqlfront-"

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from sqlfront_connectors.files.failures import file_unreadable
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_values.errors import NotSupportedError
 
 #: The lengths before a block of snappy or lz4, and before each of its parts.
 _LENGTH: Final = struct.Struct(">I")

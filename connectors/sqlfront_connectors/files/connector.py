@@ -27,8 +27,8 @@ from sqlfront_connectors.files.paths import is_glob, local_path
 from sqlfront_connectors.files.table import FileTable
 from sqlfront_connectors.files.text_format import text_settings
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
 from sqlfront_engine.memory import OperatorAccount
+from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 
 #: So much of a table's name is in that of its folder.
 _LONGEST_NAME: Final = 100

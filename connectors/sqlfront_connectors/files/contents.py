@@ -8,7 +8,7 @@ from typing import Final
 from sqlfront_connectors.files.compression import is_packed, unpacked
 from sqlfront_connectors.files.failures import reading
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_engine.room import NO_LIMIT, Account, check
+from sqlfront_values.room import NO_LIMIT, Account, check
 
 __all__ = ["Charges", "EXPANSION", "PIECE", "content_of", "counted", "is_packed", "pieces"]
 

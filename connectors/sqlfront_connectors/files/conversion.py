@@ -3,11 +3,11 @@ type)`` means."""
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import STRING
+from sqlfront_values.errors import DataError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING
 
 
 def malformed(path: str, what: str) -> DataError:

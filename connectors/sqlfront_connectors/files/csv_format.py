@@ -23,14 +23,14 @@ from sqlfront_connectors.files.csv.wide_separators import WideTokenizer
 from sqlfront_connectors.files.csv.writer import write
 from sqlfront_connectors.files.failures import file_unreadable
 from sqlfront_connectors.files.listing import DataFile
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values, scalar
-from sqlfront_engine.errors import DataError, NotSupportedError, ProgrammingError
-from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.room import Account, check
-from sqlfront_engine.types import BOOLEAN, STRING
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_values, scalar
+from sqlfront_values.errors import DataError, NotSupportedError, ProgrammingError
+from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.room import Account, check
+from sqlfront_values.types import BOOLEAN, STRING
 
 __all__ = ["infer_schema", "read", "write"]
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 #: How many names of files an error shows.
 _SHOWN: Final = 3

@@ -26,16 +26,16 @@ from sqlfront_connectors.files.json.reading import RecordReader
 from sqlfront_connectors.files.json.records import MARK, as_utf8, records_of
 from sqlfront_connectors.files.json.settings import JsonSettings, json_settings
 from sqlfront_connectors.files.listing import DataFile
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Call, Column, EngineExpr
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_engine.functions.json_scanner import JsonSyntaxError
-from sqlfront_engine.functions.json_tokens import JsonTokens
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.room import MOST_AT_ONCE, Account
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import STRING
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Call, Column, EngineExpr
+from sqlfront_values.functions.json.scanner import JsonSyntaxError
+from sqlfront_values.functions.json.tokens import JsonTokens
+from sqlfront_values.room import MOST_AT_ONCE, Account
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING
 
 #: The escape of half a surrogate pair, or of a whole one, and the rest of its string in quotes of the one and
 #: of the other kind; ``colon`` if the string is a key. Each string is read once, however many escapes it has.

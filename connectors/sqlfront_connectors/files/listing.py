@@ -18,8 +18,8 @@ from sqlfront_connectors.files.commits import Pending, settled
 from sqlfront_connectors.files.listing_options import EVERY_FILE, ListingOptions
 from sqlfront_connectors.files.partition_directories import RawPartition, found_partitions
 from sqlfront_connectors.files.paths import compiled, expand, local_path
-from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
+from sqlfront_values.errors import NotSupportedError, OperationalError
 
 #: Parquet's files that hold the schema of those beside them, and no rows.
 SUMMARIES: Final = ("_common_metadata", "_metadata")

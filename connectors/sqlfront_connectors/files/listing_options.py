@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import STRING, TIMESTAMP
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING, TIMESTAMP
 
 #: The options by their names in lower case, and the fields for them.
 _FIELDS: Final = {

@@ -5,8 +5,8 @@ from functools import reduce
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.types import decimal, is_decimal, sql_name
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.types import decimal, is_decimal, sql_name
 
 
 class _Conflict(Exception):

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import numpy_view, scalar, valid_mask
-from sqlfront_engine.columns.lists import entries, put_together, take_apart
-from sqlfront_engine.types import physical
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import numpy_view, scalar, valid_mask
+from sqlfront_values.columns.lists import entries, put_together, take_apart
+from sqlfront_values.types import physical
 
 #: Makes an array of a file one in physical form of a wanted type.
 Conversion = Callable[[pa.Array], pa.Array]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from sqlfront_connectors.files.listing_options import truth
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_values.errors import NotSupportedError
 
 #: The option that has the schemas of all files merged, lower case.
 MERGE_SCHEMA: Final = "mergeschema"

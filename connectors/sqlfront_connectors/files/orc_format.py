@@ -26,13 +26,13 @@ from sqlfront_connectors.files.orc.streams import check_streams
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
 from sqlfront_connectors.forms import logical_type, to_physical
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import numpy_view
-from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.room import Account
-from sqlfront_engine.types import (
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import numpy_view
+from sqlfront_values.errors import NotSupportedError, OperationalError
+from sqlfront_values.room import Account
+from sqlfront_values.types import (
     BIGINT,
     DATE,
     DOUBLE,

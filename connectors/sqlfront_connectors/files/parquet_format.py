@@ -32,14 +32,14 @@ from sqlfront_connectors.files.parquet.types import (
 )
 from sqlfront_connectors.files.varints import Malformed
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.errors import NotSupportedError, OperationalError
-from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.room import MOST_AT_ONCE, Account
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import STRING
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.errors import NotSupportedError, OperationalError
+from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.room import MOST_AT_ONCE, Account
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import NotSupportedError, OperationalError
+from sqlfront_values.errors import NotSupportedError, OperationalError
 
 #: Names and texts of the partition directories above a file, outermost first. Names are as they were given,
 #: texts as they stand in the directory's name (escaped); None = null.

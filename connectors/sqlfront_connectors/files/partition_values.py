@@ -15,12 +15,12 @@ from typing import Final
 import pyarrow as pa
 
 from sqlfront_connectors.files.partition_directories import RawPartition, unescape
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.file_access import FileAccess
+from sqlfront_values.errors import NotSupportedError, OperationalError
 
 #: What makes a location a glob.
 _MAGIC: Final = frozenset("{}[]*?\\")

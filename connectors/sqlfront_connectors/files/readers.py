@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_engine.expressions import EngineExpr, columns_used, map_columns
 from sqlfront_engine.file_access import FileAccess
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.memory import UNLIMITED, OperatorAccount
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.settings import DEFAULT_SETTINGS
+from sqlfront_values.expressions import EngineExpr, columns_used, map_columns
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import DEFAULT_SETTINGS
 
 if TYPE_CHECKING:
     from sqlfront_connectors.files import csv_format, json_format, orc_format, parquet_format, text_format

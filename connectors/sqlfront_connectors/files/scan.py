@@ -13,14 +13,14 @@ from sqlfront_connectors.files.failures import FILE_MISSING, FILE_UNREADABLE
 from sqlfront_connectors.files.listing import DataFile
 from sqlfront_connectors.files.readers import COLUMNAR, FileReader, open_reader
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_engine.arrays import repeat
-from sqlfront_engine.errors import NotSupportedError, OperationalError
-from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.file_access import FileAccess
 from sqlfront_engine.memory import MemoryBudget, OperatorAccount
 from sqlfront_engine.processor import END_OF_PIECE, Processor, ProcessorContext, Steps, last_round
-from sqlfront_engine.settings import DEFAULT_SETTINGS, Settings
-from sqlfront_engine.types import physical
+from sqlfront_values.arrow.arrays import repeat
+from sqlfront_values.errors import NotSupportedError, OperationalError
+from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.settings import DEFAULT_SETTINGS, Settings
+from sqlfront_values.types import physical
 
 #: How many bytes of text are read to see whether they can be.
 _CHECKED_BYTES: Final = 64 << 20

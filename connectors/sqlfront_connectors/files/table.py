@@ -29,14 +29,14 @@ from sqlfront_connectors.files.options import replaces_foreign_files
 from sqlfront_connectors.files.partition_directories import NULL_DIRECTORY, RawPartition, escape
 from sqlfront_connectors.files.scan import FileScan
 from sqlfront_connectors.files.version import FileVersion
-from sqlfront_engine.columns.batches import gather_batch
-from sqlfront_engine.columns.grouping import group_rows
-from sqlfront_engine.errors import Error, NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column, Expr
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import STRING, is_decimal, is_string
+from sqlfront_values.columns.batches import gather_batch
+from sqlfront_values.columns.grouping import group_rows
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column, Expr
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING, is_decimal, is_string
 
 #: Bytes of rows that an insert holds in memory before it writes them into files.
 ENOUGH: Final = 128 << 20

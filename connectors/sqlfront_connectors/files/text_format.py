@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.contents import content_of, pieces
 from sqlfront_connectors.files.listing_options import truth
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from sqlfront_engine.expressions import EngineExpr
 from sqlfront_engine.processor import BATCH_ROWS, ProcessorContext
-from sqlfront_engine.types import STRING, ddl
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.types import STRING, ddl
 
 #: The only column, unless a schema names it otherwise.
 SCHEMA: Final = pa.schema([("value", STRING)])

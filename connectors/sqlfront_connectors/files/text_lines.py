@@ -7,13 +7,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.errors import DataError, OperationalError, ProgrammingError
 from sqlfront_engine.file_access import DENIED, FileAccess
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.registry import register_processor
 from sqlfront_engine.processors.user_code.sources import Source
-from sqlfront_engine.types import STRING
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import DataError, OperationalError, ProgrammingError
+from sqlfront_values.types import STRING
 
 #: Lines per batch.
 LINES: Final = 4096

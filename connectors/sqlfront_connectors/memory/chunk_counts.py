@@ -5,13 +5,13 @@ from typing import Final
 
 import msgspec
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import Pieces
 from sqlfront_connectors.memory.chunks import count_chunks, judged
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine import codec
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.decoders import make_decoder
-from sqlfront_engine.expressions import EngineExpr, Expr
+from sqlfront_values.decoders import make_decoder
+from sqlfront_values.expressions import EngineExpr, Expr
 
 
 class ChunkCount(msgspec.Struct, frozen=True, array_like=True, tag=3):

@@ -13,10 +13,10 @@ import pyarrow as pa
 from sqlfront_connectors.bounds import Bounds, may_match
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import has_bounds
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, numpy_view, to_python, valid_mask
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, columns_used
 from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python, valid_mask
+from sqlfront_values.expressions import Call, Column, Expr, Literal, columns_used
 
 _JUDGED = frozenset({"equal", "equal_null_safe", "less", "less_equal", "greater", "greater_equal", "in"})
 

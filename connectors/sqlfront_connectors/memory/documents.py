@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.members.keeper import Document
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.share_statistics import decode_statistics, encode_statistics
 from sqlfront_connectors.memory.spread import SpreadTable, TableVersion
-from sqlfront_engine import codec
-from sqlfront_engine.members.keeper import Document
 
 TABLE: Final = "table:"
 TURN: Final = "turn:"

@@ -17,17 +17,17 @@ from typing import Final, TypeAlias
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import BatchDecoder, BatchEncoder
+from sqlfront_cluster.codec.values import malformed
+from sqlfront_cluster.members.requests import BodyService
+from sqlfront_cluster.network.transport import Part
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.store import Share, TableStore, store_of, version_gone
-from sqlfront_engine import codec
-from sqlfront_engine.codec import BatchDecoder, BatchEncoder
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.errors import InternalError, OperationalError
-from sqlfront_engine.members.requests import BodyService
 from sqlfront_engine.memory import MemoryBudget
-from sqlfront_engine.network.transport import Part
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
-from sqlfront_engine.types import DICTIONARY_STRING, is_string, physical
+from sqlfront_values.errors import InternalError, OperationalError
+from sqlfront_values.types import DICTIONARY_STRING, is_string, physical
 
 #: The resource under which a member's processors and others find the service.
 EXCHANGE: Final = "memory:exchange"
@@ -75,7 +75,7 @@ class Release(msgspec.Struct, frozen=True, tag=True):
 
 
 class Put(msgspec.Struct, frozen=True, tag=True):
-    """Keep the batch in the body, of an attempt's stream of :class:`~sqlfront_engine.codec.EncodedBatch`;
+    """Keep the batch in the body, of an attempt's stream of :class:`~sqlfront_cluster.codec.EncodedBatch`;
     ``schema``: as it says. The answer is empty."""
 
     load: str
@@ -103,7 +103,7 @@ class Read(msgspec.Struct, frozen=True, tag=True):
 
 class Pieces(msgspec.Struct, frozen=True):
     """The batches of a body, as of one stream: of each the schema and the size of
-    :class:`~sqlfront_engine.codec.EncodedBatch`."""
+    :class:`~sqlfront_cluster.codec.EncodedBatch`."""
 
     batches: tuple[tuple[bytes | None, int], ...]
 

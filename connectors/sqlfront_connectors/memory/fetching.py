@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import BatchDecoder
+from sqlfront_cluster.codec.values import malformed
+from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_connectors.memory.exchange import EXCHANGE, Pieces, Read
 from sqlfront_connectors.memory.pushing import Connect
-from sqlfront_engine import codec
-from sqlfront_engine.codec import BatchDecoder
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.members.outsider import Outsider
 
 #: Rows and bytes that are fetched at a time, at most.
 MOST_ROWS: Final = 65_536

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Final
 
+from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.memory.documents import TABLE, TURN, decode_table, turn_of
 from sqlfront_connectors.memory.exchange import EXCHANGE, Exchange
 from sqlfront_connectors.memory.store import TableStore
 from sqlfront_connectors.memory.table_memory import TableMemory
-from sqlfront_engine.launchers.running import RunningMember
 
 #: Seconds for which a version that was replaced can still be read by queries that were planned with it.
 GRACE: Final = 60.0
@@ -18,7 +18,7 @@ STAGED: Final = 5.0
 
 
 class ShareHolder:
-    """See :class:`~sqlfront_engine.launchers.running.MemberService`.
+    """See :class:`~sqlfront_cluster.launchers.running.MemberService`.
 
     A share is kept while its table's document names its version, its writer has the turn, or somebody holds
     it. A version that was published before is kept for ``grace`` seconds more, unless memory is short.

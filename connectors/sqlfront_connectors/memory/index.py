@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, numpy_view, scalar, valid_mask
-from sqlfront_engine.columns.reading import Reader, storage_reader, to_storage
-from sqlfront_engine.partitions import hash_columns
-from sqlfront_engine.types import is_fractional
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar, valid_mask
+from sqlfront_values.columns.reading import Reader, storage_reader, to_storage
+from sqlfront_values.partitioning.partitions import hash_columns
+from sqlfront_values.types import is_fractional
 
 #: The lower half of an entry.
 _ROW: Final = (1 << 32) - 1

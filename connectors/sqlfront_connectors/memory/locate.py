@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Key, Partitioning
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.arrays import numpy_view
-from sqlfront_engine.columns.reading import Reader, storage_reader, to_storage
-from sqlfront_engine.partitions import key_hasher
-from sqlfront_engine.types import BIGINT, is_fractional
+from sqlfront_values.arrow.arrays import numpy_view
+from sqlfront_values.columns.reading import Reader, storage_reader, to_storage
+from sqlfront_values.partitioning.partitions import key_hasher
+from sqlfront_values.types import BIGINT, is_fractional
 
 #: Gives for a key the numbers of its rows by the number of the segment; only segments that have some.
 Locate = Callable[[Key], list[tuple[int, Sequence[int]]]]

@@ -9,12 +9,12 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster.codec.rows import encode_rows, groups_decoder, rows_decoder
+from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import Key, Partitioning, RowPath, RowValues, TooManyRows
 from sqlfront_connectors.memory.rows import SegmentRows
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.codec.rows import encode_rows, groups_decoder, rows_decoder
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.types import BIGINT
+from sqlfront_values.types import BIGINT
 
 #: The answer if a date or timestamp is beyond Python's years.
 BEYOND: Final = msgspec.msgpack.encode(None)
@@ -27,7 +27,7 @@ _KEPT: Final = 256
 class Lookup(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The question: for each key its rows. ``version``: the key of the version, ``table``: for errors,
     ``dealt``: the dealing of partitions that it was planned for, ``by`` and ``columns``: ordinals of the
-    table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_engine.codec.rows`, ``numbered``: the
+    table, ``keys``: rows of the ``by`` columns, see :mod:`sqlfront_cluster.codec.rows`, ``numbered``: the
     ordinal behind the table's stands for the row's number
     (:mod:`~sqlfront_connectors.memory.numbering`). The answer is a sequence of rows for each key,
     :data:`BEYOND` or :data:`TOO_MANY`."""

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.segment import MAX_COLUMN_BYTES, Segment, build_segments
-from sqlfront_engine.arrays import from_numpy
+from sqlfront_values.arrow.arrays import from_numpy
 
 #: A segment is rewritten when one in so many of its rows is deleted or behind it ...
 _SHARE: Final = 4

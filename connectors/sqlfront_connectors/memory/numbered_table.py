@@ -23,10 +23,10 @@ from sqlfront_connectors.base import (
 from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.table import MemorySnapshot
-from sqlfront_engine.expressions import Expr
-from sqlfront_engine.processors.values import Values
-from sqlfront_engine.query_run import QueryRun
-from sqlfront_engine.types import BIGINT
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_engine.processors.sources.values import Values
+from sqlfront_values.expressions import Expr
+from sqlfront_values.types import BIGINT
 
 #: What comes behind a table's columns; the first only where a row has one.
 HOME: Final = pa.field("home of the row", BIGINT)

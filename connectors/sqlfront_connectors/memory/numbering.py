@@ -15,9 +15,9 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.memory.segment import RowNumbers, Segment
-from sqlfront_engine.arrays import from_numpy, numpy_view, repeat
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
-from sqlfront_engine.types import BIGINT
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, repeat
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
+from sqlfront_values.types import BIGINT
 
 #: Up to so many numbers are kept for the next who needs them.
 _KEPT: Final = 1 << 22

@@ -14,16 +14,16 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import BatchEncoder
+from sqlfront_cluster.members.outsider import Outsider
 from sqlfront_connectors.memory.exchange import EXCHANGE, Forget, Put
 from sqlfront_connectors.memory.segment import has_few_values
-from sqlfront_engine import codec
-from sqlfront_engine.arrays import from_numpy
-from sqlfront_engine.codec import BatchEncoder
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.errors import Error
-from sqlfront_engine.members.outsider import Outsider
-from sqlfront_engine.partitions import partition_ids
-from sqlfront_engine.types import STRING
+from sqlfront_values.arrow.arrays import from_numpy
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.errors import Error
+from sqlfront_values.partitioning.partitions import partition_ids
+from sqlfront_values.types import STRING
 
 #: Rows and bytes that are collected before they are divided among members.
 _ROWS: Final = 65_536

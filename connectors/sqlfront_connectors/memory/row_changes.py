@@ -10,23 +10,23 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster.codec.rows import encode_rows, rows_decoder
+from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import RowValues
 from sqlfront_connectors.memory.lookup import ShareLookups
 from sqlfront_connectors.memory.merging import merged
 from sqlfront_connectors.memory.numbering import places
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.share_statistics import encode_report
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.codec.rows import encode_rows, rows_decoder
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.types import physical
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.types import physical
 
 
 class RowChange(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """``version``: the key of the version to be made, ``base``: of that which it follows, ``table``: for
     errors, ``dealt``: the dealing of partitions of both, ``gone``: the numbers of the member's rows that go
     (:mod:`~sqlfront_connectors.memory.numbering`), ``added``: the rows that come (by
-    :mod:`sqlfront_engine.codec.rows`). The answer is that of
+    :mod:`sqlfront_cluster.codec.rows`). The answer is that of
     :func:`~sqlfront_connectors.memory.share_statistics.encode_report`."""
 
     version: str

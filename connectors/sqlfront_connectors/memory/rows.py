@@ -8,8 +8,8 @@ import pyarrow as pa
 from sqlfront_connectors.base import MOST_FOUND, Key, Partitioning, RowPath, RowValues, TooManyRows
 from sqlfront_connectors.memory.locate import Locate, integer_key, locator
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.columns.reading import row_reader
-from sqlfront_engine.scalar_hash import hash_long
+from sqlfront_values.columns.reading import row_reader
+from sqlfront_values.partitioning.scalar_hash import hash_long
 
 #: The values of some columns of a row, by its number.
 ReadRow = Callable[[int], RowValues]

@@ -12,8 +12,6 @@ from sqlfront_connectors.memory.chunks import holds_any, matching
 from sqlfront_connectors.memory.locate import locator
 from sqlfront_connectors.memory.numbering import numbered
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.arrays import from_numpy, to_python
-from sqlfront_engine.expressions import EngineExpr, Literal
 from sqlfront_engine.processor import (
     BATCH_ROWS,
     END_OF_PIECE,
@@ -23,6 +21,8 @@ from sqlfront_engine.processor import (
     Take,
     last_round,
 )
+from sqlfront_values.arrow.arrays import from_numpy, to_python
+from sqlfront_values.expressions import EngineExpr, Literal
 
 #: More keys than that are not looked up when they come from an input: all rows are read then.
 MOST_GIVEN: Final = 5000

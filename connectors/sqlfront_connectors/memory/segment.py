@@ -20,10 +20,10 @@ from msgspec import structs
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.index import SegmentIndex, indexes_of
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, from_values, numpy_view, without_validity
-from sqlfront_engine.partitions import key_hasher, partition_ids
-from sqlfront_engine.types import DICTIONARY_STRING, is_decimal, is_string, physical
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, without_validity
+from sqlfront_values.partitioning.partitions import key_hasher, partition_ids
+from sqlfront_values.types import DICTIONARY_STRING, is_decimal, is_string, physical
 
 #: Rows looked at to decide whether a string column has few values.
 _SAMPLE_ROWS: Final = 16_384

@@ -15,8 +15,8 @@ from sqlfront_connectors.memory.scan import MemoryScan
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import Share, share_of, store_of
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS, key_hasher
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, key_hasher
 
 
 class ShareScan(MemoryScan, frozen=True):

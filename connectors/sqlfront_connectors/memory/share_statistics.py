@@ -12,14 +12,14 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster.codec.rows import Encoded, encode_rows, rows_decoder
+from sqlfront_cluster.codec.values import malformed
 from sqlfront_connectors.base import ColumnStatistics, Partitioning, TableStatistics
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.statistics import has_bounds, merged_column, segments_statistics
-from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.codec.rows import Encoded, encode_rows, rows_decoder
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.types import BIGINT, VOID, physical
+from sqlfront_values.arrow.arrays import from_values, to_python
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.types import BIGINT, VOID, physical
 
 _FIXED: Final = (("rows", BIGINT), ("size", BIGINT))
 _WRITTEN: Final = pa.field("written", BIGINT)

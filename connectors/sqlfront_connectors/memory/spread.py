@@ -22,6 +22,7 @@ from typing import Final, Protocol, Self
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.base import (
     Location,
     Partitioning,
@@ -48,14 +49,13 @@ from sqlfront_connectors.memory.share_statistics import (
 from sqlfront_connectors.memory.spread_rows import SpreadPath, Way
 from sqlfront_connectors.memory.store import STORE
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.expressions import Expr
 from sqlfront_engine.forks import when_forgotten
-from sqlfront_engine.members.member_list import NOBODY, MemberList
-from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.processors.values import Values
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.processors.sources.held_rows import HeldBatches, HeldRows
+from sqlfront_engine.processors.sources.values import Values
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.expressions import Expr
 
 _ROWS: Final = "rows"
 #: The SQLSTATE of reading a table of which parts are lost for good.
@@ -91,7 +91,7 @@ class Members(Protocol):
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :meth:`sqlfront_engine.members.requests.Requests.ask`."""
+        """See :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
     def dropped(self, table: "SpreadTable") -> None:
         """Nobody is to read the table any more."""

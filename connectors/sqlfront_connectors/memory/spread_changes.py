@@ -7,8 +7,8 @@ from sqlfront_connectors.memory.row_changes import encode_change
 from sqlfront_connectors.memory.share_statistics import decode_reports
 from sqlfront_connectors.memory.spread import NextVersion
 from sqlfront_connectors.memory.store import STORE
-from sqlfront_engine.partitions import key_hasher
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_values.partitioning.partitions import key_hasher
 
 
 def change_rows(

@@ -6,16 +6,16 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, EndLoad, Hold, Release, StagedRows
 from sqlfront_connectors.memory.fetching import MOST_BYTES, MOST_ROWS, Origin, Piece
 from sqlfront_connectors.memory.pushing import Brought, Target, attempts_by_member
 from sqlfront_connectors.memory.spread import How, Members, SpreadSnapshot, SpreadTable, place_anew, stored
 from sqlfront_connectors.memory.store import partitions_moved
-from sqlfront_engine import codec
 from sqlfront_engine.closing import Closing
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.errors import Error, NotSupportedError, OperationalError
-from sqlfront_engine.members.member_list import NOBODY, MemberList
+from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 
 
 class SpreadLoad:

@@ -6,13 +6,13 @@ from typing import Protocol
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster.codec.rows import encode_rows
+from sqlfront_cluster.members.member_list import NOBODY, MemberList
 from sqlfront_connectors.base import Key, Partitioning, RowValues
 from sqlfront_connectors.memory.lookup import Lookup, answer_decoder, encode_lookup
 from sqlfront_connectors.memory.store import STORE, partitions_moved
-from sqlfront_engine.codec.rows import encode_rows
-from sqlfront_engine.members.member_list import NOBODY, MemberList
-from sqlfront_engine.partitions import key_hasher
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_values.partitioning.partitions import key_hasher
 
 
 class Answering(Protocol):
@@ -36,7 +36,7 @@ class Askable(Protocol):
     def ask(
         self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
     ) -> Mapping[str, bytes | memoryview]:
-        """See :meth:`sqlfront_engine.members.requests.Requests.ask`."""
+        """See :meth:`sqlfront_cluster.members.requests.Requests.ask`."""
 
 
 class Way:

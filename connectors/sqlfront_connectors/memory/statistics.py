@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import ColumnStatistics
 from sqlfront_connectors.memory.segment import Segment, is_sorted
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_numpy, numpy_view, to_python
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, to_python
 
 #: Rows looked at to estimate a distinct count.
 SAMPLE_ROWS: Final = 32_768

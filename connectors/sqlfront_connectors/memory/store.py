@@ -7,16 +7,16 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from sqlfront_cluster.codec.values import malformed
+from sqlfront_cluster.members.requests import Service
 from sqlfront_connectors.memory.chunk_counts import ChunkCount, counted
 from sqlfront_connectors.memory.lookup import Lookup, ShareLookups
 from sqlfront_connectors.memory.row_changes import RowChange, changed_share
 from sqlfront_connectors.memory.segment import Segment
 from sqlfront_connectors.memory.table_memory import TableMemory
-from sqlfront_engine.codec.values import malformed
-from sqlfront_engine.decoders import make_decoder
-from sqlfront_engine.errors import InternalError, OperationalError
-from sqlfront_engine.members.requests import Service
 from sqlfront_engine.processor import ProcessorContext
+from sqlfront_values.decoders import make_decoder
+from sqlfront_values.errors import InternalError, OperationalError
 
 #: Keys of versions that failed are remembered until there have been so many more.
 _MOST_REFUSED: Final = 1000

@@ -28,11 +28,11 @@ from sqlfront_connectors.memory.scan import MemoryScan, key_literals
 from sqlfront_connectors.memory.segment import RowNumbers, Segment, build_segments
 from sqlfront_connectors.memory.statistics import LazyStatistics, segments_statistics
 from sqlfront_connectors.memory.table_memory import TableMemory
-from sqlfront_engine.errors import InternalError, ProgrammingError
-from sqlfront_engine.expressions import Expr
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.memory import MemoryBudget
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_values.errors import InternalError, ProgrammingError
+from sqlfront_values.expressions import Expr
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
 
 _identities = itertools.count(1)
 #: More rows are put in order before their writer's turn.

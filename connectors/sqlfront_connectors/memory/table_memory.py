@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from sqlfront_connectors.memory.segment import Segment
-from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.memory import MemoryBudget
+from sqlfront_values.errors import OperationalError
 
 
 class TableMemory:

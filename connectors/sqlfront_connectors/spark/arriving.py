@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.errors import InternalError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     import pyspark.util as spark_util

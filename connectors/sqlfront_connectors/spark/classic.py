@@ -9,8 +9,8 @@ import pyarrow as pa
 from sqlfront_connectors.spark.arriving import arriving
 from sqlfront_connectors.spark.failures import gone
 from sqlfront_connectors.spark.temporary import temporary_views
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.query_run import Progress
+from sqlfront_engine.jobs.query_run import Progress
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     import pyspark.util as spark_threads

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from sqlfront_connectors.spark.types import file_type, physical_batch, to_file
 from sqlfront_engine.forks import when_forgotten
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_engine.errors import (
+from sqlfront_values.errors import (
     CONDITIONS,
     DatabaseError,
     DataError,
@@ -22,7 +22,7 @@ from sqlfront_engine.errors import (
     OperationalError,
     ProgrammingError,
 )
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     import py4j.protocol as py4j_errors

@@ -16,8 +16,8 @@ from sqlfront_connectors.spark.rows import HeldFrame, Rows
 from sqlfront_connectors.spark.run import Arrive, SparkRun, end_runs
 from sqlfront_connectors.spark.types import logical_schema, quoted, without_columns
 from sqlfront_connectors.spark.watch import Watcher, is_query, last_change
-from sqlfront_engine.errors import DatabaseError
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_values.errors import DatabaseError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

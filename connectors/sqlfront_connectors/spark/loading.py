@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import ErrorData
+from sqlfront_cluster.members.outsider import Door
 from sqlfront_connectors.memory.pushing import Brought
 from sqlfront_connectors.memory.spread import SpreadSnapshot, SpreadTable
 from sqlfront_connectors.memory.spread_loads import HeldVersion, SpreadLoad
@@ -24,11 +27,8 @@ from sqlfront_connectors.spark.executors.packages import on_executors
 from sqlfront_connectors.spark.link import is_remote
 from sqlfront_connectors.spark.rows import HeldFrame, as_carriers, from_sent
 from sqlfront_connectors.spark.types import logical_schema, sent_type, spark_schema
-from sqlfront_engine import codec
-from sqlfront_engine.codec import ErrorData
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.members.outsider import Door
-from sqlfront_engine.types import BINARY, ddl
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.types import BINARY, ddl
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -12,9 +12,9 @@ import pyarrow as pa
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.temporary import temporary_views
 from sqlfront_connectors.spark.watch import first_word, is_query
-from sqlfront_engine.errors import DatabaseError
 from sqlfront_engine.forks import when_forgotten
-from sqlfront_engine.query_run import Progress
+from sqlfront_engine.jobs.query_run import Progress
+from sqlfront_values.errors import DatabaseError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -21,10 +21,10 @@ from sqlfront_connectors.spark.types import (
     to_send,
 )
 from sqlfront_connectors.spark.watch import unwatched
-from sqlfront_engine.arrow_intervals import exported_schema
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import OperationalError
 from sqlfront_engine.forks import when_forgotten
+from sqlfront_values.arrow.intervals import exported_schema
+from sqlfront_values.errors import OperationalError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

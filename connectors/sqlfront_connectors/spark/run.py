@@ -22,10 +22,10 @@ from uuid import uuid4
 import pyarrow as pa
 
 from sqlfront_connectors.spark.failures import ours, quiet, translated
-from sqlfront_engine.errors import InterfaceError, OperationalError
 from sqlfront_engine.forks import inherited, when_forgotten
 from sqlfront_engine.job_statistics import JobStatus
-from sqlfront_engine.query_run import Progress, QueryRun, stopped_error
+from sqlfront_engine.jobs.query_run import Progress, QueryRun, stopped_error
+from sqlfront_values.errors import InterfaceError, OperationalError
 
 #: How often a stopped run's jobs are cancelled, which may start new ones until it has noticed (s).
 _AGAIN: Final = 0.05

@@ -14,8 +14,8 @@ import msgspec
 
 from sqlfront_connectors.spark.failures import gone, ours, quiet, translated
 from sqlfront_connectors.spark.link import is_remote, is_stopped
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark import sql as spark_sql

@@ -16,7 +16,7 @@ from sqlfront_connectors.spark.types import table_schema
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from sqlfront_engine.expressions import Expr
+    from sqlfront_values.expressions import Expr
 
 
 class SparkTable:

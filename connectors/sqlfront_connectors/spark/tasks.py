@@ -11,14 +11,14 @@ from typing import Final
 import msgspec
 import pyarrow as pa
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import ErrorData
+from sqlfront_cluster.members.outsider import Outsider
+from sqlfront_cluster.network.tcp import NetworkSettings
 from sqlfront_connectors.memory.fetching import Origin, Piece, fetch
 from sqlfront_connectors.memory.pushing import Target, push_all
 from sqlfront_connectors.spark.types import physical_batch, sent_type, to_send
-from sqlfront_engine import codec
-from sqlfront_engine.codec import ErrorData
-from sqlfront_engine.errors import Error
-from sqlfront_engine.members.outsider import Outsider
-from sqlfront_engine.network.tcp import NetworkSettings
+from sqlfront_values.errors import Error
 
 #: What :func:`push` gives, in Spark's words and ours: what was brought to a member, or the error that ends
 #: the load: as in the members' own jobs, nothing is tried again with a member that was lost.

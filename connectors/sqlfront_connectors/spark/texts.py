@@ -9,10 +9,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.display import operator_text
-from sqlfront_engine.expressions import AggregateCall, Call, Case, Cast, Column, Expr, Literal
-from sqlfront_engine.functions.registry import OPERATORS
-from sqlfront_engine.types import (
+from sqlfront_values.expression_text import operator_text
+from sqlfront_values.expressions import AggregateCall, Call, Case, Cast, Column, Expr, Literal
+from sqlfront_values.functions.registry import OPERATORS
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

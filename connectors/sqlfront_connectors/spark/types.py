@@ -1,6 +1,6 @@
 """Spark's types and ours, both ways, exactly; and the forms in which columns travel between the two.
 
-Every logical type (:mod:`sqlfront_engine.types`) is one of Spark's, and goes there and back unchanged, but
+Every logical type (:mod:`sqlfront_values.types`) is one of Spark's, and goes there and back unchanged, but
 for what sqlfront doesn't know: whether nulls are possible, and a column's metadata. What Spark has besides is
 refused by the name of its column: ``variant``, ``time``, the old ``interval`` of three units, strings with a
 collation, ``geometry`` and ``geography``, user-defined types, and the map without a type of keys that
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_connectors import forms
-from sqlfront_engine.arrow_intervals import converted
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.intervals import converted
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -2,15 +2,15 @@
 
 from typing import TYPE_CHECKING
 
-from sqlfront_engine.evaluate import compile_filter
-from sqlfront_engine.expressions import EngineExpr
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_values.evaluate import compile_filter
+from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront_engine import display
+    from sqlfront_values import expression_text as display
 else:
-    display = lazy_module("sqlfront_engine.display")
+    display = lazy_module("sqlfront_values.expression_text")
 
 
 class Filter(Processor, frozen=True, tag_field="processor", tag=True):

@@ -5,9 +5,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import concat_batches
 from sqlfront_engine.processor import ProcessorContext, Take
 from sqlfront_engine.processors.reduction import Reduction
+from sqlfront_values.columns.batches import concat_batches
 
 #: What sorting a row takes beside the row: codes, ranks, its place in the order.
 WORKING_BYTES: Final = 40

@@ -4,16 +4,16 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.evaluate import Rows, compile_projection, in_pieces
-from sqlfront_engine.expressions import EngineExpr
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.evaluate import Rows, compile_projection, in_pieces
+from sqlfront_values.expressions import EngineExpr
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
-    from sqlfront_engine import display
+    from sqlfront_values import expression_text as display
 else:
-    display = lazy_module("sqlfront_engine.display")
+    display = lazy_module("sqlfront_values.expression_text")
 
 
 class Project(Processor, frozen=True, tag_field="processor", tag=True):

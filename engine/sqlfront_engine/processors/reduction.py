@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import Mask, Rows, gather_batch
-from sqlfront_engine.columns.presence import KeyPresence
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount
+from sqlfront_values.columns.batches import Mask, Rows, gather_batch
+from sqlfront_values.columns.presence import KeyPresence
 
 #: Batches below that many rows are left as they are: to test them isn't worth the table that it takes.
 FEWEST_ROWS: Final = 4096

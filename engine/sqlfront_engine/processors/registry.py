@@ -6,13 +6,13 @@ A tag is the name of the processor's class. Decoding a plan imports the modules 
 from importlib import import_module
 from typing import Final
 
-from sqlfront_engine.errors import InterfaceError, OperationalError
 from sqlfront_engine.processor import Processor
+from sqlfront_values.errors import InterfaceError, OperationalError
 
 _HERE: Final = "sqlfront_engine.processors"
 
 _PLACES: Final[dict[str, str]] = {
-    "Aggregate": f"{_HERE}.aggregate:Aggregate",
+    "Aggregate": f"{_HERE}.aggregation.aggregate:Aggregate",
     "Batches": "sqlfront_engine.testing.harness:Batches",
     "CooperativeMapUsingService": f"{_HERE}.user_code.services:CooperativeMapUsingService",
     "Filter": f"{_HERE}.filter:Filter",
@@ -20,25 +20,25 @@ _PLACES: Final[dict[str, str]] = {
     "Forward": f"{_HERE}.forward:Forward",
     "FunctionSink": f"{_HERE}.user_code.sinks:FunctionSink",
     "FunctionSource": f"{_HERE}.user_code.sources:FunctionSource",
-    "HashJoin": f"{_HERE}.hash_join:HashJoin",
-    "HeldRows": f"{_HERE}.held_rows:HeldRows",
-    "KeyFilter": f"{_HERE}.key_filter:KeyFilter",
+    "HashJoin": f"{_HERE}.joins.hash_join:HashJoin",
+    "HeldRows": f"{_HERE}.sources.held_rows:HeldRows",
+    "KeyFilter": f"{_HERE}.joins.key_filter:KeyFilter",
     "Limit": f"{_HERE}.limit:Limit",
     "LoggerSink": f"{_HERE}.user_code.sinks:LoggerSink",
     "MapUsingService": f"{_HERE}.user_code.services:MapUsingService",
     "MapUsingServiceAsync": f"{_HERE}.user_code.services:MapUsingServiceAsync",
-    "NestedLoopJoin": f"{_HERE}.nested_loop_join:NestedLoopJoin",
+    "NestedLoopJoin": f"{_HERE}.joins.nested_loop_join:NestedLoopJoin",
     "Project": f"{_HERE}.project:Project",
-    "Range": f"{_HERE}.range:Range",
+    "Range": f"{_HERE}.sources.range:Range",
     "ResourceSink": f"{_HERE}.user_code.sinks:ResourceSink",
     "ResultSink": f"{_HERE}.sink:ResultSink",
-    "ScalarRow": f"{_HERE}.scalar_row:ScalarRow",
+    "ScalarRow": f"{_HERE}.sources.scalar_row:ScalarRow",
     "SetDifference": f"{_HERE}.set_difference:SetDifference",
     "Sort": f"{_HERE}.sort:Sort",
     "TopN": f"{_HERE}.top_n:TopN",
     "Transform": f"{_HERE}.user_code.transform:Transform",
     "Union": f"{_HERE}.union:Union",
-    "Values": f"{_HERE}.values:Values",
+    "Values": f"{_HERE}.sources.values:Values",
     "Window": f"{_HERE}.window:Window",
 }
 _CLASSES: Final[dict[str, type[Processor]]] = {}

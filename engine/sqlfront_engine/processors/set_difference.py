@@ -6,16 +6,16 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_numpy
-from sqlfront_engine.columns.batches import Integers, make_batch
-from sqlfront_engine.columns.encoding import canonical
-from sqlfront_engine.functions.accumulators.base import integers
-from sqlfront_engine.functions.accumulators.sums import Count
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.aggregation.state_table import BLOCK_ROWS, StateTable
 from sqlfront_engine.processors.inputs import Blocks
 from sqlfront_engine.processors.sort import in_order
-from sqlfront_engine.processors.state_table import BLOCK_ROWS, StateTable
-from sqlfront_engine.types import BIGINT
+from sqlfront_values.arrow.arrays import from_numpy
+from sqlfront_values.columns.batches import Integers, make_batch
+from sqlfront_values.columns.encoding import canonical
+from sqlfront_values.functions.aggregates.accumulators.base import integers
+from sqlfront_values.functions.aggregates.accumulators.sums import Count
+from sqlfront_values.types import BIGINT
 
 SetKind = Literal["intersect", "intersect_all", "except", "except_all"]
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import Rows, gather_batch
-from sqlfront_engine.columns.ordering import combine_ranks, ranks, sorting_order
-from sqlfront_engine.display import describe_key
-from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
+from sqlfront_values.columns.batches import Rows, gather_batch
+from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_values.expression_text import describe_key
+from sqlfront_values.expressions import SortKey
 
 
 class Sort(Processor, frozen=True, tag_field="processor", tag=True):

@@ -3,15 +3,15 @@
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrays import valid_mask
-from sqlfront_engine.columns.batches import Integers, Rows, concat_batches, gather_batch, mask_array
-from sqlfront_engine.columns.encoding import Codes
-from sqlfront_engine.columns.ordering import combine_ranks, ranks, sortable, sorting_order
-from sqlfront_engine.columns.text import Text, is_hashable_text
-from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import BATCH_ROWS, MemoryAccount, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.inputs import footprint
 from sqlfront_engine.processors.sort import describe_keys, in_order
+from sqlfront_values.arrow.arrays import valid_mask
+from sqlfront_values.columns.batches import Integers, Rows, concat_batches, gather_batch, mask_array
+from sqlfront_values.columns.encoding import Codes
+from sqlfront_values.columns.ordering import combine_ranks, ranks, sortable, sorting_order
+from sqlfront_values.columns.text import Text, is_hashable_text
+from sqlfront_values.expressions import SortKey
 
 
 class TopN(Processor, frozen=True, tag_field="processor", tag=True):

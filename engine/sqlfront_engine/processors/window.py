@@ -5,23 +5,23 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import gather, make_batch, row_indices
-from sqlfront_engine.columns.window_rows import WindowRows, window_rows
-from sqlfront_engine.display import describe_call
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.evaluate import compile_expression, evaluate_scalar
-from sqlfront_engine.expressions import SortKey, WindowCall
-from sqlfront_engine.functions.aggregate_function import AggregateFunction, AggregateSignature
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.functions.frames import aggregate_frames
-from sqlfront_engine.functions.growth import is_variable, size_of
-from sqlfront_engine.functions.placed import PIECE_BYTES, Placed, pieces
-from sqlfront_engine.functions.windows import WindowFunction, WindowInvocation, lookup_window
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.inputs import WORKING_BYTES, take_all
 from sqlfront_engine.processors.sort import describe_keys
-from sqlfront_engine.room import check, returned
-from sqlfront_engine.settings import Settings
+from sqlfront_values.columns.batches import gather, make_batch, row_indices
+from sqlfront_values.columns.window_rows import WindowRows, window_rows
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.evaluate import compile_expression, evaluate_scalar
+from sqlfront_values.expression_text import describe_call
+from sqlfront_values.expressions import SortKey, WindowCall
+from sqlfront_values.functions.aggregates.aggregate_function import AggregateFunction, AggregateSignature
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.growth import is_variable, size_of
+from sqlfront_values.functions.windows.frames import aggregate_frames
+from sqlfront_values.functions.windows.placed import PIECE_BYTES, Placed, pieces
+from sqlfront_values.functions.windows.registry import WindowFunction, WindowInvocation, lookup_window
+from sqlfront_values.room import check, returned
+from sqlfront_values.settings import Settings
 
 #: From the input, its rows in window order and their indices to a result per position, made or not.
 _Compute = Callable[[pa.RecordBatch, WindowRows, pa.Array], pa.Array | Placed]

@@ -7,10 +7,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.expressions import AggregateCall
 from sqlfront_engine.row_programs.expressions import EXACT, is_comparable
 from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row
-from sqlfront_engine.types import BIGINT, DOUBLE, is_decimal, is_integral
+from sqlfront_values.expressions import AggregateCall
+from sqlfront_values.types import BIGINT, DOUBLE, is_decimal, is_integral
 
 #: The value of an aggregate for the rows of a group, given the constants of the run.
 Compute = Callable[[Sequence[Row], Sequence[object]], object]

@@ -4,14 +4,14 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.evaluate import Rows, compile_projection
-from sqlfront_engine.expressions import Column, Expr, Parameter, RunValue, columns_used, transform, walk
-from sqlfront_engine.room import TooLargeError, limited
 from sqlfront_engine.row_programs.program import NotByRows, Row, RowOperator, Run
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import physical
+from sqlfront_values.arrow.arrays import from_values, to_python
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.evaluate import Rows, compile_projection
+from sqlfront_values.expressions import Column, Expr, Parameter, RunValue, columns_used, transform, walk
+from sqlfront_values.room import TooLargeError, limited
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import physical
 
 _Project = Callable[[Rows], tuple[list[pa.Array], int]]
 

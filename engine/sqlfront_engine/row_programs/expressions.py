@@ -11,9 +11,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, walk
 from sqlfront_engine.row_programs.program import Evaluate, NotByRows, Row
-from sqlfront_engine.types import (
+from sqlfront_values.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, walk
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -5,7 +5,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from sqlfront_engine.expressions import Expr
+from sqlfront_values.expressions import Expr
 
 #: A row as Python values, each as a Literal of the column's type holds it.
 Row = tuple[object, ...]

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from sqlfront_engine.columns.tuples import tuples_function
-from sqlfront_engine.expressions import Column, Expr
 from sqlfront_engine.row_programs.program import Evaluate, Row
+from sqlfront_values.columns.tuples import tuples_function
+from sqlfront_values.expressions import Column, Expr
 
 #: For each of some rows another one, made of it and of the constants of the run.
 MakeRows = Callable[[Sequence[Row], Sequence[object]], Sequence[Row]]

@@ -6,13 +6,13 @@ from typing import Final, cast
 
 import pyarrow as pa
 
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import InternalError
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import ANY_INPUT, Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.testing.rows import check_batch, check_rows, to_physical
-from sqlfront_engine.types import logical
+from sqlfront_values.errors import InternalError
+from sqlfront_values.types import logical
 
 
 class CountingMemory:

@@ -6,8 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.types import DICTIONARY_STRING, logical, physical
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.types import DICTIONARY_STRING, logical, physical
 
 Row = tuple[object, ...]
 

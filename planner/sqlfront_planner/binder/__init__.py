@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from sqlfront_engine.errors import Error, too_complex
-from sqlfront_engine.expressions import Parameter
 from sqlfront_planner.binder import literals  # noqa: F401 - registers the handlers that every process needs
 from sqlfront_planner.binder.context import NO_ARGUMENTS, Arguments, BindSettings, StatementContext
 from sqlfront_planner.binder.query import QueryBinder
@@ -26,6 +24,8 @@ from sqlfront_planner.binder.sorting import projection
 from sqlfront_planner.catalog import Catalog, Lookups
 from sqlfront_planner.logical import LogicalPlan, repeats
 from sqlfront_planner.statements import Query
+from sqlfront_values.errors import Error, too_complex
+from sqlfront_values.expressions import Parameter
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table

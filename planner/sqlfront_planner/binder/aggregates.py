@@ -7,10 +7,6 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, walk
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
 from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.columns import known_outputs, unresolved
 from sqlfront_planner.binder.expressions import ExpressionBinder
@@ -18,12 +14,16 @@ from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.logical import OuterColumn
 from sqlfront_planner.types import is_orderable
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, walk
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BIGINT, BOOLEAN, TIMESTAMP, TINYINT, IntervalType, is_numeric, sql_name
 
 if TYPE_CHECKING:
-    from sqlfront_engine.functions import aggregates as functions
     from sqlfront_planner.binder import arguments as call_arguments
+    from sqlfront_values.functions.aggregates import registry as functions
 else:
-    functions = lazy_module("sqlfront_engine.functions.aggregates")
+    functions = lazy_module("sqlfront_values.functions.aggregates.registry")
     call_arguments = lazy_module("sqlfront_planner.binder.arguments")
 
 EDGES: Final = frozenset({"first", "first_value", "any_value", "last", "last_value"})

@@ -9,10 +9,10 @@ are in Spark.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sqlfront_engine.errors import too_complex
-from sqlfront_engine.expressions import Column, Expr, transform, walk
 from sqlfront_planner.binder.collected import AliasOutput
 from sqlfront_planner.logical import LogicalPlan, Project
+from sqlfront_values.errors import too_complex
+from sqlfront_values.expressions import Column, Expr, transform, walk
 
 #: So many nodes may an expression have that has to be written out.
 _MOST_WRITTEN_OUT: Final = 20_000

@@ -6,14 +6,6 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, transform, walk
-from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.aggregates import aggregate_names
-from sqlfront_engine.functions.registry import ArgumentType, Kind, ScalarFunction
-from sqlfront_engine.functions.windows import window_names
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.suggestions import nearest_words, quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
@@ -27,6 +19,14 @@ from sqlfront_planner.types import (
     is_orderable,
     mixes_strings,
 )
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.expressions import Call, Column, Expr, Literal, transform, walk
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates.registry import aggregate_names
+from sqlfront_values.functions.registry import ArgumentType, Kind, ScalarFunction
+from sqlfront_values.functions.windows.registry import window_names
 
 _COMMON: Final = frozenset({Kind.COMMON, Kind.COMMON_ARRAY, Kind.COMMON_MAP})
 _BYTES: Final = Kind.STRING_OR_BINARY

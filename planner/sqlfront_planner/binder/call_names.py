@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.functions.windows import lookup_window
 from sqlfront_planner.binder.scope import star_columns
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_values import types
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.windows.registry import lookup_window
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.expressions import ExpressionBinder

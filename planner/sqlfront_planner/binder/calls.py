@@ -6,12 +6,6 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Call, Expr, Literal, RunValue
-from sqlfront_engine.functions import registry
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.functions.windows import lookup_window
-from sqlfront_engine.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 from sqlfront_planner.binder.aggregates import bind_aggregate, bind_grouping_call
 from sqlfront_planner.binder.arguments import (
     NOT_CALLABLE,
@@ -30,6 +24,12 @@ from sqlfront_planner.binder.operators import arithmetic, concatenation
 from sqlfront_planner.binder.scope import columns_of_star
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, handles, unsupported
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Expr, Literal, RunValue
+from sqlfront_values.functions import registry
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.windows.registry import lookup_window
+from sqlfront_values.types import BIGINT, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ
 
 _ALIASES: Final = {"regexp": "rlike"}
 

@@ -7,10 +7,14 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Cast, Expr, Literal, Parameter
-from sqlfront_engine.types import (
+from sqlfront_planner.binder.expressions import ExpressionBinder
+from sqlfront_planner.binder.syntax import failure, handles, unsupported
+from sqlfront_planner.binder.type_names import data_type_of
+from sqlfront_planner.types import DATETIMES
+from sqlfront_values import types
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.expressions import Cast, Expr, Literal, Parameter
+from sqlfront_values.types import (
     BINARY,
     BOOLEAN,
     DATE,
@@ -25,10 +29,6 @@ from sqlfront_engine.types import (
     is_string,
     is_year_month,
 )
-from sqlfront_planner.binder.expressions import ExpressionBinder
-from sqlfront_planner.binder.syntax import failure, handles, unsupported
-from sqlfront_planner.binder.type_names import data_type_of
-from sqlfront_planner.types import DATETIMES
 
 #: What Spark takes for the day or the moment of the query.
 _SPECIAL_TIMES: Final = frozenset({"epoch", "now", "today", "tomorrow", "yesterday"})

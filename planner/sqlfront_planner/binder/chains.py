@@ -6,9 +6,9 @@ from typing import Final
 
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Chain, Expr, Previous
 from sqlfront_planner.binder.syntax import handler_of, refuse_unknown, span
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Chain, Expr, Previous
 
 #: So many operators stand one in the other before a new link begins.
 _LINK: Final = 48

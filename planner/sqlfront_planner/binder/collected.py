@@ -9,9 +9,9 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
 from sqlfront_planner.logical import LogicalPlan, Window
 from sqlfront_planner.rewriting import is_deterministic
+from sqlfront_values.expressions import AggregateCall, Column, Expr, Literal, Parameter, WindowCall, walk
 
 #: An alias of so many nodes is written out wherever it is read.
 _MOST_COPIED: Final = 32

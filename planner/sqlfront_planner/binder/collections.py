@@ -6,15 +6,15 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Expr
-from sqlfront_engine.functions.registry import Kind
-from sqlfront_engine.types import BIGINT, is_decimal, is_integral
 from sqlfront_planner.binder.arguments import call_function, coerce, function_name
 from sqlfront_planner.binder.expressions import ExpressionBinder, unify
 from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.types import least_common_type
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Expr
+from sqlfront_values.functions.registry import Kind
+from sqlfront_values.types import BIGINT, is_decimal, is_integral
 
 _ORDINALS: Final = {0: "first", 1: "second"}
 

@@ -7,9 +7,6 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, RunValue, columns_used
-from sqlfront_engine.types import BIGINT, STRING
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.collected import GroupingCall
 from sqlfront_planner.binder.collections import subscript
@@ -19,6 +16,9 @@ from sqlfront_planner.binder.suggestions import quoted, suggestion
 from sqlfront_planner.binder.syntax import failure, handles, parts_of, unsupported
 from sqlfront_planner.rewriting import columns_to_outer, is_deterministic
 from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Column, Expr, Literal, RunValue, columns_used
+from sqlfront_values.types import BIGINT, STRING
 
 _USER_WORDS = frozenset({"user", "current_user", "session_user"})
 

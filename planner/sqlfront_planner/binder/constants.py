@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Literal
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
 from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Literal
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BIGINT, DOUBLE, FLOAT, INT, SMALLINT, TINYINT, IntervalType
 
 if TYPE_CHECKING:
-    from sqlfront_engine import zone_names
-    from sqlfront_engine.casts import interval_texts
     from sqlfront_planner import types as coercion
+    from sqlfront_values.casts import interval_texts
+    from sqlfront_values.zones import names as zone_names
 else:
-    zone_names = lazy_module("sqlfront_engine.zone_names")
+    zone_names = lazy_module("sqlfront_values.zones.names")
     coercion = lazy_module("sqlfront_planner.types")
-    interval_texts = lazy_module("sqlfront_engine.casts.interval_texts")
+    interval_texts = lazy_module("sqlfront_values.casts.interval_texts")
 
 _NUMBER: Final = r"(-?)(\d+|\d*\.\d*)(e[+-]?\d+)?(bd|[lsydf])?"
 #: So many digits make an INT for certain.

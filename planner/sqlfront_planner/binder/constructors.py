@@ -6,12 +6,12 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Call, Expr, Literal
 from sqlfront_planner.binder.arguments import mixed_types
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, field_name, handles, unsupported
 from sqlfront_planner.types import common_type, is_orderable, names_of
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Expr, Literal
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 

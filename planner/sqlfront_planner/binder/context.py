@@ -11,25 +11,25 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import ProgrammingError, spark_error
-from sqlfront_engine.expressions import Expr, Literal, Parameter
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.surrogates import well_formed
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.catalog import Catalog
 from sqlfront_planner.logical import LogicalPlan, Scan
 from sqlfront_planner.statistics.number_line import number_of
+from sqlfront_values import types
+from sqlfront_values.errors import ProgrammingError, spark_error
+from sqlfront_values.expressions import Expr, Literal, Parameter
+from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot, Table
-    from sqlfront_engine import zone_names
     from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
+    from sqlfront_values.zones import names as zone_names
 else:
     coercion = lazy_module("sqlfront_planner.types")
-    zone_names = lazy_module("sqlfront_engine.zone_names")
+    zone_names = lazy_module("sqlfront_values.zones.names")
     shared_rows = lazy_module("sqlfront_planner.shared_rows")
 
 _INT_BOUND: Final = 2**31

@@ -5,13 +5,13 @@ from typing import Final
 
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Call, Cast, Expr, Literal, columns_used
-from sqlfront_engine.types import BIGINT, INT, STRING, is_integral, units_of
 from sqlfront_planner.binder.arguments import call_function, unresolved_routine
 from sqlfront_planner.binder.call_names import UNIT_FUNCTIONS
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Cast, Expr, Literal, columns_used
+from sqlfront_values.types import BIGINT, INT, STRING, is_integral, units_of
 
 Special = Callable[[ExpressionBinder, exp.Anonymous], Expr]
 

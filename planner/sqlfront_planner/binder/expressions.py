@@ -14,17 +14,17 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Cast, Expr, Literal
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import check
-from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.names import name_of
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.syntax import failure, handler_of, refuse_unknown, span, unsupported
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Cast, Expr, Literal
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, SMALLINT, TINYINT, is_decimal
 
 if TYPE_CHECKING:
     from sqlfront_planner import preimages

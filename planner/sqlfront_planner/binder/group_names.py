@@ -13,14 +13,14 @@ import msgspec
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import AggregateCall, Cast, Column, Expr, Literal, walk
 from sqlfront_planner.binder.aliases import written_out
 from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingOutput, WindowOutput
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.groups import Grouping, is_same
 from sqlfront_planner.binder.sorting import OrderItem, bind_order
 from sqlfront_planner.binder.syntax import failure
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Literal, walk
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.select import SelectItem

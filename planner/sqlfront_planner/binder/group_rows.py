@@ -8,9 +8,6 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error, ProgrammingError
-from sqlfront_engine.expressions import AggregateCall, Case, Column, Expr, Literal
-from sqlfront_engine.types import BOOLEAN, INT, TINYINT
 from sqlfront_planner.binder.aggregates import no_grouping_sets
 from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingCall, GroupingOutput
 from sqlfront_planner.binder.columns import unresolved
@@ -31,6 +28,9 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.rewriting import FALSE, TRUE
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.errors import Error, ProgrammingError
+from sqlfront_values.expressions import AggregateCall, Case, Column, Expr, Literal
+from sqlfront_values.types import BOOLEAN, INT, TINYINT
 
 #: So many grouping sets are branches of the plan in any case.
 _MOST_BRANCHES: Final = 16

@@ -8,9 +8,6 @@ from typing import Final
 import msgspec
 from sqlglot import exp
 
-from sqlfront_engine.errors import too_complex
-from sqlfront_engine.expressions import Call, Column, Expr, Literal, transform, walk
-from sqlfront_engine.types import INT
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.collected import AggregateOutput, WindowOutput
 from sqlfront_planner.binder.constants import may_be_position
@@ -22,6 +19,9 @@ from sqlfront_planner.binder.syntax import (
     unsupported,
 )
 from sqlfront_planner.types import is_orderable
+from sqlfront_values.errors import too_complex
+from sqlfront_values.expressions import Call, Column, Expr, Literal, transform, walk
+from sqlfront_values.types import INT
 
 Item = tuple[Expr, exp.Expr]
 

@@ -12,17 +12,11 @@ from typing import Final
 import msgspec
 from sqlglot import exp
 
-from sqlfront_engine.casts.interval_texts import interval_text
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Literal
-from sqlfront_engine.types import (
-    INTERVALS,
-    MICROS_OF,
-    MONTHS_OF,
-    IntervalType,
-    is_year_month,
-)
 from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_values.casts.interval_texts import interval_text
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Literal
+from sqlfront_values.types import INTERVALS, MICROS_OF, MONTHS_OF, IntervalType, is_year_month
 
 _MICROS: Final = {"WEEK": 604_800_000_000, **MICROS_OF, "MILLISECOND": 1_000, "MICROSECOND": 1}
 _FIELDS: Final = tuple(MICROS_OF)
@@ -55,7 +49,7 @@ class IntervalLiteral(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """``INTERVAL '1 02' DAY TO HOUR``, as Spark writes it in names.
 
-        >>> from sqlfront_engine.types import DAY_TIME_INTERVAL
+        >>> from sqlfront_values.types import DAY_TIME_INTERVAL
         >>> IntervalLiteral(93_784_000_000, DAY_TIME_INTERVAL).text()
         "INTERVAL '1 02:03:04' DAY TO SECOND"
         """

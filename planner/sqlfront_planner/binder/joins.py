@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Call, Expr
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.expressions import ExpressionBinder, unify
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind
 from sqlfront_planner.rewriting import shift
 from sqlfront_planner.tokens import EXPLICIT_CROSS
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Expr
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import outer, predicates, suggestions

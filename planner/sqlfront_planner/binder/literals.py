@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Expr, Literal, RunValue
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import check
-from sqlfront_engine.types import BINARY, BOOLEAN, STRING, VOID
 from sqlfront_planner.binder.constants import CURRENT, negative_literal, number
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles
 from sqlfront_planner.query_parser import CHANGES
+from sqlfront_values.expressions import Expr, Literal, RunValue
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.types import BINARY, BOOLEAN, STRING, VOID
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import intervals

@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Cast, Literal
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.stacks import on_fresh_stack
 from sqlfront_planner.binder.constants import CURRENT, constant_text, negative_literal, number
 from sqlfront_planner.binder.context import MovedBy
 from sqlfront_planner.binder.syntax import field_name, parts_of, unparenthesized
 from sqlfront_planner.tokens import NOT_NULL_MARK
+from sqlfront_values import types
+from sqlfront_values.expressions import Cast, Literal
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.stacks import on_fresh_stack
 
 if TYPE_CHECKING:
-    from sqlfront_engine import evaluate
     from sqlfront_planner.binder import call_names, chains, grouping, intervals, type_names, window_names
     from sqlfront_planner.binder.expressions import ExpressionBinder
+    from sqlfront_values import evaluate
 else:
-    evaluate = lazy_module("sqlfront_engine.evaluate")
+    evaluate = lazy_module("sqlfront_values.evaluate")
     call_names = lazy_module("sqlfront_planner.binder.call_names")
     chains = lazy_module("sqlfront_planner.binder.chains")
     grouping = lazy_module("sqlfront_planner.binder.grouping")

@@ -10,25 +10,6 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter, connected
-from sqlfront_engine.functions import decimal_rules
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import (
-    BIGINT,
-    BOOLEAN,
-    DOUBLE,
-    INT,
-    STRING,
-    VOID,
-    is_decimal,
-    is_fractional,
-    is_integral,
-    is_interval,
-    is_numeric,
-    is_string,
-)
 from sqlfront_planner.binder.arguments import mixed_types
 from sqlfront_planner.binder.chains import fold_chain, spine
 from sqlfront_planner.binder.constants import negative_literal
@@ -43,6 +24,25 @@ from sqlfront_planner.types import (
     decimal_of_value,
     implicit_cast,
     least_common_type,
+)
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Cast, Expr, Literal, Parameter, connected
+from sqlfront_values.functions.numbers import decimal_rules
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    INT,
+    STRING,
+    VOID,
+    is_decimal,
+    is_fractional,
+    is_integral,
+    is_interval,
+    is_numeric,
+    is_string,
 )
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Expr, transform, walk
 from sqlfront_planner.binder.syntax import unsupported
 from sqlfront_planner.logical import (
     Exists,
@@ -18,6 +17,7 @@ from sqlfront_planner.logical import (
 )
 from sqlfront_planner.rewriting import map_operands
 from sqlfront_planner.rules.decorrelation import is_correlated
+from sqlfront_values.expressions import Expr, transform, walk
 
 
 def refuse_correlated(expression: Expr, place: str, node: exp.Expr) -> None:

@@ -6,9 +6,6 @@ from typing import Final, cast
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Call, Cast, Expr, Literal, Parameter
-from sqlfront_engine.types import BOOLEAN, STRING, is_decimal, is_integral, is_numeric, is_string
 from sqlfront_planner.binder.arguments import unresolved_routine
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.grouping import refuse_predicate, refuse_predicate_operands, regrouped
@@ -27,6 +24,9 @@ from sqlfront_planner.types import (
     names_of,
     same_but_for_names,
 )
+from sqlfront_values import types
+from sqlfront_values.expressions import Call, Cast, Expr, Literal, Parameter
+from sqlfront_values.types import BOOLEAN, STRING, is_decimal, is_integral, is_numeric, is_string
 
 COMPARISONS: Final[dict[type[exp.Expr], str]] = {
     exp.EQ: "equal",

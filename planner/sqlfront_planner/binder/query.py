@@ -10,13 +10,6 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.expressions import walk
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import check
-from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import INT
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import EMPTY_SCOPE, BoundQuery, Scope, output_scope
@@ -33,14 +26,21 @@ from sqlfront_planner.logical import (
     SetOperation,
     distinct_nodes,
 )
+from sqlfront_values import types
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.expressions import walk
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
-    from sqlfront_engine import evaluate
     from sqlfront_planner import shared_rows
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder import relations, suggestions
+    from sqlfront_values import evaluate
 else:
-    evaluate = lazy_module("sqlfront_engine.evaluate")
+    evaluate = lazy_module("sqlfront_values.evaluate")
     coercion = lazy_module("sqlfront_planner.types")
     suggestions = lazy_module("sqlfront_planner.binder.suggestions")
     relations = lazy_module("sqlfront_planner.binder.relations")

@@ -10,12 +10,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Expr
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import check
-from sqlfront_engine.types import VOID, is_string
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.literals import literal_of
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
@@ -26,6 +20,12 @@ from sqlfront_planner.query_parser import parse_query
 from sqlfront_planner.rewriting import is_deterministic
 from sqlfront_planner.shared_rows import varies_by_order_only
 from sqlfront_planner.tokens import FUNCTION_MARK
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Expr
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.types import VOID, is_string
 
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion

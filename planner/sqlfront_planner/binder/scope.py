@@ -6,9 +6,9 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Column, Expr
 from sqlfront_planner.binder.syntax import parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import LogicalPlan, Values
+from sqlfront_values.expressions import Column, Expr
 
 
 class ScopeColumn(msgspec.Struct, frozen=True):

@@ -12,10 +12,6 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error, ProgrammingError
-from sqlfront_engine.expressions import Call, Expr, transform, walk
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows, as_read
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names import result_name
@@ -30,6 +26,10 @@ from sqlfront_planner.binder.sorting import (
 from sqlfront_planner.binder.syntax import failure, parts_of, refuse_unknown, unsupported
 from sqlfront_planner.logical import Aggregate, Filter, LogicalPlan, OuterColumn
 from sqlfront_planner.query_parser import CHANGES
+from sqlfront_values.errors import Error, ProgrammingError
+from sqlfront_values.expressions import Call, Expr, transform, walk
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import (

@@ -8,14 +8,14 @@ import msgspec
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import Column, Expr, Literal, SortKey
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.types import INT
 from sqlfront_planner.binder.constants import may_be_position
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unparenthesized
 from sqlfront_planner.logical import LogicalPlan, Project, Sort
+from sqlfront_values import types
+from sqlfront_values.expressions import Column, Expr, Literal, SortKey
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.types import INT
 
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion

@@ -2,10 +2,10 @@
 
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Expr
 from sqlfront_planner.binder.arguments import call_function
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import handles
+from sqlfront_values.expressions import Expr
 
 
 @handles(exp.Substring, arguments="this start length")

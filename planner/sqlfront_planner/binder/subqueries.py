@@ -3,8 +3,6 @@
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine.expressions import Column, Expr
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.scope import BoundQuery
 from sqlfront_planner.binder.syntax import (
@@ -16,6 +14,8 @@ from sqlfront_planner.binder.syntax import (
 )
 from sqlfront_planner.logical import Exists, InSubquery, LogicalPlan, Project, ScalarSubquery
 from sqlfront_planner.types import least_common_type, names_of
+from sqlfront_values.expressions import Column, Expr
+from sqlfront_values.types import BOOLEAN
 
 
 @handles(exp.Subquery, arguments="this")

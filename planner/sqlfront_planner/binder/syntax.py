@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from sqlglot import exp
 
-from sqlfront_engine.errors import DatabaseError, NotSupportedError, spark_error
-from sqlfront_engine.expressions import Expr
+from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
+from sqlfront_values.expressions import Expr
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.expressions import ExpressionBinder

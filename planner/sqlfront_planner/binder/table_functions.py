@@ -4,10 +4,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sqlfront_engine.errors import Error
-from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Cast, transform
-from sqlfront_engine.types import BIGINT, VOID, sql_name
 from sqlfront_planner.binder.arguments import check_count, function_name
 from sqlfront_planner.binder.casts import can_cast
 from sqlfront_planner.binder.expressions import ExpressionBinder
@@ -15,6 +11,10 @@ from sqlfront_planner.binder.scope import EMPTY_SCOPE
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.binder.syntax import failure, unsupported
 from sqlfront_planner.range_table import RangeTable
+from sqlfront_values.errors import Error
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.expressions import Cast, transform
+from sqlfront_values.types import BIGINT, VOID, sql_name
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder.query import QueryBinder

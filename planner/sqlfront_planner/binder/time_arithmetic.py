@@ -5,10 +5,14 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import Error
-from sqlfront_engine.expressions import Call, Expr, Literal
-from sqlfront_engine.types import (
+from sqlfront_planner.binder.context import Moved, MovedBy
+from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
+from sqlfront_planner.binder.syntax import failure, unsupported
+from sqlfront_planner.types import DATETIMES, least_common_type
+from sqlfront_values import types
+from sqlfront_values.errors import Error
+from sqlfront_values.expressions import Call, Expr, Literal
+from sqlfront_values.types import (
     BIGINT,
     DATE,
     DAY_INTERVAL,
@@ -25,10 +29,6 @@ from sqlfront_engine.types import (
     is_string,
     is_year_month,
 )
-from sqlfront_planner.binder.context import Moved, MovedBy
-from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
-from sqlfront_planner.binder.syntax import failure, unsupported
-from sqlfront_planner.types import DATETIMES, least_common_type
 
 _SMALL: Final = (types.TINYINT, types.SMALLINT, INT)
 

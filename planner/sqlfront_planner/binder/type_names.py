@@ -6,9 +6,10 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.errors import DatabaseError
-from sqlfront_engine.types import (
+from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
+from sqlfront_values import types
+from sqlfront_values.errors import DatabaseError
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -24,7 +25,6 @@ from sqlfront_engine.types import (
     TINYINT,
     VOID,
 )
-from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
 
 _DT = exp.DType
 _ATOMS: Final = {

@@ -5,26 +5,17 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from sqlfront_engine import types
-from sqlfront_engine.expressions import (
-    AggregateCall,
-    Case,
-    Expr,
-    Frame,
-    FrameUnit,
-    Literal,
-    WindowCall,
-    walk,
-)
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.functions.windows import WindowFunction, lookup_window
-from sqlfront_engine.types import INT
 from sqlfront_planner.binder.aggregates import EDGES, aggregate_call, constant_arguments, filter_condition
 from sqlfront_planner.binder.arguments import argument_kinds, check_count, coerce, function_name
 from sqlfront_planner.binder.collected import OrderItem, WindowItem, WindowOutput, Windows
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.syntax import failure, handles, refuse_unknown, unsupported
 from sqlfront_planner.types import is_orderable
+from sqlfront_values import types
+from sqlfront_values.expressions import AggregateCall, Case, Expr, Frame, FrameUnit, Literal, WindowCall, walk
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.functions.windows.registry import WindowFunction, lookup_window
+from sqlfront_values.types import INT
 
 _WHOLE: Final = Frame(FrameUnit.ROWS, None, None)
 _RUNNING: Final = Frame(FrameUnit.RANGE, None, 0)

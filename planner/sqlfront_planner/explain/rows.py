@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sqlfront_engine.dag import Distribution, Routing
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.row_programs.operators import Find, Join, PartnersByKey
 from sqlfront_engine.row_programs.program import NotByRows, RowOperator, Run
-from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 from sqlfront_planner.explain.explanation import (
     Counters,
     ExplainedEdge,
@@ -21,11 +19,13 @@ from sqlfront_planner.explain.explanation import (
     key_texts,
 )
 from sqlfront_planner.row_lowering.row_plan import UNFIT, RowPlan, Source
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 
 if TYPE_CHECKING:
-    from sqlfront_engine import partitions
+    from sqlfront_values.partitioning import partitions
 else:
-    partitions = lazy_module("sqlfront_engine.partitions")
+    partitions = lazy_module("sqlfront_values.partitioning.partitions")
 
 
 def explained_rows(

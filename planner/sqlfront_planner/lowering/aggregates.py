@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from sqlfront_engine.processors.aggregate import Aggregate as AggregateProcessor
-from sqlfront_engine.processors.aggregate import AggregateMode
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate as AggregateProcessor
+from sqlfront_engine.processors.aggregation.aggregate import AggregateMode
 from sqlfront_planner.logical import Aggregate
 from sqlfront_planner.lowering.builder import Builder, Fragment
 

@@ -6,13 +6,13 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Edge, OnlyOn, Vertex
-from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.expressions import SortKey
+from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Partitioning, ScanRequest, Snapshot

@@ -5,16 +5,16 @@ from typing import Final, Literal
 
 import msgspec
 
-from sqlfront_engine.evaluate import can_fail
-from sqlfront_engine.expressions import Column
-from sqlfront_engine.processors.hash_join import HashJoin
-from sqlfront_engine.processors.join_rows import wanted_rows
-from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
-from sqlfront_engine.settings import DEFAULT_PARTITIONS
+from sqlfront_engine.processors.joins.hash_join import HashJoin
+from sqlfront_engine.processors.joins.join_rows import wanted_rows
+from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_planner.logical import FILTERING_JOINS, Join, JoinKind, LogicalPlan, Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, lies_by, narrowed
 from sqlfront_planner.lowering.scans import lower_filtered_by_keys, lower_found_by_keys
 from sqlfront_planner.pruning.joins import holds_left, keys_from_join
+from sqlfront_values.evaluate import can_fail
+from sqlfront_values.expressions import Column
+from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 #: A held side of at most that many estimated bytes is given to every instance instead of shuffling both
 #: sides.

@@ -8,13 +8,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import DAG, Distribution
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Column, Expr, Literal, SortKey, conjuncts
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.processors.values import Values as ValuesProcessor
-from sqlfront_engine.room import check
-from sqlfront_engine.stacks import LEVELS_OF_A_STACK, on_fresh_stack
+from sqlfront_engine.processors.sources.values import Values as ValuesProcessor
 from sqlfront_planner.lanes import COLLECT_ROWS
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
@@ -38,13 +33,19 @@ from sqlfront_planner.lowering.scans import lower_rows, lower_scan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.rewriting import is_deterministic, remap, substitute
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import Column, Expr, Literal, SortKey, conjuncts
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+from sqlfront_values.stacks import LEVELS_OF_A_STACK, on_fresh_stack
 
 if TYPE_CHECKING:
-    from sqlfront_engine.processors import scalar_row, union
+    from sqlfront_engine.processors import union
     from sqlfront_engine.processors.set_difference import SetKind as DifferenceKind
+    from sqlfront_engine.processors.sources import scalar_row
     from sqlfront_planner.lowering import sorts
 else:
-    scalar_row = lazy_module("sqlfront_engine.processors.scalar_row")
+    scalar_row = lazy_module("sqlfront_engine.processors.sources.scalar_row")
     union = lazy_module("sqlfront_engine.processors.union")
     sorts = lazy_module("sqlfront_planner.lowering.sorts")
 

@@ -6,26 +6,27 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Column, Expr, columns_used, conjunction
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import BATCH_ROWS, Processor
 from sqlfront_engine.processors.project import FilterProject
 from sqlfront_engine.processors.project import Project as ProjectProcessor
-from sqlfront_engine.settings import DEFAULT_PARTITIONS
 from sqlfront_planner.logical import Scan
 from sqlfront_planner.lowering.builder import Builder, Fragment, ScanVertex, narrowed
 from sqlfront_planner.pruning.joins import KeysFromJoin
 from sqlfront_planner.pruning.key_condition import KeyCondition
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.statistics.cardinality import table_rows
+from sqlfront_values.expressions import Column, Expr, columns_used, conjunction
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import DEFAULT_PARTITIONS
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base as tables
-    from sqlfront_engine.processors import filter, key_filter
+    from sqlfront_engine.processors import filter
+    from sqlfront_engine.processors.joins import key_filter
 else:
     filter = lazy_module("sqlfront_engine.processors.filter")
     tables = lazy_module("sqlfront_connectors.base")
-    key_filter = lazy_module("sqlfront_engine.processors.key_filter")
+    key_filter = lazy_module("sqlfront_engine.processors.joins.key_filter")
 
 
 def lower_scan(builder: Builder, scan: Scan) -> tuple[Fragment, Expr | None]:

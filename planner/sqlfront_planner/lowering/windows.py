@@ -1,9 +1,9 @@
 """Window functions: a partition's rows meet in one instance."""
 
-from sqlfront_engine.expressions import SortKey
 from sqlfront_engine.processors.window import Window as WindowProcessor
 from sqlfront_planner.logical import Window
 from sqlfront_planner.lowering.builder import Builder, Fragment
+from sqlfront_values.expressions import SortKey
 
 
 def lower_window(

@@ -8,7 +8,7 @@ which ``plan`` and ``fusion`` make the DAG, which ``submission`` logs and runs. 
 Counting the words of some lines:
 
 >>> import pyarrow as pa
->>> from sqlfront_engine.coordinator import Engine
+>>> from sqlfront_engine.engine import Engine
 >>> from sqlfront_planner.pipeline.submission import submit
 >>> def lines(context):
 ...     if context.global_index == 0:

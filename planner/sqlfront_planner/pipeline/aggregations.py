@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.errors import ProgrammingError
-from sqlfront_engine.expressions import AggregateCall, Cast, Column, Expr, Literal
-from sqlfront_engine.functions.aggregate_function import AggregateFunction
-from sqlfront_engine.functions.aggregates import aggregate_names, lookup_aggregate
-from sqlfront_engine.functions.registry import ArgumentType
-from sqlfront_engine.types import BIGINT, BOOLEAN, ddl
 from sqlfront_planner.types import argument_name, implicit_cast
+from sqlfront_values.errors import ProgrammingError
+from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Literal
+from sqlfront_values.functions.aggregates.aggregate_function import AggregateFunction
+from sqlfront_values.functions.aggregates.registry import aggregate_names, lookup_aggregate
+from sqlfront_values.functions.registry import ArgumentType
+from sqlfront_values.types import BIGINT, BOOLEAN, ddl
 
 
 class Aggregation(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ def aggregation(
     function: str, *arguments: str | Literal, distinct: bool = False, where: str | None = None
 ) -> Aggregation:
     """An aggregate function by its Spark name over columns by theirs; constants are given as
-    :class:`~sqlfront_engine.expressions.Literal`. ``count`` without arguments counts rows. ``where`` is the
+    :class:`~sqlfront_values.expressions.Literal`. ``count`` without arguments counts rows. ``where`` is the
     boolean column that says which rows count.
 
     >>> aggregation("sum", "price", distinct=True).function

@@ -8,7 +8,7 @@ from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.services import Scope, Service
 from sqlfront_engine.processors.user_code.sinks import NO_COLUMNS, FunctionSink, LoggerSink
 from sqlfront_engine.processors.user_code.sources import FunctionSource
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.user_functions import UserFunction
 
 
 def source(

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sqlfront_engine.errors import InternalError
 from sqlfront_engine.processor import ProcessorContext
 from sqlfront_engine.processors.user_code.values import to_physical
+from sqlfront_values.errors import InternalError
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import WritableTable, Write

@@ -14,13 +14,9 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.dag import DAG, PREPARE_SUFFIX, Edge, OnlyOn, Vertex
-from sqlfront_engine.errors import InterfaceError, ProgrammingError
-from sqlfront_engine.evaluate import evaluate_scalar
-from sqlfront_engine.expressions import Expr, Literal, Parameter, transform, walk
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.processor import Processor
-from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
-from sqlfront_engine.processors.hash_join import HashJoin
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.joins.hash_join import HashJoin
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import (
     CooperativeMapUsingService,
@@ -29,7 +25,6 @@ from sqlfront_engine.processors.user_code.services import (
 )
 from sqlfront_engine.processors.user_code.sinks import ResourceSink
 from sqlfront_engine.processors.user_code.transform import Operation, Transform
-from sqlfront_engine.settings import DEFAULT_PARTITIONS, Settings
 from sqlfront_planner.pipeline.fusion import chains, fused_name
 from sqlfront_planner.pipeline.insertion import Insertion
 from sqlfront_planner.pipeline.steps import (
@@ -47,6 +42,11 @@ from sqlfront_planner.pipeline.steps import (
     Write,
     WriteTable,
 )
+from sqlfront_values.errors import InterfaceError, ProgrammingError
+from sqlfront_values.evaluate import evaluate_scalar
+from sqlfront_values.expressions import Expr, Literal, Parameter, transform, walk
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import DEFAULT_PARTITIONS, Settings
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base as tables

@@ -7,15 +7,12 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_engine.dag import OnlyOn
-from sqlfront_engine.errors import InterfaceError, ProgrammingError
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.sinks import Sink
 from sqlfront_engine.processors.user_code.sources import Source
 from sqlfront_engine.processors.user_code.transform import OperationKind
-from sqlfront_engine.types import ddl
-from sqlfront_engine.user_functions import UserFunction
 from sqlfront_planner.pipeline.aggregations import Aggregation, bind_aggregation, column_named
 from sqlfront_planner.pipeline.steps import (
     FILTERING_JOINS,
@@ -33,6 +30,9 @@ from sqlfront_planner.pipeline.steps import (
     Write,
     WriteTable,
 )
+from sqlfront_values.errors import InterfaceError, ProgrammingError
+from sqlfront_values.types import ddl
+from sqlfront_values.user_functions import UserFunction
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table, WritableTable

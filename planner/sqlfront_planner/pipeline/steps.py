@@ -1,7 +1,7 @@
 """The steps of a pipeline: plain data, from which the DAG is planned after submission.
 
 A step names the steps that it takes from by their positions, states the schema of what it gives (logical
-types) and holds functions only as :class:`~sqlfront_engine.user_functions.UserFunction`.
+types) and holds functions only as :class:`~sqlfront_values.user_functions.UserFunction`.
 """
 
 from typing import TYPE_CHECKING, Final, Literal
@@ -10,11 +10,11 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_engine.dag import OnlyOn
-from sqlfront_engine.expressions import AggregateCall, Expr
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.user_code.services import Service
 from sqlfront_engine.processors.user_code.transform import OperationKind
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.expressions import AggregateCall, Expr
+from sqlfront_values.user_functions import UserFunction
 
 if TYPE_CHECKING:
     from sqlfront_connectors.base import Table, WritableTable

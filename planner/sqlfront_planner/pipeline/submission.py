@@ -5,9 +5,10 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from sqlfront_engine.coordinator import DEFAULT_CONFIG, JobConfig
 from sqlfront_engine.dag import DAG
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.dot import to_dot
+from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_planner.pipeline.plan import Circumstances, PipelinePlan, plan
 from sqlfront_planner.pipeline.stages import Pipeline
 from sqlfront_planner.pipeline.steps import Definition
@@ -39,5 +40,5 @@ def plan_for(
     planned = plan(definition, circumstances)
     if logger.isEnabledFor(logging.DEBUG):
         workers = None if circumstances is None else circumstances.workers
-        logger.debug("a pipeline is submitted:\n%s", planned.dag.to_dot(config.parallelism or workers))
+        logger.debug("a pipeline is submitted:\n%s", to_dot(planned.dag, config.parallelism or workers))
     return planned

@@ -8,20 +8,6 @@ import msgspec
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.evaluate import can_fail
-from sqlfront_engine.expressions import (
-    Call,
-    Cast,
-    Column,
-    Expr,
-    Literal,
-    Parameter,
-    RunValue,
-    columns_used,
-    walk,
-)
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BOOLEAN, is_decimal, is_interval, is_numeric
 from sqlfront_planner.preimages import NoSuchValue, is_always_known, keeps_equality, keeps_order
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.constraints import (
@@ -36,6 +22,20 @@ from sqlfront_planner.pruning.constraints import (
 )
 from sqlfront_planner.pruning.key_condition import Box, KeyCondition
 from sqlfront_planner.rewriting import MIRRORED, is_fixed
+from sqlfront_values.evaluate import can_fail
+from sqlfront_values.expressions import (
+    Call,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    RunValue,
+    columns_used,
+    walk,
+)
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BOOLEAN, is_decimal, is_interval, is_numeric
 
 #: Conditions of more alternatives than that are not followed.
 MOST_BOXES: Final = 1000

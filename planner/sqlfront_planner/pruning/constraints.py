@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.expressions import Expr, Literal, transform
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import TooLargeError
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import is_fractional, is_integral
 from sqlfront_planner.preimages import NoSuchValue, UnknownValue, preimage
+from sqlfront_values.errors import DataError
+from sqlfront_values.expressions import Expr, Literal, transform
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import TooLargeError
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import is_fractional, is_integral
 
 if TYPE_CHECKING:
-    from sqlfront_engine import evaluate
+    from sqlfront_values import evaluate
 else:
-    evaluate = lazy_module("sqlfront_engine.evaluate")
+    evaluate = lazy_module("sqlfront_values.evaluate")
 
 #: Gives the literal for a Parameter or RunValue of this run; any other expression as it is.
 ToLiteral = Callable[[Expr], Expr]

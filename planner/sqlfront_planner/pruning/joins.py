@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_engine.evaluate import can_fail
-from sqlfront_engine.expressions import Column, conjuncts
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_planner.logical import Filter, Join, JoinKind, Scan
 from sqlfront_planner.pruning.scans import KeyConditions
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
+from sqlfront_values.evaluate import can_fail
+from sqlfront_values.expressions import Column, conjuncts
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base

@@ -7,8 +7,6 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import Key
-from sqlfront_engine.expressions import Expr, Literal
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.pruning.constraints import (
     Constraint,
     OneOf,
@@ -19,6 +17,8 @@ from sqlfront_planner.pruning.constraints import (
     has_canonical_values,
     remaining,
 )
+from sqlfront_values.expressions import Expr, Literal
+from sqlfront_values.settings import Settings
 
 
 class Box(msgspec.Struct, frozen=True):

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Scan
 from sqlfront_planner.pruning import MOST_KEYS
 from sqlfront_planner.pruning.key_condition import KeyCondition
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base

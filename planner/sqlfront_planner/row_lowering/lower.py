@@ -8,16 +8,12 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import row_access
-from sqlfront_engine.expressions import Column, Expr, Literal, Parameter
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.aggregates import computed
 from sqlfront_engine.row_programs.expressions import compiled, is_comparable
 from sqlfront_engine.row_programs.operators import Matching
 from sqlfront_engine.row_programs.program import Evaluate, Row, RowOperator
 from sqlfront_engine.row_programs.row_makers import MakeRows, rows_maker
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import TIMESTAMP
 from sqlfront_planner import logical
 from sqlfront_planner.lanes import Lane
 from sqlfront_planner.logical import (
@@ -35,12 +31,16 @@ from sqlfront_planner.logical import Project as ProjectPlan
 from sqlfront_planner.rewriting import is_deterministic, remap
 from sqlfront_planner.row_lowering.row_plan import SMALL_ROWS, RowPlan, SmallTable
 from sqlfront_planner.row_lowering.sources import MOST_ESTIMATED, Sources, has_python_values
+from sqlfront_values.expressions import Column, Expr, Literal, Parameter
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import TIMESTAMP
 
 if TYPE_CHECKING:
-    from sqlfront_engine import display
     from sqlfront_engine.row_programs import computed as vectors
+    from sqlfront_values import expression_text as display
 else:
-    display = lazy_module("sqlfront_engine.display")
+    display = lazy_module("sqlfront_values.expression_text")
     vectors = lazy_module("sqlfront_engine.row_programs.computed")
 
 #: More keys than that are not looked up one by one.

@@ -8,13 +8,13 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess, Table, TooManyRows
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.query_run import QueryRun
+from sqlfront_engine.jobs.query_run import QueryRun
 from sqlfront_engine.row_programs.program import Find, NotByRows, Row, RowOperator, Run
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.lanes import Lane
+from sqlfront_values.errors import DataError
+from sqlfront_values.expressions import Expr, Literal, Parameter, RunValue
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
 
 if TYPE_CHECKING:
     from sqlfront_planner import run_values

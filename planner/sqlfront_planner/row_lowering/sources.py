@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from sqlfront_connectors.base import RowAccess
-from sqlfront_engine.expressions import Expr, columns_used, conjunction
-from sqlfront_engine.lazy_modules import lazy_module
 from sqlfront_engine.row_programs import operators
 from sqlfront_engine.row_programs.expressions import Constants
 from sqlfront_engine.row_programs.program import NotByRows, Row, Run
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import INT, INTERVALS, VOID, is_fractional
 from sqlfront_planner.logical import Scan, table_row
 from sqlfront_planner.rewriting import remap
 from sqlfront_planner.row_lowering.row_plan import SmallTable, Source
 from sqlfront_planner.statistics.cardinality import Cardinality
+from sqlfront_values.expressions import Expr, columns_used, conjunction
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import INT, INTERVALS, VOID, is_fractional
 
 if TYPE_CHECKING:
     from sqlfront_planner.pruning import analysis, constraints

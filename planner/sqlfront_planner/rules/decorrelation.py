@@ -11,24 +11,6 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.expressions import (
-    AggregateCall,
-    Call,
-    Column,
-    Expr,
-    Frame,
-    FrameUnit,
-    Literal,
-    WindowCall,
-    columns_used,
-    conjunction,
-    conjuncts,
-    transform,
-)
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
-from sqlfront_engine.types import BOOLEAN, INT
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -48,6 +30,24 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.rewriting import FALSE, filtered, holds_outer_column, shift, substitute
 from sqlfront_planner.rules.fold_constants import fold
 from sqlfront_planner.rules.simplify_expressions import simplify
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Call,
+    Column,
+    Expr,
+    Frame,
+    FrameUnit,
+    Literal,
+    WindowCall,
+    columns_used,
+    conjunction,
+    conjuncts,
+    transform,
+)
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
+from sqlfront_values.types import BOOLEAN, INT
 
 
 class Pulled(msgspec.Struct, frozen=True):

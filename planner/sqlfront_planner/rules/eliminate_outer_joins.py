@@ -4,9 +4,6 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Expr, conjuncts
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     Aggregate,
     Filter,
@@ -19,6 +16,9 @@ from sqlfront_planner.logical import (
     over,
 )
 from sqlfront_planner.rewriting import null_rejected_columns, strict_columns
+from sqlfront_values.expressions import Expr, conjuncts
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 Rejected = frozenset[int]
 

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import conjunction, conjuncts
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.join_graph import split_keys
 from sqlfront_planner.logical import Join, LogicalPlan, transform_plan
+from sqlfront_values.expressions import conjunction, conjuncts
+from sqlfront_values.settings import Settings
 
 
 def extract_join_keys(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

@@ -1,7 +1,7 @@
 """A union of unions is one union."""
 
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import LogicalPlan, SetKind, SetOperation, transform_plan
+from sqlfront_values.settings import Settings
 
 
 def flatten_unions(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

@@ -6,33 +6,23 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_values, to_python
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.expressions import (
-    Call,
-    Case,
-    Cast,
-    Chain,
-    Column,
-    Expr,
-    Literal,
-    Parameter,
-    Previous,
-)
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.room import TooLargeError
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import is_integral
 from sqlfront_planner.logical import LogicalPlan, Subquery
 from sqlfront_planner.rewriting import rewrite_operands, within
+from sqlfront_values.arrow.arrays import from_values, to_python
+from sqlfront_values.errors import DataError
+from sqlfront_values.expressions import Call, Case, Cast, Chain, Column, Expr, Literal, Parameter, Previous
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import TooLargeError
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import is_integral
 
 if TYPE_CHECKING:
-    from sqlfront_engine import evaluate
-    from sqlfront_engine.functions import registry
+    from sqlfront_values import evaluate
+    from sqlfront_values.functions import registry
 else:
-    evaluate = lazy_module("sqlfront_engine.evaluate")
-    registry = lazy_module("sqlfront_engine.functions.registry")
+    evaluate = lazy_module("sqlfront_values.evaluate")
+    registry = lazy_module("sqlfront_values.functions.registry")
 
 #: What stays as it is.
 _KEPT: Final = (Column, Literal)
@@ -47,7 +37,7 @@ def fold_constants(plan: LogicalPlan, settings: Settings) -> LogicalPlan:
     (``current_date``) are no literals. An integer parameter takes the wider type that it is cast to.
 
     A date or timestamp beyond Python's years is left as it is, and so is what would take much memory or time
-    (:mod:`sqlfront_engine.room`): a job computes it, under its limits. So is an expression that fails: what
+    (:mod:`sqlfront_values.room`): a job computes it, under its limits. So is an expression that fails: what
     makes it needless (a CASE, a column that nobody reads) may still come. What is left of it at the end is
     :func:`~.surface_constant_errors.surface_constant_errors`' matter.
 

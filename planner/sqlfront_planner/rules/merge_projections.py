@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from sqlfront_engine.expressions import Column, Expr, walk
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import LogicalPlan, Project, transform_plan
 from sqlfront_planner.rewriting import is_deterministic, is_trivial, substitute
+from sqlfront_values.expressions import Column, Expr, walk
+from sqlfront_values.settings import Settings
 
 
 def merge_projections(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

@@ -1,7 +1,5 @@
 """What can have no rows is not computed."""
 
-from sqlfront_engine.expressions import Literal
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import (
     Aggregate,
     Filter,
@@ -18,6 +16,8 @@ from sqlfront_planner.logical import (
     Window,
     transform_plan,
 )
+from sqlfront_values.expressions import Literal
+from sqlfront_values.settings import Settings
 
 
 def propagate_empty(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

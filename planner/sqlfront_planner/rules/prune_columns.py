@@ -3,9 +3,6 @@
 import pyarrow as pa
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Column, SortKey, columns_used
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -25,6 +22,9 @@ from sqlfront_planner.logical import (
     call_operands,
 )
 from sqlfront_planner.rewriting import map_operands, remap, selected
+from sqlfront_values.expressions import Column, SortKey, columns_used
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 Needed = frozenset[int]
 #: A plan, and where in its row the needed columns of the former row stand.

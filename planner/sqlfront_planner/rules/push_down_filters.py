@@ -7,9 +7,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts, walk
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.constant_facts import Equalities, facts, is_fact, restated
 from sqlfront_planner.inference import implied, unknown_yet
 from sqlfront_planner.join_graph import (
@@ -43,6 +40,9 @@ from sqlfront_planner.rewriting import (
     substitute,
     without_repeats,
 )
+from sqlfront_values.expressions import Call, Column, Expr, columns_used, conjunction, conjuncts, walk
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 Parts = tuple[Expr, ...]
 

@@ -2,8 +2,6 @@
 
 from msgspec.structs import replace
 
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     Join,
     JoinKind,
@@ -16,6 +14,8 @@ from sqlfront_planner.logical import (
     Sort,
     over,
 )
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 
 def push_down_limits(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

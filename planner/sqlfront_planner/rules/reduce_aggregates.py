@@ -4,10 +4,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Call, Column, columns_used
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,
@@ -31,6 +27,10 @@ from sqlfront_planner.logical import (
 from sqlfront_planner.rewriting import selected, shift
 from sqlfront_planner.shared_rows import is_repeatable
 from sqlfront_planner.statistics.cardinality import Cardinality, table_rows
+from sqlfront_values.expressions import Call, Column, columns_used
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
+from sqlfront_values.types import BOOLEAN
 
 #: The reducing rows must be at most that share of the values that they select from ...
 WORTHWHILE: Final = 0.25

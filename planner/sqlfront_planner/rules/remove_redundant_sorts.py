@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import Aggregate, Filter, Limit, LogicalPlan, Project, Sort, over
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 #: Aggregates whose value depends on the order of their rows.
 ORDER_SENSITIVE: Final = frozenset(

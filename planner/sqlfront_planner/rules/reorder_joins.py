@@ -7,9 +7,6 @@ import msgspec
 from msgspec.structs import replace
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_engine.expressions import Expr, columns_used
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.join_graph import (
     EqualityClasses,
     JoinGraph,
@@ -22,6 +19,9 @@ from sqlfront_planner.join_graph import (
 from sqlfront_planner.logical import JoinKind, LogicalPlan, map_inputs
 from sqlfront_planner.statistics.cardinality import Cardinality, KeySide, joined_values
 from sqlfront_planner.statistics.selectivity import selectivity
+from sqlfront_values.expressions import Expr, columns_used
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 #: Up to that many relations all orders are compared, above it the cheapest next join is taken each time ...
 MOST_ENUMERATED: Final = 10

@@ -5,17 +5,17 @@ from typing import TYPE_CHECKING, Final
 from msgspec import structs
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import AggregateCall, Call, Column, Expr, Literal
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BIGINT, is_decimal
 from sqlfront_planner.logical import Aggregate, LogicalPlan, Project, transform_plan
 from sqlfront_planner.rewriting import nameless
+from sqlfront_values.expressions import AggregateCall, Call, Column, Expr, Literal
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BIGINT, is_decimal
 
 if TYPE_CHECKING:
-    from sqlfront_engine.functions import aggregates
+    from sqlfront_values.functions.aggregates import registry as aggregates
 else:
-    aggregates = lazy_module("sqlfront_engine.functions.aggregates")
+    aggregates = lazy_module("sqlfront_values.functions.aggregates.registry")
 
 #: DISTINCT changes nothing for these.
 _INDIFFERENT: Final = frozenset({"min", "max", "bool_and", "bool_or", "every", "some", "any", "collect_set"})

@@ -4,22 +4,6 @@ from collections.abc import Sequence
 from operator import is_not
 from typing import Final
 
-from sqlfront_engine.expressions import (
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expr,
-    Literal,
-    Parameter,
-    conjunction,
-    conjuncts,
-    connected,
-    operands_of,
-)
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import on_fresh_stack
-from sqlfront_engine.types import BOOLEAN
 from sqlfront_planner.logical import Filter, LogicalPlan, Subquery, transform_plan
 from sqlfront_planner.rewriting import (
     FALSE,
@@ -35,6 +19,22 @@ from sqlfront_planner.rewriting import (
 )
 from sqlfront_planner.rules.fold_constants import is_constant
 from sqlfront_planner.unwrap_casts import unwrap_cast
+from sqlfront_values.expressions import (
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    conjunction,
+    conjuncts,
+    connected,
+    operands_of,
+)
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import BOOLEAN
 
 _LOGIC: Final = ("and", "or")
 #: What is as simple as it may be.

@@ -2,13 +2,13 @@
 
 from contextlib import suppress
 
-from sqlfront_engine.evaluate import check_constant
-from sqlfront_engine.expressions import Call, Case, Expr, Literal
-from sqlfront_engine.room import TooLargeError
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import Limit, LogicalPlan
 from sqlfront_planner.rules.fold_constants import is_constant
+from sqlfront_values.evaluate import check_constant
+from sqlfront_values.expressions import Call, Case, Expr, Literal
+from sqlfront_values.room import TooLargeError
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import deep
 
 
 @deep
@@ -22,7 +22,7 @@ def surface_constant_errors(plan: LogicalPlan, settings: Settings) -> LogicalPla
     >>> from sqlfront_planner.testing import example
     >>> example(surface_constant_errors, "select 1/0 from t")
     Traceback (most recent call last):
-    sqlfront_engine.errors.DataError: [DIVIDE_BY_ZERO] ...
+    sqlfront_values.errors.DataError: [DIVIDE_BY_ZERO] ...
     """
     if not (isinstance(plan, Limit) and plan.count == 0):
         for operand in plan.operands():

@@ -1,8 +1,8 @@
 """There are no right joins."""
 
-from sqlfront_engine.settings import Settings
 from sqlfront_planner.logical import Join, JoinKey, JoinKind, LogicalPlan, transform_plan
 from sqlfront_planner.rewriting import remap, selected
+from sqlfront_values.settings import Settings
 
 
 def turn_right_joins(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

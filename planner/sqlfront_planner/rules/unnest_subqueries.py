@@ -4,22 +4,6 @@ from operator import is_not
 
 from msgspec.structs import replace
 
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.expressions import (
-    AggregateCall,
-    Call,
-    Case,
-    Cast,
-    Column,
-    Expr,
-    Literal,
-    conjunction,
-    conjuncts,
-    transform,
-    walk,
-)
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BIGINT, BOOLEAN, VOID
 from sqlfront_planner.logical import (
     Aggregate,
     Exists,
@@ -50,6 +34,22 @@ from sqlfront_planner.rewriting import (
 )
 from sqlfront_planner.rules.decorrelation import Pulled, equalities, pull_up, simplify_constant, unsupported
 from sqlfront_planner.shared_rows import is_repeatable, shared_scan
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    conjunction,
+    conjuncts,
+    transform,
+    walk,
+)
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BIGINT, BOOLEAN, VOID
 
 
 def unnest_subqueries(plan: LogicalPlan, settings: Settings) -> LogicalPlan:

@@ -4,9 +4,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from sqlfront_engine.expressions import Cast, Column, Expr, conjunction
-from sqlfront_engine.lazy_modules import lazy_module
-from sqlfront_engine.stacks import deep
 from sqlfront_planner.logical import (
     FILTERING_JOINS,
     Aggregate,
@@ -25,6 +22,9 @@ from sqlfront_planner.logical import (
     Window,
     table_row,
 )
+from sqlfront_values.expressions import Cast, Column, Expr, conjunction
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.stacks import deep
 
 if TYPE_CHECKING:
     from sqlfront_connectors import base

@@ -6,10 +6,10 @@ from typing import Final
 import msgspec
 
 from sqlfront_connectors.base import ColumnStatistics
-from sqlfront_engine.expressions import Call, Cast, Column, Expr, Literal, Parameter, conjuncts
-from sqlfront_engine.types import is_numeric
 from sqlfront_planner.rewriting import MIRRORED
 from sqlfront_planner.statistics.number_line import number_of
+from sqlfront_values.expressions import Call, Cast, Column, Expr, Literal, Parameter, conjuncts
+from sqlfront_values.types import is_numeric
 
 #: Shares of conditions of which nothing is known, from the habits of benchmarks and textbooks.
 EQUALITY: Final = 0.1

@@ -3,9 +3,9 @@
 import re
 from typing import Final
 
-from sqlfront_engine.errors import DatabaseError, spark_error, too_complex
 from sqlfront_planner.syntax.lexer import MOST_TOKENS, Tokens, tokens_of, usual_tokens
 from sqlfront_planner.syntax.recognizer import first_wrong_token, is_right
+from sqlfront_values.errors import DatabaseError, spark_error, too_complex
 
 #: Tokens that may hold any character.
 _ANY_CHARACTERS: Final = frozenset({"<code>", "<quoted>", "<string>", "<unknown>"})

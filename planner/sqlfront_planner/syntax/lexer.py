@@ -5,8 +5,8 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import too_complex
 from sqlfront_planner.syntax.comments import comment_end
+from sqlfront_values.errors import too_complex
 
 #: So many tokens make a statement that is planned within seconds.
 MOST_TOKENS: Final = 600_000

@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
+from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.spark.loading import spread_frame
-from sqlfront_engine.launchers.local import LocalCluster
-from sqlfront_engine.types import BIGINT, STRING
+from sqlfront_values.types import BIGINT, STRING
 
 ROWS = 200_000
 SCHEMA = pa.schema([("k", BIGINT), ("s", STRING)])

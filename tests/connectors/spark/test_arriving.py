@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sqlfront_connectors.spark.arriving import in_order
 from sqlfront_connectors.spark.rows import behind
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 from tests.programs import printed
 
 

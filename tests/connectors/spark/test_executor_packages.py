@@ -6,14 +6,14 @@ from pathlib import Path
 import cloudpickle
 import pytest
 
+from sqlfront_cluster.launchers.running import MemberOptions
+from sqlfront_cluster.network.tls.security import Security
 from sqlfront_connectors.spark.executors import bootstrap
 from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
 from sqlfront_connectors.spark.executors.job import reason_of
 from sqlfront_connectors.spark.executors.member import Orders
 from sqlfront_connectors.spark.executors.packages import on_executors
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.launchers.running import MemberOptions
-from sqlfront_engine.network.security import Security
+from sqlfront_values.errors import OperationalError
 from tests.connectors.spark.executors import PACKAGES, python_with, until
 from tests.connectors.spark.test_executors import ROWS, active_jobs, count, exchanged
 from tests.oracle.spark import SparkOracle

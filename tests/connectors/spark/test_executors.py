@@ -17,15 +17,15 @@ import pytest
 from pyspark.resource import ResourceProfileBuilder, TaskResourceRequests
 from pyspark.sql import SparkSession
 
+from sqlfront_cluster.launchers.running import RunningMember
 from sqlfront_connectors.spark.executors.capacity import await_capacity
 from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import NotSupportedError, OperationalError
-from sqlfront_engine.launchers.running import RunningMember
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processors.forward import Forward
-from sqlfront_engine.processors.range import Range
 from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_engine.processors.sources.range import Range
+from sqlfront_values.errors import NotSupportedError, OperationalError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
 

@@ -3,7 +3,7 @@
 from py4j.protocol import Py4JError, Py4JNetworkError
 
 from sqlfront_connectors.spark.failures import GONE, translated
-from sqlfront_engine.errors import InternalError, OperationalError
+from sqlfront_values.errors import InternalError, OperationalError
 
 
 def test_a_call_that_the_jvm_refuses_is_no_lost_jvm() -> None:

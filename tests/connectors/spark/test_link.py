@@ -9,9 +9,9 @@ from sqlfront.result import to_logical
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import SparkRun
 from sqlfront_connectors.spark.table import SparkTable
-from sqlfront_engine.arrow_intervals import exported_schema
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from sqlfront_engine.types import ddl, physical
+from sqlfront_values.arrow.intervals import exported_schema
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.types import ddl, physical
 from tests.connectors.spark.conftest import CONNECT
 from tests.oracle.answers import Answer, Column
 from tests.oracle.values import rows_of

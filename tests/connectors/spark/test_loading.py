@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import sqlfront
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
+from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.spread import SpreadTable
 from sqlfront_connectors.spark.classic import ClassicSession
@@ -20,8 +21,7 @@ from sqlfront_connectors.spark.loading import load, spread_frame
 from sqlfront_connectors.spark.remote import RemoteSession
 from sqlfront_connectors.spark.rows import HeldFrame
 from sqlfront_connectors.spark.types import logical_schema
-from sqlfront_engine.errors import OperationalError, ProgrammingError
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.connectors.spark.conftest import CONNECT
 from tests.connectors.spark.test_link import NESTED, SIMPLE
 from tests.sqlfront.test_cluster import SECRET, address

@@ -13,10 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlfront.cluster.processes import SERVICE, ProcessMembers
+from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.spark.executors.cluster import ExecutorCluster
 from sqlfront_connectors.spark.loading import load
-from sqlfront_engine.errors import DatabaseError, OperationalError
-from sqlfront_engine.launchers.local import LocalCluster
+from sqlfront_values.errors import DatabaseError, OperationalError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
 from tests.connectors.spark.loads import ROWS, Batches, attempts, check, local_members, numbers, table_of

@@ -11,7 +11,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from sqlfront_connectors.spark.link import SparkLink
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 def session():
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")

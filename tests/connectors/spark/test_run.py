@@ -12,8 +12,8 @@ import pytest
 
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.run import SparkRun
-from sqlfront_engine import errors
-from sqlfront_engine.coordinator import Engine
+from sqlfront_engine.engine import Engine
+from sqlfront_values import errors
 from tests.connectors.spark.conftest import CONNECT, jvm_context
 
 pytestmark = pytest.mark.spark

@@ -9,8 +9,8 @@ import pytest
 
 from sqlfront_connectors.spark.link import SparkLink
 from sqlfront_connectors.spark.texts import NoText, aggregate_text, expression_text
-from sqlfront_engine.expressions import AggregateCall, Call, Case, Cast, Column, Expr, Literal
-from sqlfront_engine.types import (
+from sqlfront_values.expressions import AggregateCall, Call, Case, Cast, Column, Expr, Literal
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -5,8 +5,8 @@ import pytest
 from pyspark.sql import types as t
 
 from sqlfront_connectors.spark.types import logical_schema, logical_type, spark_schema, spark_type
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.types import INTERVALS, PRIMITIVES, ddl
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.types import INTERVALS, PRIMITIVES, ddl
 
 NESTED = [
     pa.decimal128(1, 0),

@@ -6,12 +6,12 @@ from math import inf, nan
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.expressions import AggregateCall, Call, Cast, Column, Expr, Literal
-from sqlfront_engine.functions.aggregates import lookup_aggregate
-from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, decimal
+from sqlfront_values.errors import DataError
+from sqlfront_values.expressions import AggregateCall, Call, Cast, Column, Expr, Literal
+from sqlfront_values.functions.aggregates.registry import lookup_aggregate
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, decimal
 
 SCHEMA = pa.schema([("k", STRING), ("i", INT), ("d", decimal(12, 2)), ("f", DOUBLE), ("s", STRING)])
 ROWS = [

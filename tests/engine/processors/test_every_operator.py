@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec import BatchEncoder
 from sqlfront_connectors.base import ScanRequest, TableDefinition
 from sqlfront_connectors.files.text_lines import TextLines
 from sqlfront_connectors.memory.exchange import EXCHANGE, BeginLoad, Exchange, Put, StagedRows
@@ -21,34 +23,24 @@ from sqlfront_connectors.memory.share import ChangeShare, ShareScan, StoreShare
 from sqlfront_connectors.memory.share_statistics import report
 from sqlfront_connectors.memory.store import STORE, Share, TableStore
 from sqlfront_connectors.registry import create
-from sqlfront_engine import codec, shares
-from sqlfront_engine.codec import BatchEncoder
-from sqlfront_engine.expressions import (
-    AggregateCall,
-    Call,
-    Column,
-    Frame,
-    FrameUnit,
-    Literal,
-    SortKey,
-    WindowCall,
-)
+from sqlfront_engine import shares
 from sqlfront_engine.processor import Processor, ProcessorContext
 from sqlfront_engine.processors import registry
-from sqlfront_engine.processors.aggregate import Aggregate, AggregateMode
+from sqlfront_engine.processors.aggregation.aggregate import Aggregate, AggregateMode
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.forward import Forward
-from sqlfront_engine.processors.hash_join import HashJoin
-from sqlfront_engine.processors.held_rows import HeldBatches, HeldRows
-from sqlfront_engine.processors.key_filter import KeyFilter
+from sqlfront_engine.processors.joins.hash_join import HashJoin
+from sqlfront_engine.processors.joins.key_filter import KeyFilter
+from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.processors.limit import Limit
-from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.processors.project import FilterProject, Project
-from sqlfront_engine.processors.range import Range
-from sqlfront_engine.processors.scalar_row import ScalarRow
 from sqlfront_engine.processors.set_difference import SetDifference
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.sort import Sort
+from sqlfront_engine.processors.sources.held_rows import HeldBatches, HeldRows
+from sqlfront_engine.processors.sources.range import Range
+from sqlfront_engine.processors.sources.scalar_row import ScalarRow
+from sqlfront_engine.processors.sources.values import Values
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.union import Union
 from sqlfront_engine.processors.user_code.services import (
@@ -60,11 +52,20 @@ from sqlfront_engine.processors.user_code.services import (
 from sqlfront_engine.processors.user_code.sinks import FunctionSink, LoggerSink, ResourceSink
 from sqlfront_engine.processors.user_code.sources import FunctionSource
 from sqlfront_engine.processors.user_code.transform import Operation, OperationKind, Transform
-from sqlfront_engine.processors.values import Values
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import Batches, batch_of, lone_context, to_physical, verify_processor
-from sqlfront_engine.types import BIGINT, BOOLEAN, STRING
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Call,
+    Column,
+    Frame,
+    FrameUnit,
+    Literal,
+    SortKey,
+    WindowCall,
+)
+from sqlfront_values.types import BIGINT, BOOLEAN, STRING
+from sqlfront_values.user_functions import UserFunction
 
 SCHEMA = pa.schema([("n", BIGINT), ("s", STRING)])
 ROWS: list[tuple[object, ...]] = [(1, "a"), (2, "b"), (None, "a"), (3, None), (2, "b"), (5, "é")]

@@ -3,8 +3,8 @@
 import pytest
 
 import sqlfront
-from sqlfront_engine.functions.aggregates import aggregate_names, lookup_aggregate
-from sqlfront_engine.functions.windows import lookup_window, window_names
+from sqlfront_values.functions.aggregates.registry import aggregate_names, lookup_aggregate
+from sqlfront_values.functions.windows.registry import lookup_window, window_names
 
 
 def check(example: tuple[str, str] | None) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Call, Column
 from sqlfront_engine.processor import BATCH_ROWS
-from sqlfront_engine.processors.hash_join import HashJoin, JoinKind
-from sqlfront_engine.processors.nested_loop_join import NestedLoopJoin
+from sqlfront_engine.processors.joins.hash_join import HashJoin, JoinKind
+from sqlfront_engine.processors.joins.nested_loop_join import NestedLoopJoin
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, decimal
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import Call, Column
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, decimal
 
 LEFT = pa.schema([("a", INT), ("s", STRING)])
 RIGHT = pa.schema([("b", INT), ("t", STRING)])

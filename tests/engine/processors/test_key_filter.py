@@ -3,11 +3,11 @@
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.errors import InternalError
-from sqlfront_engine.expressions import Call, Column, Literal
-from sqlfront_engine.processors.key_filter import KeyFilter
+from sqlfront_engine.processors.joins.key_filter import KeyFilter
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
-from sqlfront_engine.types import BIGINT, BOOLEAN, INT, STRING
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import Call, Column, Literal
+from sqlfront_values.types import BIGINT, BOOLEAN, INT, STRING
 
 HELD = pa.schema([("name", STRING), ("id", BIGINT)])
 ROWS = pa.schema([("k", BIGINT), ("n", INT)])

@@ -7,19 +7,19 @@ from math import nan
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.expressions import Call, Column, Literal, SortKey
 from sqlfront_engine.processors.filter import Filter
 from sqlfront_engine.processors.limit import Limit
 from sqlfront_engine.processors.project import FilterProject, Project
-from sqlfront_engine.processors.scalar_row import ScalarRow
 from sqlfront_engine.processors.set_difference import SetDifference, SetKind
 from sqlfront_engine.processors.sort import Sort
+from sqlfront_engine.processors.sources.scalar_row import ScalarRow
+from sqlfront_engine.processors.sources.values import Values
 from sqlfront_engine.processors.top_n import TopN
 from sqlfront_engine.processors.union import Union
-from sqlfront_engine.processors.values import Values
 from sqlfront_engine.testing import batch_of, run_processor, verify_processor
-from sqlfront_engine.types import BOOLEAN, DOUBLE, INT, STRING, decimal
+from sqlfront_values.errors import DataError
+from sqlfront_values.expressions import Call, Column, Literal, SortKey
+from sqlfront_values.types import BOOLEAN, DOUBLE, INT, STRING, decimal
 
 SCHEMA = pa.schema([("a", INT), ("s", STRING), ("f", DOUBLE), ("d", decimal(30, 2))])
 ROWS = [

@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.expressions import Column, Frame, FrameUnit, Literal, SortKey, WindowCall
 from sqlfront_engine.processors.window import Window
 from sqlfront_engine.testing import batch_of, verify_processor
-from sqlfront_engine.types import BIGINT, DOUBLE, INT, STRING, decimal
+from sqlfront_values.expressions import Column, Frame, FrameUnit, Literal, SortKey, WindowCall
+from sqlfront_values.types import BIGINT, DOUBLE, INT, STRING, decimal
 
 SCHEMA = pa.schema(
     [("p", STRING), ("o", INT), ("x", INT), ("d", decimal(12, 2)), ("f", DOUBLE), ("s", STRING)]

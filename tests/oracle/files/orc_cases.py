@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import orc
 
-from sqlfront_engine.types import ddl
+from sqlfront_values.types import ddl
 from tests.oracle.files import arrow_values, layouts
 from tests.oracle.files.cases import FileCase, Way
 from tests.oracle.files.layouts import Layout

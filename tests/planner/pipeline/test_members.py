@@ -7,17 +7,17 @@ from typing import ClassVar
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.coordinator import DEFAULT_CONFIG, JobConfig
+from sqlfront_cluster.members.messages import Init
 from sqlfront_engine.dag import OnlyOn
-from sqlfront_engine.errors import DataError, OperationalError
-from sqlfront_engine.expressions import Literal, Parameter
-from sqlfront_engine.members.messages import Init
+from sqlfront_engine.engine import DEFAULT_CONFIG, JobConfig
 from sqlfront_engine.processor import ProcessorContext
-from sqlfront_engine.types import BIGINT
 from sqlfront_planner.pipeline import OwnerOf, Pipeline, aggregation, service, sink, source
 from sqlfront_planner.pipeline.plan import Circumstances
 from sqlfront_planner.pipeline.submission import submit
-from tests.engine.members.cluster import Cluster
+from sqlfront_values.errors import DataError, OperationalError
+from sqlfront_values.expressions import Literal, Parameter
+from sqlfront_values.types import BIGINT
+from tests.cluster.members.cluster import Cluster
 from tests.planner.pipeline.pipelines import LICENSE, Rows, counted_words, numbers, rows, words_of
 
 N = pa.field("n", pa.int64())

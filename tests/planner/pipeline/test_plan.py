@@ -4,11 +4,12 @@ import pyarrow as pa
 import pytest
 
 from sqlfront_engine.dag import DAG, Distribution, Edge, OnlyOn, Routing
-from sqlfront_engine.errors import DataError, InterfaceError, ProgrammingError
-from sqlfront_engine.expressions import Call, Column, Literal, Parameter
-from sqlfront_engine.types import BIGINT
+from sqlfront_engine.dot import to_dot
 from sqlfront_planner.pipeline import OwnerOf, Pipeline, Stage, aggregation, logger_sink, service
 from sqlfront_planner.pipeline.plan import Circumstances, plan
+from sqlfront_values.errors import DataError, InterfaceError, ProgrammingError
+from sqlfront_values.expressions import Call, Column, Literal, Parameter
+from sqlfront_values.types import BIGINT
 from tests.planner.pipeline.pipelines import numbers, table
 
 N = pa.field("n", pa.int64())
@@ -131,7 +132,7 @@ def test_two_aggregations_have_two_names() -> None:
     dag = dag_of(once.group_by("n_count").aggregate(n=aggregation("count")).collect())
 
     assert names(dag)[3:5] == ["group-and-aggregate-2-prepare", "group-and-aggregate-2"]
-    assert dag.to_dot().count("subgraph") == 2
+    assert to_dot(dag).count("subgraph") == 2
 
 
 def test_both_sides_of_a_join_are_partitioned_over_all_members() -> None:

@@ -6,12 +6,12 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
+from sqlfront_cluster.launchers.local import LocalCluster
 from sqlfront_connectors.files.text_lines import text_lines
-from sqlfront_engine.errors import DataError
-from sqlfront_engine.launchers.local import LocalCluster
 from sqlfront_planner.pipeline import Pipeline, aggregation, service
 from sqlfront_planner.pipeline.plan import Circumstances
 from sqlfront_planner.pipeline.submission import submit
+from sqlfront_values.errors import DataError
 from tests.planner.pipeline.pipelines import LICENSE, WORD, rows
 
 

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from sqlfront_engine.coordinator import Engine
+from sqlfront_engine.dot import to_dot
+from sqlfront_engine.engine import Engine
 from sqlfront_planner.pipeline import logger_sink
 from sqlfront_planner.pipeline.plan import Circumstances, plan
 from sqlfront_planner.pipeline.submission import submit
@@ -37,7 +38,7 @@ def expected() -> Counter[str]:
 def test_the_dag_is_the_seeds_line_by_line() -> None:
     pipeline = counted_words("*").write(logger_sink())
 
-    dot = plan(pipeline.definition(), Circumstances(workers=2)).dag.to_dot(2)
+    dot = to_dot(plan(pipeline.definition(), Circumstances(workers=2)).dag, 2)
 
     lines = [line.strip() for line in dot.splitlines()]
     assert sorted(lines) == sorted(line.strip() for line in SEED.strip().splitlines())

@@ -9,9 +9,18 @@ import pyarrow as pa
 
 from sqlfront_connectors.base import Partitioning
 from sqlfront_connectors.memory.table import MemoryTable
-from sqlfront_engine.expressions import Expr, Literal, Parameter, RunValue
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import (
+from sqlfront_planner.binder import Arguments, BindSettings, bind
+from sqlfront_planner.catalog import Catalog, TableEntry
+from sqlfront_planner.logical import Scan, walk_plan
+from sqlfront_planner.optimizer import optimize
+from sqlfront_planner.pruning import MOST_KEYS
+from sqlfront_planner.pruning.analysis import key_condition
+from sqlfront_planner.pruning.key_condition import KeyCondition
+from sqlfront_planner.run_values import RunValues
+from sqlfront_planner.statement import parse_query
+from sqlfront_values.expressions import Expr, Literal, Parameter, RunValue
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,
@@ -26,15 +35,6 @@ from sqlfront_engine.types import (
     TINYINT,
     decimal,
 )
-from sqlfront_planner.binder import Arguments, BindSettings, bind
-from sqlfront_planner.catalog import Catalog, TableEntry
-from sqlfront_planner.logical import Scan, walk_plan
-from sqlfront_planner.optimizer import optimize
-from sqlfront_planner.pruning import MOST_KEYS
-from sqlfront_planner.pruning.analysis import key_condition
-from sqlfront_planner.pruning.key_condition import KeyCondition
-from sqlfront_planner.run_values import RunValues
-from sqlfront_planner.statement import parse_query
 
 #: A column of every kind, named for its type, and one more that is never a key.
 SCHEMA = pa.schema(

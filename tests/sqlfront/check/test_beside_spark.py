@@ -7,7 +7,7 @@ import pytest
 from sqlfront.check.checker import Checker, Verdict, Way
 from sqlfront.shell.main import main
 from sqlfront.spark import start
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 from tests.oracle.spark import SparkOracle
 
 PLANE = "CREATE TABLE plane (tailnum STRING, maker STRING) USING memory CLUSTERED BY (tailnum)"

@@ -13,8 +13,8 @@ import sqlfront
 from sqlfront import Connection
 from sqlfront.config import Config
 from sqlfront.session import Session
-from sqlfront_engine.errors import Error
 from sqlfront_planner.binder import BindSettings
+from sqlfront_values.errors import Error
 from tests.sqlfront.plan_cache.sessions import Answer, answer
 
 ZONES = ("UTC", "America/New_York", "Asia/Kolkata")

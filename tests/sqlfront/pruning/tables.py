@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 import sqlfront
-from sqlfront_engine.types import ddl
+from sqlfront_values.types import ddl
 
 
 def table_of(keys: str) -> str:

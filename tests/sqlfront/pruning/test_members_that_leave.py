@@ -7,15 +7,15 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
+from sqlfront_cluster.members.messages import Init
 from sqlfront_connectors.base import Partitioning, ScanRequest
-from sqlfront_engine.coordinator import JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.light_job import LightJob
-from sqlfront_engine.members.messages import Init
-from sqlfront_engine.partitions import key_hasher
+from sqlfront_engine.edges.queues import NOTHING
+from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processors.sink import ResultSink
-from sqlfront_engine.queues import NOTHING
+from sqlfront_values.errors import OperationalError
+from sqlfront_values.partitioning.partitions import key_hasher
 from tests.sqlfront.simulated import TableTown
 
 KEY, ROWS = 5, 6144

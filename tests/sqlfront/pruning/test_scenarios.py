@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import sqlfront
-from sqlfront_engine.types import BIGINT, STRING
+from sqlfront_values.types import BIGINT, STRING
 from tests.sqlfront.pruning.trials import owners_of, partitions_of, run, switch
 
 KEYS = 400

@@ -15,11 +15,11 @@ import pyarrow as pa
 import sqlfront
 from sqlfront.cluster.embedded import EmbeddedMembers
 from sqlfront_connectors.base import Key
-from sqlfront_engine.partitions import DEFAULT_PARTITIONS, partition_ids
-from sqlfront_engine.types import physical
 from sqlfront_planner.binder import Arguments
 from sqlfront_planner.scan_pruning import ScanPruning, scan_prunings
 from sqlfront_planner.statement import parse_query
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS, partition_ids
+from sqlfront_values.types import physical
 
 #: Values of each of the columns of the planner's cases, those among them that conditions ask for.
 POOLS: Final[dict[str, list[object]]] = {

@@ -15,7 +15,7 @@ import sqlfront
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_connectors.spark.rows import Rows
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
 from tests.connectors.spark.conftest import CONNECT, jvm_context
 from tests.sqlfront.spark.conftest import Sessions, views
 from tests.sqlfront.test_cluster import until

@@ -20,7 +20,7 @@ import os, sys
 os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")

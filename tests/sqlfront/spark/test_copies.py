@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 import sqlfront
 from sqlfront.config import Launcher
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.connectors.spark.conftest import jvm_context
 from tests.sqlfront.spark.conftest import Sessions
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import sqlfront
 from sqlfront.config import Launcher
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
 from tests.oracle.spark import SparkOracle

@@ -16,7 +16,7 @@ from sqlfront.config import Config, Launcher
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_connectors.spark.rows import Rows
-from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.connectors.spark import executors
 from tests.connectors.spark.executors import until
 

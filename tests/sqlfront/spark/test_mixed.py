@@ -13,7 +13,7 @@ import sqlfront
 from sqlfront.session import Session
 from sqlfront.spark import mixed
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import DataError, OperationalError
+from sqlfront_values.errors import DataError, OperationalError
 from tests.connectors.spark.conftest import jvm_context
 from tests.oracle.answers import difference
 from tests.oracle.subject import answer

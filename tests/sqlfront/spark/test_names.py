@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sqlfront.result import Result
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import DatabaseError
+from sqlfront_values.errors import DatabaseError
 from tests.sqlfront.spark.conftest import Sessions
 
 pytestmark = pytest.mark.spark

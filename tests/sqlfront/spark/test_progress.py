@@ -6,7 +6,7 @@ import time
 import pytest
 
 import sqlfront
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 from tests.oracle.spark import SparkOracle
 
 #: Never ends by itself; sqlfront has no ORC, and a command is waited for where it is executed.

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from sqlfront.session import Session
 from sqlfront.spark.attached import AttachedSession
 from sqlfront_connectors.spark import starting
-from sqlfront_engine.errors import OperationalError, ProgrammingError
+from sqlfront_values.errors import OperationalError, ProgrammingError
 from tests.oracle.spark import SparkOracle
 from tests.programs import printed
 

@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from sqlfront.spark.attached import AttachedSession
-from sqlfront_engine.errors import ProgrammingError
+from sqlfront_values.errors import ProgrammingError
 from tests.sqlfront.spark.conftest import Sessions, views
 
 pytestmark = pytest.mark.spark

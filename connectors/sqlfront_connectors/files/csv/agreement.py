@@ -12,10 +12,10 @@ from sqlfront_connectors.files.contents import counted
 from sqlfront_connectors.files.csv.dialect import Dialect
 from sqlfront_connectors.files.csv.lines import UTF8_MARK
 from sqlfront_connectors.files.csv.settings import CsvSettings
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import scalar
-from sqlfront_engine.room import Account
-from sqlfront_engine.types import STRING
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.room import Account
+from sqlfront_values.types import STRING
 
 _Places = np.ndarray[tuple[int, ...], np.dtype[np.integer]]
 

@@ -20,11 +20,11 @@ from sqlfront_connectors.files.csv.values import (
     matches_all,
     readable,
 )
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import scalar
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.room import check
-from sqlfront_engine.types import (
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.room import check
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

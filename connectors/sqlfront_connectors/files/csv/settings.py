@@ -8,7 +8,7 @@ import msgspec
 
 from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
 from sqlfront_connectors.files.options import FOREIGN
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
 
 _OPTIONS: Final = frozenset(
     {

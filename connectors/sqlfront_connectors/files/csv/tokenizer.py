@@ -13,8 +13,8 @@ from io import StringIO
 from typing import Final
 
 from sqlfront_connectors.files.csv.dialect import Dialect, QuoteHandling
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.room import check
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.room import check
 
 #: "No character": before the first one, and for a quote, escape or comment that is switched off.
 NUL: Final = "\0"

@@ -12,14 +12,14 @@ import pyarrow as pa
 from sqlfront_connectors.files.conversion import try_cast
 from sqlfront_connectors.files.csv.settings import CsvSettings
 from sqlfront_connectors.forms import to_physical
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import from_values, scalar
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.functions.datetime_texts import parse_instants
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import (
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_values, scalar
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.functions.time.texts import parse_instants
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import (
     BINARY,
     BOOLEAN,
     DATE,

@@ -2,7 +2,7 @@
 care: Spark's parser treats the others unlike those beside a separator of one character."""
 
 from sqlfront_connectors.files.csv.tokenizer import NUL, Tokenizer
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_values.errors import NotSupportedError
 
 
 class WideTokenizer(Tokenizer):

@@ -9,15 +9,15 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.csv.dialect import Dialect
 from sqlfront_connectors.files.csv.settings import CsvSettings, csv_settings
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import numpy_view, scalar
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY, MICROS_PER_MINUTE
-from sqlfront_engine.functions.datetime_formatting import Moment, formatter
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BIGINT, BINARY, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_decimal
-from sqlfront_engine.zones import wall_clock
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import numpy_view, scalar
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY, MICROS_PER_MINUTE
+from sqlfront_values.functions.time.formatting import Moment, formatter
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BIGINT, BINARY, DATE, INT, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_decimal
+from sqlfront_values.zones.wall_clock import wall_clock
 
 _WHITE: Final = "".join(map(chr, range(33)))
 #: A field of the first column that begins so is quoted, since it might be taken for a comment.

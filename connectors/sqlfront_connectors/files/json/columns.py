@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 
 from sqlfront_connectors.forms import to_physical
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.columns.lists import entries, put_together
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.columns.lists import entries, put_together
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

@@ -7,11 +7,11 @@ import msgspec
 import pyarrow as pa
 
 from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_engine.errors import DatabaseError, ProgrammingError
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Call, EngineExpr, columns_used
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BOOLEAN, STRING, ddl, physical
+from sqlfront_values.errors import DatabaseError, ProgrammingError
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Call, EngineExpr, columns_used
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BOOLEAN, STRING, ddl, physical
 
 
 class Pushdown(msgspec.Struct, frozen=True):

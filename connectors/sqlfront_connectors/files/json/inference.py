@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.json.moments import is_timestamp
 from sqlfront_connectors.files.json.settings import JsonSettings, Mode
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from sqlfront_engine.functions.json_scanner import JsonSyntaxError
-from sqlfront_engine.functions.json_tokens import JsonTokens, Token
-from sqlfront_engine.types import (
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.functions.json.scanner import JsonSyntaxError
+from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DOUBLE,

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 import msgspec
 
 from sqlfront_connectors.files.json.inference import Items, Kind, exact_decimal, in_java_order, wider
-from sqlfront_engine.types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID
 
 _LOW: Final = -(2**63)
 _HIGH: Final = 2**63 - 1

@@ -16,9 +16,9 @@ import pyarrow as pa
 from sqlfront_connectors.files.json.moments import date_reader, timestamp_ntz_reader, timestamp_reader
 from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_connectors.files.json.values import Row, UnfitError, decimal_fitter
-from sqlfront_engine.casts.parsing import parse_single
-from sqlfront_engine.surrogates import well_formed
-from sqlfront_engine.types import (
+from sqlfront_values.casts.parsing import parse_single
+from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

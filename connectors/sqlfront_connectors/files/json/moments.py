@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Final, NoReturn
 
 from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_engine.casts.datetimes import parse_date, parse_timestamp
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.functions.calendar_dates import MICROS_PER_DAY, MICROS_PER_SECOND
-from sqlfront_engine.functions.datetime_parsing import parser
-from sqlfront_engine.functions.rowwise import local_instant
-from sqlfront_engine.zone_names import zone_of
-from sqlfront_engine.zones import offset_micros
+from sqlfront_values.casts.datetimes import parse_date, parse_timestamp
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.rowwise import local_instant
+from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY, MICROS_PER_SECOND
+from sqlfront_values.functions.time.parsing import parser
+from sqlfront_values.zones.names import zone_of
+from sqlfront_values.zones.wall_clock import offset_micros
 
 #: Reads a text; ValueError if it is malformed.
 Reader = Callable[[str], int]

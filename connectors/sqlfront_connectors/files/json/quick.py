@@ -17,12 +17,12 @@ import pyarrow.json as arrow_json
 from sqlfront_connectors.files.json.inference import Fields, Items, Kind, in_java_order
 from sqlfront_connectors.files.json.settings import JsonSettings
 from sqlfront_connectors.forms import to_physical
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.evaluate import evaluate
-from sqlfront_engine.expressions import Cast, Column
-from sqlfront_engine.functions.json_scanner import MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_TEXT
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import (
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.evaluate import evaluate
+from sqlfront_values.expressions import Cast, Column
+from sqlfront_values.functions.json.scanner import MAX_DEPTH, MAX_DIGITS, MAX_NAME, MAX_TEXT
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import (
     BIGINT,
     BOOLEAN,
     DATE,

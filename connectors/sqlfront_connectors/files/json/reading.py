@@ -13,10 +13,10 @@ from sqlfront_connectors.files.json.lines import LineReader
 from sqlfront_connectors.files.json.records import as_utf8
 from sqlfront_connectors.files.json.settings import JsonSettings, Mode
 from sqlfront_connectors.files.json.values import Converters, Row, UnfitError
-from sqlfront_engine.errors import DataError, NotSupportedError
-from sqlfront_engine.functions.json_tokens import JsonTokens, Token
-from sqlfront_engine.room import Account, check
-from sqlfront_engine.types import STRING
+from sqlfront_values.errors import DataError, NotSupportedError
+from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.room import Account, check
+from sqlfront_values.types import STRING
 
 #: Rows of one record are counted so many at a time; bytes of each of their values, and of the row itself.
 _COUNTED: Final = 4096

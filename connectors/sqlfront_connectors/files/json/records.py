@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_engine.errors import NotSupportedError
+from sqlfront_values.errors import NotSupportedError
 
 _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 #: The byte order mark of UTF-8.

@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from sqlfront_connectors.files.options import FOREIGN
-from sqlfront_engine.errors import NotSupportedError, ProgrammingError
-from sqlfront_engine.functions.json_scanner import Liberties
+from sqlfront_values.errors import NotSupportedError, ProgrammingError
+from sqlfront_values.functions.json.scanner import Liberties
 
 #: Spark's defaults; None where Spark chooses.
 _DEFAULTS: Final[dict[str, str | None]] = {

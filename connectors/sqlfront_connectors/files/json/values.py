@@ -18,14 +18,14 @@ from sqlfront_connectors.files.conversion import try_cast
 from sqlfront_connectors.files.json.inference import java_decimal
 from sqlfront_connectors.files.json.moments import Reader, date_reader, timestamp_ntz_reader, timestamp_reader
 from sqlfront_connectors.files.json.settings import JsonSettings
-from sqlfront_engine.arrays import from_values
-from sqlfront_engine.casts.parsing import parse_single
-from sqlfront_engine.errors import NotSupportedError
-from sqlfront_engine.functions.json_scanner import JsonSyntaxError
-from sqlfront_engine.functions.json_tokens import JsonTokens, Token
-from sqlfront_engine.functions.json_values import value_of, write_json
-from sqlfront_engine.surrogates import well_formed
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.casts.parsing import parse_single
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.json.scanner import JsonSyntaxError
+from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.functions.json.values import value_of, write_json
+from sqlfront_values.java.surrogates import well_formed
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -12,11 +12,11 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from sqlfront_connectors.files.parquet.footer import Chunk
-from sqlfront_engine.arrays import from_numpy, numpy_view, valid_mask
-from sqlfront_engine.evaluate import filter_batch
-from sqlfront_engine.expressions import Column, EngineExpr, Literal, columns_used, map_columns, walk
-from sqlfront_engine.settings import Settings
-from sqlfront_engine.types import BOOLEAN, is_fractional
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
+from sqlfront_values.evaluate import filter_batch
+from sqlfront_values.expressions import Column, EngineExpr, Literal, columns_used, map_columns, walk
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import BOOLEAN, is_fractional
 
 
 class FloatCondition(msgspec.Struct, frozen=True):

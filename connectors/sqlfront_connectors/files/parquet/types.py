@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from sqlfront_connectors.files.nested import Conversion, converted_list, converted_map, converted_struct
 from sqlfront_connectors.forms import to_physical
-from sqlfront_engine import kernels as pc
-from sqlfront_engine.arrays import scalar
-from sqlfront_engine.errors import NotSupportedError, OperationalError, ProgrammingError
-from sqlfront_engine.types import (
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import scalar
+from sqlfront_values.errors import NotSupportedError, OperationalError, ProgrammingError
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from sqlfront_connectors.spark.failures import gone
 from sqlfront_connectors.spark.link import is_remote, is_stopped, while_it_lasts
-from sqlfront_engine.errors import NotSupportedError, OperationalError
 from sqlfront_engine.scheduler import available_cores
+from sqlfront_values.errors import NotSupportedError, OperationalError
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile

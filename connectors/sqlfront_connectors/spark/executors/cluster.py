@@ -9,6 +9,20 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from sqlfront_cluster.launchers.running import (
+    MemberOptions,
+    MemberService,
+    RunningMember,
+    client_of,
+    network_settings,
+)
+from sqlfront_cluster.members.cluster_messages import MESSAGES
+from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.network.addresses import Address, own_address
+from sqlfront_cluster.network.tcp import TcpTransport
+from sqlfront_cluster.network.tls.contexts import TlsSettings
+from sqlfront_cluster.network.tls.security import Security
 from sqlfront_connectors.spark.executors.capacity import (
     await_capacity,
     setting,
@@ -18,23 +32,9 @@ from sqlfront_connectors.spark.executors.member import CROWDED, Orders
 from sqlfront_connectors.spark.failures import GONE
 from sqlfront_connectors.spark.link import is_remote, while_it_lasts
 from sqlfront_engine.closing import Closing
-from sqlfront_engine.errors import DatabaseError, OperationalError
 from sqlfront_engine.file_access import EVERYWHERE, FileAccess
-from sqlfront_engine.launchers.running import (
-    MemberOptions,
-    MemberService,
-    RunningMember,
-    client_of,
-    network_settings,
-)
-from sqlfront_engine.members.cluster_messages import MESSAGES
-from sqlfront_engine.members.keeper import KEEPER, Keeper, KeeperSettings
-from sqlfront_engine.members.member_list import MemberList
-from sqlfront_engine.network.addresses import Address, own_address
-from sqlfront_engine.network.security import Security
-from sqlfront_engine.network.tcp import TcpTransport
-from sqlfront_engine.network.tls import TlsSettings
 from sqlfront_engine.scheduler import SystemClock
+from sqlfront_values.errors import DatabaseError, OperationalError
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile
@@ -134,7 +134,7 @@ class ExecutorCluster(Closing):
         workers: int | None = None,
         memory_limit: int | None = None,
     ) -> RunningMember:
-        """See :func:`~sqlfront_engine.launchers.running.client_of`."""
+        """See :func:`~sqlfront_cluster.launchers.running.client_of`."""
         name = name or f"client-{os.getpid()}-{next(self._clients)}"
         return client_of(
             self._options, self.security, service, name=name, workers=workers, memory_limit=memory_limit

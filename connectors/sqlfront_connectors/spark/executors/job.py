@@ -11,7 +11,7 @@ from sqlfront_connectors.spark.executors.interrupts import spare
 from sqlfront_connectors.spark.executors.packages import on_barrier
 from sqlfront_connectors.spark.failures import ours
 from sqlfront_connectors.spark.link import is_remote, is_stopped
-from sqlfront_engine.errors import OperationalError
+from sqlfront_values.errors import OperationalError
 
 if TYPE_CHECKING:
     from pyspark.resource import ResourceProfile

@@ -10,12 +10,12 @@ from typing import Final
 import msgspec
 
 import sqlfront_connectors.registry  # noqa: F401 - makes the connectors' processors known to the member
+from sqlfront_cluster.launchers.running import MemberOptions, RunningMember
+from sqlfront_cluster.network.addresses import Address, own_address
+from sqlfront_cluster.network.tls.security import Security
 from sqlfront_connectors.memory.holding import ShareHolder
-from sqlfront_engine.coordinator import MEMORY_SHARE, default_memory_limit
-from sqlfront_engine.errors import OperationalError
-from sqlfront_engine.launchers.running import MemberOptions, RunningMember
-from sqlfront_engine.network.addresses import Address, own_address
-from sqlfront_engine.network.security import Security
+from sqlfront_engine.engine import MEMORY_SHARE, default_memory_limit
+from sqlfront_values.errors import OperationalError
 
 #: How the outcome begins if two members were to share an executor.
 CROWDED: Final = "Spark put"

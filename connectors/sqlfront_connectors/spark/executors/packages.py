@@ -18,7 +18,7 @@ from importlib.machinery import SourceFileLoader
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_engine.lazy_modules import lazy_module
+from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
     from pyspark import cloudpickle
@@ -29,7 +29,7 @@ else:
     bootstrap = lazy_module("sqlfront_connectors.spark.executors.bootstrap")
 
 #: What executors get.
-PACKAGES: Final = ("sqlfront_engine", "sqlfront_connectors")
+PACKAGES: Final = ("sqlfront_values", "sqlfront_engine", "sqlfront_cluster", "sqlfront_connectors")
 #: PEP 552: a compiled module that isn't compared with its source.
 _UNCHECKED: Final = (1).to_bytes(4, "little")
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from sqlfront_engine.errors import DatabaseError, DataError, Error, OperationalError
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.errors import DatabaseError, DataError, Error, OperationalError
+from sqlfront_values.user_functions import UserFunction
 
 #: What user code raises when the world refuses, not the data.
 _WORLD: Final = (OSError, MemoryError, EOFError, asyncio.CancelledError, ImportError)

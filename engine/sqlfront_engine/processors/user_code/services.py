@@ -14,13 +14,13 @@ from typing import ClassVar, Final, assert_never
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import slices
-from sqlfront_engine.errors import InterfaceError
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.user_code.calls import Site
 from sqlfront_engine.processors.user_code.values import Rows, rows_of
 from sqlfront_engine.shares import Share, close_quietly
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.columns.batches import slices
+from sqlfront_values.errors import InterfaceError
+from sqlfront_values.user_functions import UserFunction
 
 #: Rows between two looks at whether the job still wants them; each of them may block.
 ROWS: Final = 64

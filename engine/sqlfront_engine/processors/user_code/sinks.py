@@ -16,7 +16,7 @@ from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.user_code.calls import Site
 from sqlfront_engine.processors.user_code.values import Rows, to_logical
 from sqlfront_engine.shares import close_quietly
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.user_functions import UserFunction
 
 #: The schema of a sink before it is known which rows it gets.
 NO_COLUMNS: Final = pa.schema([])

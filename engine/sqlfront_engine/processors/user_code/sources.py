@@ -20,13 +20,13 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import slices
-from sqlfront_engine.errors import DataError
 from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
 from sqlfront_engine.processors.user_code.calls import Site
 from sqlfront_engine.processors.user_code.values import to_physical
 from sqlfront_engine.shares import close_quietly
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.columns.batches import slices
+from sqlfront_values.errors import DataError
+from sqlfront_values.user_functions import UserFunction
 
 
 class Source(Processor, frozen=True):

@@ -7,12 +7,12 @@ from typing import Final, assert_never
 import msgspec
 import pyarrow as pa
 
-from sqlfront_engine.columns.batches import slices
-from sqlfront_engine.errors import DataError
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.user_code.calls import Site
 from sqlfront_engine.processors.user_code.values import Rows, rows_of, to_logical, to_physical
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.columns.batches import slices
+from sqlfront_values.errors import DataError
+from sqlfront_values.user_functions import UserFunction
 
 #: Rows that are handled one by one before the worker is given back.
 ROWS: Final = 4096

@@ -8,10 +8,10 @@ from typing import Final, Self, cast
 import numpy as np
 import pyarrow as pa
 
-from sqlfront_engine.arrays import from_numpy, from_values, numpy_dtype, to_python, without_validity
-from sqlfront_engine.arrow_intervals import exported, exported_schema, exported_type, imported
-from sqlfront_engine.columns.batches import make_batch
-from sqlfront_engine.types import (
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_dtype, to_python, without_validity
+from sqlfront_values.arrow.intervals import exported, exported_schema, exported_type, imported
+from sqlfront_values.columns.batches import make_batch
+from sqlfront_values.types import (
     BIGINT,
     BINARY,
     BOOLEAN,

@@ -8,15 +8,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import (
-    DatabaseError,
-    DataError,
-    InterfaceError,
-    NotSupportedError,
-    OperationalError,
-)
+from sqlfront_engine.engine import Engine, JobConfig
 from sqlfront_engine.processor import Processor
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import MapUsingService, MapUsingServiceAsync, Service
@@ -24,7 +17,14 @@ from sqlfront_engine.processors.user_code.sinks import FunctionSink
 from sqlfront_engine.processors.user_code.sources import FunctionSource
 from sqlfront_engine.processors.user_code.transform import Operation, OperationKind, Transform
 from sqlfront_engine.testing.harness import Batches
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.errors import (
+    DatabaseError,
+    DataError,
+    InterfaceError,
+    NotSupportedError,
+    OperationalError,
+)
+from sqlfront_values.user_functions import UserFunction
 
 ROWS = pa.schema({"n": pa.int64()})
 BATCH = pa.RecordBatch.from_pydict({"n": [1, 2]})

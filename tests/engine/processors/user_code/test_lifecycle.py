@@ -6,17 +6,17 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from sqlfront_engine.coordinator import Engine, JobConfig
 from sqlfront_engine.dag import DAG, Edge
-from sqlfront_engine.errors import DataError, OperationalError
-from sqlfront_engine.light_job import LightJob
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
 from sqlfront_engine.processor import Processor, ProcessorContext, Steps, Take
 from sqlfront_engine.processors.sink import ResultSink
 from sqlfront_engine.processors.user_code.services import MapUsingService, Scope, Service
 from sqlfront_engine.processors.user_code.sinks import FunctionSink
 from sqlfront_engine.processors.user_code.sources import FunctionSource
 from sqlfront_engine.shares import Share
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.errors import DataError, OperationalError
+from sqlfront_values.user_functions import UserFunction
 
 ROWS = pa.schema({"n": pa.int64()})
 BATCH = pa.RecordBatch.from_pydict({"n": [1, 2]})

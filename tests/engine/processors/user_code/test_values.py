@@ -10,8 +10,8 @@ from sqlfront_engine.processors.user_code.transform import Operation, OperationK
 from sqlfront_engine.processors.user_code.values import to_logical
 from sqlfront_engine.testing import verify_processor
 from sqlfront_engine.testing.harness import run_processor
-from sqlfront_engine.types import DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL, physical
-from sqlfront_engine.user_functions import UserFunction
+from sqlfront_values.types import DAY_TIME_INTERVAL, YEAR_MONTH_INTERVAL, physical
+from sqlfront_values.user_functions import UserFunction
 
 UTC = datetime.UTC
 VALUES = [

@@ -1,0 +1,217 @@
+"""DAGs to bytes and back.
+
+A DAG travels as its *shape* (names, tags, parallelism, edges) and its processors, each encoded by itself.
+Runs of one cached plan share the shape and most processors, so both sides remember them: to send another run
+of a plan costs what its changed processors cost, and so does receiving it.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Self
+
+import msgspec
+
+from sqlfront_cluster.codec.values import decode, encode, malformed
+from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, OnlyOn, Routing, Vertex
+from sqlfront_engine.processor import Processor
+from sqlfront_engine.processors.registry import processor_class, tag_of
+from sqlfront_values.expressions import SortKey
+
+#: How many shapes a member remembers, and how many bytes of one and of a processor.
+_KEPT: Final = 256
+_LONGEST_SHAPE: Final = 65_536
+_LONGEST_PROCESSOR: Final = 16_384
+
+
+class _VertexShape(msgspec.Struct, frozen=True, array_like=True):
+    """The fields of a Vertex, with the processor's tag in its place."""
+
+    name: str
+    tag: str
+    local_parallelism: int | None
+    only_on: OnlyOn | None
+
+
+class _EdgeShape(msgspec.Struct, frozen=True, array_like=True):
+    """The fields of an Edge, with vertices by their place in the shape."""
+
+    source: int
+    source_ordinal: int
+    destination: int
+    destination_ordinal: int
+    routing: Routing
+    key_columns: tuple[int, ...]
+    partition: int
+    sort_keys: tuple[SortKey, ...]
+    distribution: Distribution
+    target_member: str | None
+    input_priority: int
+    config: EdgeConfig | None
+    takes_turns: bool
+
+
+class _Shape(msgspec.Struct, frozen=True, array_like=True):
+    """A DAG without its processors; the edges in their order, which numbers them."""
+
+    vertices: tuple[_VertexShape, ...]
+    edges: tuple[_EdgeShape, ...]
+
+
+class _Travelling(msgspec.Struct, frozen=True, array_like=True):
+    """What is sent: an encoded :class:`_Shape`, and an encoded processor for each of its vertices."""
+
+    shape: bytes
+    processors: tuple[msgspec.Raw, ...]
+
+
+# ---- sending
+
+
+class _Encoded:
+    """What is known of a locked DAG and its rebound copies: the shape, and each vertex's processor as it was
+    sent last."""
+
+    __slots__ = ("processors", "shape")
+
+    def __init__(self, dag: DAG) -> None:
+        self.shape = encode(_shape_of(dag))
+        self.processors: dict[str, tuple[Processor, bytes]] = {}
+
+    def processor(self, vertex: Vertex) -> msgspec.Raw:
+        """The vertex's processor in msgpack, from memory if it is the one that was sent last."""
+        known = self.processors.get(vertex.name)
+        if known is None or known[0] is not vertex.processor:
+            known = self.processors[vertex.name] = vertex.processor, encode(vertex.processor)
+        return msgspec.Raw(known[1])
+
+
+def encode_dag(dag: DAG) -> bytes:
+    """The DAG as bytes; it is locked from then on.
+
+    InterfaceError if a processor isn't registered or holds what can't travel. Resources are not part of it.
+    """
+    dag.lock()
+    encoded = dag.derive(_Encoded, _Encoded)
+    processors = tuple([encoded.processor(vertex) for vertex in dag.vertices])
+    return encode(_Travelling(encoded.shape, processors))
+
+
+def _shape_of(dag: DAG) -> _Shape:
+    places = {vertex.name: place for place, vertex in enumerate(dag.vertices)}
+    vertices = tuple(
+        _VertexShape(vertex.name, tag_of(vertex.processor), vertex.local_parallelism, vertex.only_on)
+        for vertex in dag.vertices
+    )
+    return _Shape(vertices, tuple(_edge_shape(edge, places) for edge in dag.edges))
+
+
+def _edge_shape(edge: Edge, places: dict[str, int]) -> _EdgeShape:
+    assert edge.destination is not None
+    return _EdgeShape(
+        source=places[edge.source.name],
+        source_ordinal=edge.source_ordinal,
+        destination=places[edge.destination.name],
+        destination_ordinal=edge.destination_ordinal,
+        routing=edge.routing,
+        key_columns=edge.key_columns,
+        partition=edge.partition,
+        sort_keys=edge.sort_keys,
+        distribution=edge.distribution,
+        target_member=edge.target_member,
+        input_priority=edge.input_priority,
+        config=edge.config,
+        takes_turns=edge.takes_turns,
+    )
+
+
+# ---- receiving
+
+
+class _Template(msgspec.Struct, frozen=True):
+    """A DAG that came in, with the bytes of its processors; None for one too large to be kept."""
+
+    dag: DAG
+    names: tuple[str, ...]
+    kinds: tuple[type[Processor], ...]
+    encoded: tuple[bytes | None, ...]
+
+    @classmethod
+    def of(cls, message: _Travelling, user_code: bool) -> Self:
+        """Made from a message that holds a whole DAG."""
+        shape = decode(message.shape, _Shape)
+        kinds = tuple(processor_class(vertex.tag) for vertex in shape.vertices)
+        encoded = tuple(map(bytes, message.processors))
+        if len(encoded) != len(kinds):
+            raise ValueError(f"{len(encoded)} processors for {len(kinds)} vertices")
+        processors = [
+            decode(data, kind, user_code=user_code) for data, kind in zip(encoded, kinds, strict=True)
+        ]
+        kept = tuple(data if len(data) <= _LONGEST_PROCESSOR else None for data in encoded)
+        return cls(_dag_of(shape, processors), tuple(vertex.name for vertex in shape.vertices), kinds, kept)
+
+    def bind(self, message: _Travelling, user_code: bool) -> DAG:
+        """The DAG of another message of the same shape."""
+        if len(message.processors) != len(self.kinds):
+            raise ValueError(f"{len(message.processors)} processors for {len(self.kinds)} vertices")
+        changed: dict[str, Processor] = {}
+        for place, raw in enumerate(message.processors):
+            data = bytes(raw)
+            if data != self.encoded[place]:
+                kind = self.kinds[place]
+                changed[self.names[place]] = decode(data, kind, user_code=user_code)
+        return self.dag.with_processors(changed) if changed else self.dag
+
+
+_templates: Final[dict[tuple[bytes, bool], _Template]] = {}
+
+
+def decode_dag(data: bytes | bytearray | memoryview, *, user_code: bool = False) -> DAG:
+    """The locked DAG that :func:`encode_dag` wrote; DAGs of one shape share what is derived from it.
+
+    ``user_code``: user functions in the bytes, which come from a proven member, may run here; otherwise they
+    are a NotSupportedError. OperationalError for bytes that are no DAG, and for processors that this member
+    doesn't know.
+    """
+    message = decode(data, _Travelling)
+    template = _templates.get((message.shape, user_code))
+    try:
+        if template is not None:
+            return template.bind(message, user_code)
+        template = _Template.of(message, user_code)
+    except Exception as error:
+        raise malformed("DAG", error) from error
+    if len(message.shape) <= _LONGEST_SHAPE:
+        if len(_templates) >= _KEPT:
+            _templates.pop(next(iter(_templates)), None)
+        _templates[message.shape, user_code] = template
+    return template.dag
+
+
+def _dag_of(shape: _Shape, processors: Sequence[Processor]) -> DAG:
+    """Built as by hand, so that all of the DAG's own rules are checked."""
+    dag = DAG()
+    vertices = [
+        dag.vertex(vertex.name, processor, vertex.local_parallelism, vertex.only_on)
+        for vertex, processor in zip(shape.vertices, processors, strict=True)
+    ]
+    for edge in shape.edges:
+        if min(edge.source, edge.destination, edge.source_ordinal, edge.destination_ordinal) < 0:
+            raise ValueError("an edge with a negative number")
+        dag.edge(
+            Edge(
+                vertices[edge.source],
+                edge.source_ordinal,
+                vertices[edge.destination],
+                edge.destination_ordinal,
+                edge.routing,
+                edge.key_columns,
+                edge.partition,
+                edge.sort_keys,
+                edge.distribution,
+                edge.target_member,
+                edge.input_priority,
+                edge.config,
+                edge.takes_turns,
+            )
+        )
+    dag.lock()
+    return dag

@@ -1,0 +1,123 @@
+"""What msgspec doesn't know by itself: Arrow's types and schemas, and user functions.
+
+A type of Spark travels by its name (``bigint``, ``decimal(12,2)``), any other type and every schema as an
+Arrow IPC schema. Both directions remember what they have seen: plans share their types and schemas, and
+making them anew costs 5 to 20 us each.
+
+Encoders and decoders of messages that hold such values are made with :func:`encode_hook` and
+:func:`decode_hook`.
+"""
+
+import re
+from types import MappingProxyType
+from typing import Any, Final
+
+import pyarrow as pa
+
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.types import PRIMITIVES, ddl, decimal
+from sqlfront_values.user_functions import UserFunction
+
+#: How many types and schemas each memory holds; a full one is emptied. Longer ones are not remembered.
+_KEPT: Final = 4096
+_LONGEST: Final = 65_536
+
+_DECIMAL: Final = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)", re.ASCII)
+_NAMES: Final[dict[str, pa.DataType]] = {name: data_type for data_type, name in PRIMITIVES.items()}
+
+#: The object and its encoded form by the object's identity, which holds as long as the object is kept here.
+_encoded: Final[dict[int, tuple[object, str | bytes]]] = {}
+_types: Final[dict[str | bytes, pa.DataType]] = {}
+_schemas: Final[dict[bytes, pa.Schema]] = {}
+
+
+def encode_hook(value: object) -> object:
+    """For ``msgspec.msgpack.Encoder(enc_hook=...)``: what the value travels as. TypeError for what can't."""
+    known = _encoded.get(id(value))
+    if known is not None:
+        return known[1]
+    if isinstance(value, pa.DataType):
+        return _remember_encoded(value, _encode_type(value))
+    if isinstance(value, pa.Schema):
+        return _remember_encoded(value, value.serialize().to_pybytes())
+    if isinstance(value, UserFunction):
+        return value.pickled()
+    if isinstance(value, MappingProxyType) and not value:
+        return {}
+    raise TypeError(f"a {type(value).__module__}.{type(value).__qualname__} doesn't travel")
+
+
+def decode_hook(kind: type, encoded: object) -> object:
+    """For ``msgspec.msgpack.Decoder(dec_hook=...)``, on bytes from whoever. NotSupportedError for user
+    functions, ValueError for what is malformed."""
+    if kind is pa.DataType:
+        data_type = _types.get(encoded)  # type: ignore[call-overload]
+        return _decode_type(encoded) if data_type is None else data_type
+    if kind is pa.Schema:
+        schema = _schemas.get(encoded)  # type: ignore[call-overload]
+        return _remember(_schemas, encoded, read_schema(encoded)) if schema is None else schema
+    if kind is UserFunction:
+        raise NotSupportedError(
+            "a session's Python functions, as those of a pipeline, don't run on these members; whoever starts"
+            " a cluster can allow them (`sqlfront cluster start --allow-user-code`, `sqlfront member"
+            " --allow-user-code`; for members of a session's own, Config(allow_user_code=True))"
+        )
+    raise TypeError(f"a {kind.__module__}.{kind.__qualname__} doesn't travel")
+
+
+def trusting_decode_hook(kind: type, encoded: object) -> object:
+    """As :func:`decode_hook`, where user functions may run that an authenticated member sends."""
+    if kind is UserFunction and isinstance(encoded, bytes):
+        return UserFunction.from_pickled(encoded)
+    return decode_hook(kind, encoded)
+
+
+def _encode_type(data_type: pa.DataType) -> str | bytes:
+    name = PRIMITIVES.get(data_type)
+    if name is not None:
+        return name
+    if pa.types.is_decimal128(data_type) and data_type.scale >= 0:
+        return ddl(data_type)
+    return pa.schema([("", data_type)]).serialize().to_pybytes()
+
+
+def _decode_type(encoded: object) -> pa.DataType:
+    if isinstance(encoded, str):
+        data_type = _NAMES.get(encoded)
+        if data_type is None:
+            found = _DECIMAL.fullmatch(encoded)
+            if found is None:
+                raise ValueError(f"there is no type {encoded!r}")
+            data_type = decimal(int(found[1]), int(found[2]))
+    else:
+        schema = read_schema(encoded)
+        if len(schema) != 1:
+            raise ValueError(f"a type travels as a schema of one field, not of {len(schema)}")
+        data_type = schema.field(0).type
+    return _remember(_types, encoded, data_type)
+
+
+def read_schema(encoded: object) -> pa.Schema:
+    """The schema of an IPC message; ValueError if it is none."""
+    if not isinstance(encoded, bytes):
+        raise ValueError(f"a schema travels as bytes, not as {type(encoded).__name__}")
+    try:
+        return pa.ipc.read_schema(pa.py_buffer(encoded))
+    except (pa.ArrowException, OSError, EOFError, UnicodeError, KeyError) as error:
+        raise ValueError(f"malformed schema: {error}") from error
+
+
+def _remember_encoded(value: object, encoded: str | bytes) -> str | bytes:
+    if len(encoded) <= _LONGEST:
+        if len(_encoded) >= _KEPT:
+            _encoded.clear()
+        _encoded[id(value)] = (value, encoded)
+    return encoded
+
+
+def _remember(memory: dict[Any, Any], encoded: Any, decoded: Any) -> Any:
+    if len(encoded) <= _LONGEST:
+        if len(memory) >= _KEPT:
+            memory.clear()
+        memory[encoded] = decoded
+    return decoded

@@ -1,0 +1,60 @@
+"""Structs, and whatever else msgspec knows, to msgpack and back.
+
+>>> from sqlfront_values.settings import Settings
+>>> decode(encode(Settings("Europe/Berlin")), Settings)
+Settings(time_zone='Europe/Berlin', catalog='spark_catalog', database='default')
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from sqlfront_cluster.codec.hooks import decode_hook, encode_hook, trusting_decode_hook
+from sqlfront_values.decoders import make_decoder
+from sqlfront_values.errors import Error, InterfaceError, NotSupportedError, OperationalError
+
+T = TypeVar("T")
+
+#: PostgreSQL's class of errors for peers that don't keep to the protocol.
+MALFORMED: Final = "08P01"
+
+_encoder: Final = msgspec.msgpack.Encoder(enc_hook=encode_hook)
+_decoders: Final[dict[tuple[object, bool], Callable[[Any], Any]]] = {}
+
+
+def encode(value: object) -> bytes:
+    """The value in msgpack. InterfaceError for what can't travel: an object of another kind (a job's
+    resources, say), or an expression that is nested thousands of levels deep."""
+    try:
+        return _encoder.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
+        raise InterfaceError(f"a {type(value).__name__} can't be sent to other members: {error}") from error
+
+
+def decode(data: bytes | bytearray | memoryview, kind: type[T], *, user_code: bool = False) -> T:
+    """The value of type ``kind`` that :func:`encode` wrote. OperationalError for any other bytes.
+
+    ``user_code``: user functions in the bytes, which come from a proven member, may run here; otherwise they
+    are a NotSupportedError.
+    """
+    try:
+        return _decoder(kind, user_code)(data)
+    except Exception as error:
+        raise malformed(getattr(kind, "__name__", "message"), error) from error
+
+
+def _decoder(kind: object, user_code: bool) -> Callable[[Any], Any]:
+    decoder = _decoders.get((kind, user_code))
+    if decoder is None:
+        hook = trusting_decode_hook if user_code else decode_hook
+        decoder = _decoders[kind, user_code] = make_decoder(kind, hook)
+    return decoder
+
+
+def malformed(what: str, error: BaseException | str) -> Error:
+    """The error for bytes from a peer that are no ``what``; one that is such an error already stays, and so
+    does the refusal of a user function."""
+    if isinstance(error, OperationalError | NotSupportedError):
+        return error
+    return OperationalError(f"malformed {what} from a peer: {error}", sqlstate=MALFORMED)

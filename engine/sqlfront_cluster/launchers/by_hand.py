@@ -1,0 +1,76 @@
+"""A member that is started by itself: the first one brings the cluster's keeper along."""
+
+import secrets
+
+from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, network_settings
+from sqlfront_cluster.members.cluster_messages import MESSAGES
+from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.network.addresses import UNIX_PREFIX, Address
+from sqlfront_cluster.network.tcp import TcpTransport
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.scheduler import SystemClock
+
+
+def new_name(address: str) -> str:
+    """A member's name, from its address and a random part: names are given once."""
+    return f"{address}#{secrets.token_hex(2)}"
+
+
+def join(
+    bind: str,
+    keeper: str,
+    security: Security,
+    service: MemberService | None = None,
+    files: FileAccess = EVERYWHERE,
+    *,
+    user_code: bool = False,
+) -> RunningMember:
+    """A member at the address ``bind`` (port 0: a free one) of the cluster whose keeper is at ``keeper``;
+    ``files``: those that it may open, ``user_code``: it runs functions that other members send."""
+    options = MemberOptions(new_name(bind), keeper, bind, files=files, user_code=user_code)
+    return RunningMember(options, security, service)
+
+
+class FirstMember:
+    """The keeper of a new cluster at the address ``bind``, and its first member, at the same host's next free
+    port (a Unix socket: beside it)."""
+
+    def __init__(
+        self,
+        bind: str,
+        security: Security,
+        service: MemberService | None = None,
+        silence_limit: float = 5.0,
+        files: FileAccess = EVERYWHERE,
+        *,
+        user_code: bool = False,
+    ) -> None:
+        transport = TcpTransport(network_settings(security), MESSAGES, listen=[bind], name=KEEPER)
+        self.address = transport.addresses[0]
+        self.keeper = Keeper(transport, SystemClock(), KeeperSettings(silence_limit))
+        try:
+            beside = _beside(Address.parse(self.address))
+            options = MemberOptions(
+                new_name(beside),
+                self.address,
+                beside,
+                silence_limit=silence_limit,
+                files=files,
+                user_code=user_code,
+            )
+            self.running = RunningMember(options, security, service)
+        except BaseException:
+            self.keeper.close()
+            raise
+
+    def close(self) -> None:
+        """End the cluster."""
+        self.running.close()
+        self.keeper.close()
+
+
+def _beside(keeper: Address) -> str:
+    if keeper.path is not None:
+        return f"{UNIX_PREFIX}{keeper.path}.member"
+    return str(Address(keeper.host, 0))

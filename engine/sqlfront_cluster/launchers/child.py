@@ -1,0 +1,99 @@
+"""The process of a member that :mod:`sqlfront_cluster.launchers.local` starts.
+
+Its orders come as one line of JSON on standard input, which then stays open: its end means that the launcher
+has gone, and the member goes, too. It answers nothing; that it has joined is seen by the keeper. What it logs
+goes to standard error.
+"""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from importlib import import_module
+from typing import Final
+
+import msgspec
+
+from sqlfront_cluster.launchers.running import MemberOptions, MemberService, RunningMember, reason_of
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_values.errors import Error
+
+#: Seconds that a member which is asked to leave waits for its jobs.
+LEAVE_TIMEOUT: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+class Orders(msgspec.Struct, frozen=True):
+    """What to be. ``preload``: modules to import, which register processors. ``service``:
+    ``module:function`` that makes the member's service, empty = none."""
+
+    options: MemberOptions
+    security: Security
+    preload: tuple[str, ...] = ()
+    service: str = ""
+
+
+def main() -> int:
+    """Be a member until told to end; returns the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    orders = msgspec.json.decode(sys.stdin.buffer.readline(), type=Orders)
+    for module in orders.preload:
+        import_module(module)
+    try:
+        running = RunningMember(orders.options, orders.security, _service(orders.service))
+    except Error as error:
+        logger.error("member %s could not join: %s", orders.options.name, error)
+        return 1
+    return serve(running, wait_for_input=True)
+
+
+def serve(running: RunningMember, *, wait_for_input: bool, ready: Callable[[], None] | None = None) -> int:
+    """Let the member work until it ends, SIGTERM (leave first) or SIGINT comes, or the input ends; ``ready``
+    is called once that is so."""
+    wake = threading.Event()
+    asked: list[int] = []
+
+    def asked_to_end(number: int, frame: object) -> None:
+        asked.append(number)
+        wake.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, asked_to_end)
+    if ready is not None:
+        ready()
+    threading.Thread(target=_wake_after, args=(running.ended.wait, wake), daemon=True).start()
+    if wait_for_input:
+        threading.Thread(target=_wake_after, args=(_await_end_of_input, wake), daemon=True).start()
+    wake.wait()
+    if asked == [signal.SIGTERM] and not running.ended.is_set():
+        running.leave(LEAVE_TIMEOUT)
+    error = running.error
+    running.close()
+    logger.info("member %s ends: %s", running.membership.name, reason_of(error))
+    return 0 if error is None else 1
+
+
+def _wake_after(wait: Callable[[], object], wake: threading.Event) -> None:
+    wait()
+    wake.set()
+
+
+def _await_end_of_input() -> None:
+    # By the descriptor: a buffered reader's lock would be held at the interpreter's end.
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+
+
+def _service(place: str) -> MemberService | None:
+    if not place:
+        return None
+    module, _, name = place.partition(":")
+    made: MemberService = getattr(import_module(module), name)()
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

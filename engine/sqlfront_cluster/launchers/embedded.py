@@ -1,0 +1,73 @@
+"""A cluster of members in this process: no network, batches are handed over by reference.
+
+>>> with EmbeddedCluster(3, workers=1) as cluster:
+...     [member.name for member in cluster.members]
+['embedded-0', 'embedded-1', 'embedded-2']
+"""
+
+from collections.abc import Callable, Mapping
+from threading import Event
+
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList
+from sqlfront_cluster.network.loopback import LoopbackNetwork
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.engine import Engine, default_memory_limit
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.memory import MemoryBudget
+from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_values.settings import DEFAULT_PARTITIONS
+
+
+class EmbeddedCluster(Closing):
+    """``size`` members, of which the first coordinates; partitions are dealt out to them in turn.
+
+    ``workers``: cooperative threads of each. ``memory_limit``: bytes that operators may hold on all members
+    together, None = six tenths of the machine's. ``resources``: each member's own objects, by its name.
+    ``files``: those that jobs may open.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        workers: int,
+        memory_limit: int | None = None,
+        resources: Callable[[str], Mapping[str, object]] = lambda name: NO_RESOURCES,
+        files: FileAccess = EVERYWHERE,
+    ) -> None:
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        memory = MemoryBudget("the process", limit)
+        network = LoopbackNetwork()
+        names = tuple(f"embedded-{number}" for number in range(size))
+        owners = tuple(names[partition % size] for partition in range(DEFAULT_PARTITIONS))
+        members = MemberList(1, tuple(map(MemberInfo, names)), owners)
+        transports = [network.transport(name) for name in names]
+        self.members = tuple(
+            Member(
+                Engine(workers, memory_limit=limit, process_memory=memory, files=files, user_code=True),
+                transport,
+                members,
+                resources(transport.name),
+            )
+            for transport in transports
+        )
+        for number, transport in enumerate(transports):
+            for other in names[:number]:
+                transport.connect(other)
+        connected = Event()
+        network.begin()
+        network.deliver(connected.set)
+        connected.wait()
+
+    @property
+    def coordinator(self) -> Member:
+        """The member that jobs are submitted to."""
+        return self.members[0]
+
+    def close(self) -> None:
+        """Cancel what runs and end all threads; closing twice is no error."""
+        for member in self.members:
+            member.engine.close()
+        for member in self.members:
+            member.close()

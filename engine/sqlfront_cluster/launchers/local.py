@@ -1,0 +1,233 @@
+"""A cluster of child processes on this machine, with its keeper in this one."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from sqlfront_cluster.launchers.child import Orders
+from sqlfront_cluster.launchers.running import (
+    JOIN_TIMEOUT,
+    MemberOptions,
+    MemberService,
+    RunningMember,
+    client_of,
+    network_settings,
+)
+from sqlfront_cluster.members.cluster_messages import MESSAGES
+from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.network.addresses import Address
+from sqlfront_cluster.network.tcp import TcpTransport
+from sqlfront_cluster.network.tls.contexts import TlsSettings
+from sqlfront_cluster.network.tls.security import Security
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.scheduler import SystemClock
+from sqlfront_values.errors import OperationalError, ProgrammingError
+
+#: Seconds that a process has to end by itself.
+STOP_TIMEOUT: Final = 5.0
+#: Bytes that the path of a Unix socket may have, with room for the file's name.
+_LONGEST_FOLDER: Final = 70
+
+
+class LocalCluster(Closing):
+    """``size`` members, each a process of its own, ready when the constructor returns.
+
+    They and the keeper talk over Unix sockets, or TCP if ``tcp`` or if ``keeper_address`` is one of TCP: on
+    its host, else on 127.0.0.1. They prove that they know a secret made for this cluster and handed over in a
+    pipe. What goes over TCP is encrypted by the certificates ``tls``, or such as the secret makes, unless
+    ``insecure``. They end with this process, whatever it dies of.
+
+    ``workers``: cooperative threads of each member. ``files``: those that members may open, ``user_code``:
+    they run functions that clients send. ``preload`` and ``service``: see
+    :class:`~sqlfront_cluster.launchers.child.Orders`. Raises OperationalError, with the end of the log, if a
+    member can't be started.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
+        tcp: bool = False,
+        keeper_address: str | None = None,
+        silence_limit: float = 5.0,
+        preload: Sequence[str] = (),
+        service: str = "",
+        secret: bytes | None = None,
+        files: FileAccess = EVERYWHERE,
+        user_code: bool = False,
+        tls: TlsSettings | None = None,
+        insecure: bool = False,
+    ) -> None:
+        self.secret = secrets.token_bytes(32) if secret is None else secret
+        #: What opens the cluster.
+        self.security = Security(self.secret, tls, insecure)
+        #: The members' processes, by name; also of those that have ended.
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._folder = Path(tempfile.mkdtemp(prefix="sqlfront-"))
+        keeper = None if keeper_address is None else Address.parse(keeper_address)
+        self._host = "127.0.0.1" if keeper is None or keeper.path is not None else keeper.host
+        self._tcp = (
+            tcp or (keeper is not None and keeper.path is None) or len(str(self._folder)) > _LONGEST_FOLDER
+        )
+        self._preload, self._service = tuple(preload), service
+        self._options = MemberOptions("", "", "", workers, memory_limit, silence_limit, files, user_code)
+        self._watchers: list[threading.Thread] = []
+        self._started = self._clients = 0
+        self._closing = False
+        self._changed = threading.Condition()
+        self._clock = SystemClock()
+        try:
+            if self._tcp:
+                _check_reachable(self._host)
+                self.security = self.security.with_certificates()
+            transport = TcpTransport(
+                network_settings(self.security),
+                MESSAGES,
+                listen=[keeper_address or self._address(KEEPER)],
+                name=KEEPER,
+            )
+            self.address = transport.addresses[0]
+            self.keeper = Keeper(
+                transport, self._clock, KeeperSettings(silence_limit), on_list=self._list_changed
+            )
+            self.add(size)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def members(self) -> MemberList:
+        """The members of now."""
+        return self.keeper.members
+
+    def _address(self, name: str) -> str:
+        return str(Address(self._host)) if self._tcp else f"unix:{self._folder / name}"
+
+    def _list_changed(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    # ---- members
+
+    def add(self, size: int) -> tuple[str, ...]:
+        """Start more members, and wait until they have joined; returns their names."""
+        names = tuple(self._start() for _ in range(size))
+        with self._changed:
+            in_time = self._changed.wait_for(
+                lambda: all(name in self.members or self._dead(name) for name in names), JOIN_TIMEOUT
+            )
+        for name in names:
+            if name not in self.members:
+                state = "ended" if in_time else f"has not joined within {JOIN_TIMEOUT:g} s"
+                raise OperationalError(f"member {name} {state}; its log ends with\n{self.log(name)[-2000:]}")
+        return names
+
+    def _dead(self, name: str) -> bool:
+        return self.processes[name].poll() is not None
+
+    def _start(self) -> str:
+        name = f"local-{self._started}"
+        self._started += 1
+        options = msgspec.structs.replace(
+            self._options, name=name, keeper=self.address, listen=self._address(name)
+        )
+        orders = Orders(options, self.security, self._preload, self._service)
+        with open(self._folder / f"{name}.log", "wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "sqlfront_cluster.launchers.child"],
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+                start_new_session=True,  # Ctrl-C is for the launcher alone
+            )
+        self.processes[name] = process
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(orders) + b"\n")
+        process.stdin.flush()
+        watcher = threading.Thread(target=self._watch, args=(name, process), name=f"sqlfront-watch-{name}")
+        watcher.daemon = True
+        watcher.start()
+        self._watchers.append(watcher)
+        return name
+
+    def _watch(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        """When the process has ended, the keeper need not wait until its member was silent for long."""
+        code = process.wait()
+        if not self._closing:
+            how = f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+            self.keeper.remove(name, f"its process ended with {how}")
+        self._list_changed()
+
+    def log(self, name: str) -> str:
+        """What a member has logged so far."""
+        return (self._folder / f"{name}.log").read_text(errors="replace")
+
+    def client(
+        self,
+        name: str | None = None,
+        service: MemberService | None = None,
+        *,
+        workers: int | None = None,
+        memory_limit: int | None = None,
+    ) -> RunningMember:
+        """See :func:`~sqlfront_cluster.launchers.running.client_of`."""
+        self._clients += 1
+        name = name or f"client-{os.getpid()}-{self._clients}"
+        members = msgspec.structs.replace(self._options, keeper=self.address)
+        return client_of(
+            members, self.security, service, name=name, workers=workers, memory_limit=memory_limit
+        )
+
+    # ---- the end
+
+    def close(self) -> None:
+        """End all members, and remove what the cluster has left on disk; closing twice is no error."""
+        self._closing = True
+        if hasattr(self, "keeper"):
+            self.keeper.end("its launcher was stopped")
+        for process in self.processes.values():
+            assert process.stdin is not None
+            process.stdin.close()
+        for process in self.processes.values():
+            try:
+                process.wait(STOP_TIMEOUT if not _stopped(process.pid) else 0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        for watcher in self._watchers:
+            watcher.join()
+        if hasattr(self, "keeper"):
+            self.keeper.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _check_reachable(host: str) -> None:
+    """Others are told where members listen, and nobody can connect to all addresses of a machine."""
+    if host in ("0.0.0.0", "::"):
+        raise ProgrammingError(
+            f"members need an address under which others reach them, which {host} is not; bind to one of"
+            " this machine's addresses"
+        )
+
+
+def _stopped(process: int) -> bool:
+    """Whether the process is stopped by a signal, so that it can't end by itself."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except (OSError, IndexError):
+        return False

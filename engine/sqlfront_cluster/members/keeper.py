@@ -1,0 +1,375 @@
+"""The keeper: the one who says who is in the cluster, who owns which partition, and what the documents are.
+
+There is one in each cluster. It is no member: it runs no jobs, and is asked nothing by light jobs. All that
+it does follows from a message or a timer.
+
+* A newcomer says ``Join``, gets the documents and the list, connects with everybody on it, and says so; it is
+  a member from the next version on. If the list has changed meanwhile it goes on with the newer one.
+* A member that was silent for :attr:`KeeperSettings.silence_limit` seconds, or whose process is known to have
+  ended (:meth:`Keeper.remove`), is taken from the list for good. A member stops by itself before that, since
+  its answered heartbeats are a lease of the same length, counted from when they were *sent*.
+* A member that leaves is marked, and others get its partitions; when all know, it is told so, and goes when
+  its jobs have ended.
+* Partitions are dealt anew with every member that joins while there are no documents, hence no tables; after
+  that only by :class:`~sqlfront_cluster.members.cluster_messages.Rebalance`, or when their owner has gone.
+* A document is changed if the writer knows its version; the writer's answer comes when all members have the
+  change.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from threading import RLock
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_cluster.members.cluster_messages import (
+    ClusterEnded,
+    DocumentAnswer,
+    DocumentChanged,
+    DocumentKeys,
+    DocumentsSeen,
+    Heartbeat,
+    HeartbeatAnswer,
+    Join,
+    Leave,
+    LeaveAllowed,
+    Left,
+    ListAdopted,
+    Members,
+    PutDocument,
+    Rebalance,
+    Removed,
+)
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
+from sqlfront_cluster.members.partition_table import balance, deal, inherit
+from sqlfront_cluster.network.transport import Body, Peer, Transport
+from sqlfront_engine.scheduler import Clock
+from sqlfront_values.partitioning.partitions import DEFAULT_PARTITIONS
+
+#: The name of every cluster's keeper, which no member may have.
+KEEPER: Final = "keeper"
+#: Heartbeats within the time that a member may be silent.
+BEATS: Final = 5
+#: How many names of removed members are remembered.
+REMEMBERED: Final = 1000
+
+logger = logging.getLogger(__name__)
+
+
+class KeeperSettings(msgspec.Struct, frozen=True):
+    """``silence_limit``: seconds after which a silent member is removed."""
+
+    silence_limit: float = 5.0
+    partition_count: int = DEFAULT_PARTITIONS
+
+
+DEFAULT_SETTINGS: Final = KeeperSettings()
+
+
+class Document(msgspec.Struct, frozen=True):
+    """A replicated document, such as a table's definition."""
+
+    version: int
+    content: bytes
+
+
+class _Known(msgspec.Struct):
+    """Somebody in the list, or on the way to it."""
+
+    info: MemberInfo
+    peer: Peer | None
+    heard: float
+    joined: bool = False
+    adopted: int = 0
+    seen: int = 0
+    missing: tuple[str, ...] = ()
+    #: The list's version by which all have to know that it leaves.
+    leaves_with: int | None = None
+
+
+class _Change(msgspec.Struct, frozen=True):
+    """A change of a document whose writer waits until everybody has it."""
+
+    version: int
+    writer: str
+    request: int
+
+
+class Keeper:
+    """See the module's docstring; the :class:`~sqlfront_cluster.network.transport.Receiver` of a transport of
+    its own, whose name is :data:`KEEPER`. ``on_list`` is called after every change of the list; it must not
+    block."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        clock: Clock,
+        settings: KeeperSettings = DEFAULT_SETTINGS,
+        on_list: Callable[[], None] = lambda: None,
+    ) -> None:
+        assert transport.name == KEEPER
+        self.settings = settings
+        self.members: MemberList = nobody(settings.partition_count)
+        self.documents: dict[str, Document] = {}
+        self._transport = transport
+        self._clock = clock
+        self._on_list = on_list
+        # Guards everything here; messages are sent while it is held, so that they keep their order.
+        self._lock = RLock()
+        self._known: dict[str, _Known] = {}
+        self._removed: dict[str, str] = {}
+        self._changes: list[_Change] = []
+        self._version = 0
+        self._closed = False
+        self._looked = clock.now()
+        self._forget_timer = clock.call_at(self._looked + self._period, self._look)
+        transport.start(self)
+
+    # ---- the transport's calls
+
+    def connected(self, peer: Peer) -> None:
+        """Somebody wants to join, or comes back after their connection broke: they are told all again."""
+        with self._lock:
+            known = self._known.get(peer.name)
+            if known is not None:
+                known.peer = peer
+                known.heard = self._clock.now()
+                self._tell_all(known)
+            elif peer.name in self._removed:
+                self._refuse(peer, self._removed[peer.name])
+
+    def disconnected(self, peer: Peer, reason: str) -> None:
+        """A member may come back as long as it isn't removed; who hasn't joined yet is forgotten."""
+        with self._lock:
+            known = self._known.get(peer.name)
+            if known is None or known.peer is not peer:
+                return
+            known.peer = None
+            if not known.joined:
+                del self._known[peer.name]
+
+    def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
+        """A message of a member or of somebody who wants to be one."""
+        with self._lock:
+            if isinstance(message, Join):
+                self._join(peer, message)
+                return
+            known = self._known.get(peer.name)
+            if known is None or known.peer is not peer:
+                self._refuse(peer, self._removed.get(peer.name, f"{peer.name} has not joined the cluster"))
+                return
+            known.heard = self._clock.now()
+            self._hear(known, peer, message)
+
+    def _hear(self, known: _Known, peer: Peer, message: msgspec.Struct) -> None:
+        match message:
+            case Heartbeat():
+                known.missing = message.missing
+                peer.send(HeartbeatAnswer(message.sent, self.settings.silence_limit))
+            case ListAdopted():
+                known.adopted = max(known.adopted, message.version)
+                self._admit_or_release(known)
+            case Leave():
+                self._leave(known)
+            case Left():
+                self._take_out(known.info.name, f"member {known.info.name} has left", lost=False)
+            case Rebalance():
+                self.rebalance()
+            case PutDocument():
+                self._put(known, peer, message)
+            case DocumentsSeen():
+                known.seen = max(known.seen, message.version)
+                self._answer_writers()
+            case _:
+                logger.warning("%s sent the keeper %s", peer.name, type(message).__name__)
+
+    # ---- coming
+
+    def _join(self, peer: Peer, message: Join) -> None:
+        name = peer.name
+        if self._closed or name in self._removed:
+            self._refuse(peer, self._removed.get(name, "the cluster has ended"))
+        elif name == KEEPER or (name in self._known and self._known[name].joined):
+            self._refuse(peer, f"there is a member {name!r} already")
+        else:
+            info = MemberInfo(
+                name, message.lite, address=message.address, memory=message.memory, files=message.files
+            )
+            known = self._known[name] = _Known(info, peer, self._clock.now())
+            self._tell_all(known)
+
+    def _tell_all(self, known: _Known) -> None:
+        """The documents first, so that who is in the list has them."""
+        assert known.peer is not None
+        for key, document in sorted(self.documents.items(), key=lambda item: item[1].version):
+            known.peer.send(DocumentChanged(key, document.version, document.content))
+        known.peer.send(DocumentKeys(tuple(self.documents), self._version))
+        known.peer.send(Members(self.members))
+
+    def _admit_or_release(self, known: _Known) -> None:
+        if not known.joined and known.adopted == self.members.version:
+            known.joined = True
+            known.seen = self._version
+            members = (*self.members.members, known.info)
+            owners = self.members.owners
+            if not self.documents:
+                owners = deal([each.name for each in members if not each.lite], len(owners))
+            logger.info("member %s has joined", known.info.name)
+            self._publish(members, owners)
+        self._allow_leaving()
+
+    def _publish(
+        self, members: tuple[MemberInfo, ...], owners: tuple[str, ...], *, invalidate: bool = False
+    ) -> None:
+        """Make a new version and tell everybody; ``invalidate``: jobs planned before are refused."""
+        version = self.members.version + 1
+        valid_from = version if invalidate else self.members.valid_from
+        dealt = self.members.dealt if owners == self.members.owners else version
+        self.members = MemberList(version, members, owners, valid_from, dealt)
+        self._tell(Members(self.members))
+        self._on_list()
+
+    def _tell(self, message: msgspec.Struct) -> None:
+        for known in self._known.values():
+            if known.peer is not None:
+                known.peer.send(message)
+
+    # ---- going
+
+    def _leave(self, known: _Known) -> None:
+        if known.joined and known.leaves_with is None:
+            known.info = replace(known.info, leaving=True)
+            members = tuple(
+                known.info if each.name == known.info.name else each for each in self.members.members
+            )
+            known.leaves_with = self.members.version + 1
+            # Now, not when it has gone: jobs that avoid it must not look elsewhere for what it owns.
+            self._publish(members, _inherited(self.members.owners, known.info.name, members))
+
+    def _allow_leaving(self) -> None:
+        joined = [known for known in self._known.values() if known.joined]
+        adopted = min((known.adopted for known in joined), default=0)
+        for known in joined:
+            if known.leaves_with is not None and adopted >= known.leaves_with and known.peer is not None:
+                known.peer.send(LeaveAllowed())
+
+    def remove(self, name: str, reason: str) -> None:
+        """Take a member out of the cluster because it is known to have ended; it can't come back."""
+        with self._lock:
+            self._take_out(name, f"member {name} was removed: {reason}", lost=True)
+
+    def _take_out(self, name: str, reason: str, *, lost: bool) -> None:
+        known = self._known.pop(name, None)
+        if known is None:
+            return
+        self._removed[name] = reason
+        if len(self._removed) > REMEMBERED:
+            del self._removed[next(iter(self._removed))]
+        logger.log(logging.WARNING if lost else logging.INFO, "%s", reason)
+        if known.joined:
+            members = tuple(each for each in self.members.members if each.name != name)
+            owners = _inherited(self.members.owners, name, members)
+            # A lost client takes no part in the jobs of others, which go on.
+            moved = bool(self.documents) and owners != self.members.owners
+            self._publish(members, owners, invalidate=moved or (lost and not known.info.lite))
+        if known.peer is not None:
+            self._refuse(known.peer, reason)
+        self._allow_leaving()
+        self._answer_writers()
+
+    def _refuse(self, peer: Peer, reason: str) -> None:
+        """Tell them so that they close; close if they don't."""
+        peer.send(Removed(reason))
+        self._clock.call_at(self._clock.now() + self._period, lambda: peer.close(reason))
+
+    def rebalance(self) -> None:
+        """Give every data member as many partitions as every other one; jobs planned before are refused."""
+        with self._lock:
+            owners = balance(self.members.owners, self.members.data_members)
+            if owners != self.members.owners:
+                self._publish(self.members.members, owners, invalidate=True)
+
+    # ---- documents
+
+    def _put(self, writer: _Known, peer: Peer, message: PutDocument) -> None:
+        document = self.documents.get(message.key)
+        version = 0 if document is None else document.version
+        if message.expected is not None and message.expected != version:
+            peer.send(DocumentAnswer(message.request, stored=False, version=version))
+            return
+        self._version += 1
+        if message.content is None:
+            self.documents.pop(message.key, None)
+        else:
+            self.documents[message.key] = Document(self._version, message.content)
+        self._changes.append(_Change(self._version, writer.info.name, message.request))
+        self._tell(DocumentChanged(message.key, self._version, message.content))
+
+    def _answer_writers(self) -> None:
+        """Answer those whose changes all members have seen."""
+        seen = min((known.seen for known in self._known.values() if known.joined), default=self._version)
+        while self._changes and self._changes[0].version <= seen:
+            change = self._changes.pop(0)
+            writer = self._known.get(change.writer)
+            if writer is not None and writer.peer is not None:
+                writer.peer.send(DocumentAnswer(change.request, stored=True, version=change.version))
+
+    # ---- time
+
+    @property
+    def _period(self) -> float:
+        return self.settings.silence_limit / BEATS
+
+    def _look(self) -> None:
+        """Remove who was silent for too long, and one of two members that don't reach each other."""
+        with self._lock:
+            if self._closed:
+                return
+            now = self._clock.now()
+            if now - self._looked > 2 * self._period:  # the keeper itself was held up, so nobody was heard
+                for known in self._known.values():
+                    known.heard = now
+            self._looked = now
+            limit = self.settings.silence_limit
+            for name, known in tuple(self._known.items()):
+                if now - known.heard >= limit:
+                    self._take_out(name, f"member {name} was removed: silent for {limit:g} s", lost=True)
+            self._part(now)
+            self._forget_timer = self._clock.call_at(now + self._period, self._look)
+
+    def _part(self, now: float) -> None:
+        """Of two members that are alive but don't reach each other, the one that joined later goes."""
+        order = [each.name for each in self.members.members]
+        alive = {
+            name: known
+            for name, known in self._known.items()
+            if known.joined and known.peer is not None and now - known.heard < 2 * self._period
+        }
+        for name in order:
+            for other in alive[name].missing if name in alive else ():
+                if other in alive and name in alive:
+                    later = max(name, other, key=order.index)
+                    earlier = other if later == name else name
+                    del alive[later]
+                    reason = f"member {later} was removed: it and {earlier} don't reach each other"
+                    self._take_out(later, reason, lost=True)
+
+    def end(self, reason: str = "its keeper was closed") -> None:
+        """End the cluster: all members are told."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self._forget_timer()
+                self._tell(ClusterEnded(reason))
+
+    def close(self) -> None:
+        """End the cluster, and the keeper's transport."""
+        self.end()
+        self._transport.close()
+
+
+def _inherited(owners: tuple[str, ...], name: str, members: Iterable[MemberInfo]) -> tuple[str, ...]:
+    """The owners when that member is none any more."""
+    return inherit(owners, name, [each.name for each in members if not each.lite and not each.leaving])

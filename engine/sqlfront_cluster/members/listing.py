@@ -1,0 +1,181 @@
+"""The queries that run on all members: listing and cancelling them, wherever they are coordinated.
+
+One round of questions, and nothing is kept: a member asks all that it is connected with, and has the answer
+when each of them has answered or is lost, at the latest after a time. Clients aren't connected with each
+other; to a client the other members answer for those clients, too, and hand its cancellations on to them.
+"""
+
+import itertools
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+from threading import Event, Lock
+from typing import Final, Protocol
+
+import msgspec
+
+from sqlfront_cluster.members.member_list import MemberList
+from sqlfront_cluster.members.messages import JobList, ListJobs
+from sqlfront_cluster.network.transport import Peer
+from sqlfront_engine.job_statistics import JobSummary
+from sqlfront_engine.scheduler import Clock
+from sqlfront_values.errors import OperationalError
+
+#: Seconds that the others have for an answer.
+LISTING_TIMEOUT: Final = 1.0
+#: Seconds that clients have to answer those who answer for them, so that their answer isn't late.
+CLIENT_TIMEOUT: Final = 0.5
+
+
+class JobListing(msgspec.Struct, frozen=True):
+    """The queries that run, oldest first, and the members that have not said which they run."""
+
+    jobs: tuple[JobSummary, ...]
+    silent: tuple[str, ...] = ()
+
+
+class Asking(Protocol):
+    """A member, as far as it asks and answers here."""
+
+    name: str
+    members: MemberList
+    peers: dict[str, Peer]
+
+    def jobs(self) -> tuple[JobSummary, ...]:
+        """The queries that run here."""
+
+
+class Listings:
+    """A member's listings under way, its own and those for clients."""
+
+    def __init__(self, member: Asking, clock: Clock) -> None:
+        self._member = member
+        self._clock = clock
+        self._numbers = itertools.count(1)
+        # Guards the following.
+        self._lock = Lock()
+        self._rounds: dict[int, _Round] = {}
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    def begin(self, done: Callable[[JobListing], None], timeout: float) -> None:
+        """Ask everybody; ``done`` is called once, on any thread."""
+        for_clients = self._member.name in self._clients()
+        # Who is connected without being a member has no queries.
+        members = tuple(name for name in tuple(self._member.peers) if name in self._member.members)
+        self._ask(members, timeout, done, for_clients=for_clients)
+
+    def asked(self, peer: Peer, message: ListJobs) -> None:
+        """A question: answer for this member and, if that is wanted, for the other clients."""
+
+        def answer(listing: JobListing) -> None:
+            peer.send(JobList(message.request, listing.jobs, listing.silent))
+
+        clients = self._clients() - {peer.name} if message.for_clients else ()
+        self._ask(clients, CLIENT_TIMEOUT, answer)
+
+    def answered(self, member: str, message: JobList) -> None:
+        """An answer; perhaps too late."""
+        asked = self._rounds.get(message.request)
+        if asked is not None and asked.answered(member, message.jobs, message.silent):
+            self._finish(message.request)
+
+    def lost(self, member: str) -> None:
+        """A member that will not answer any more: what it coordinated has gone with it."""
+        for number, asked in tuple(self._rounds.items()):
+            if asked.answered(member):
+                self._finish(number)
+
+    def _clients(self) -> frozenset[str]:
+        return frozenset(each.name for each in self._member.members.members if each.lite)
+
+    def _ask(
+        self,
+        names: Collection[str],
+        timeout: float,
+        done: Callable[[JobListing], None],
+        *,
+        for_clients: bool = False,
+    ) -> None:
+        number = next(self._numbers)
+        asked = _Round(self._member.jobs(), names, done)
+        peers: Mapping[str, Peer] = self._member.peers
+        with self._lock:
+            self._rounds[number] = asked
+        if names:
+            asked.forget_timer = self._clock.call_at(
+                self._clock.now() + timeout, partial(self._finish, number)
+            )
+        for name in names:
+            peer = peers.get(name)
+            if peer is None:
+                asked.answered(name)
+            else:
+                peer.send(ListJobs(number, for_clients))
+        if asked.complete:
+            self._finish(number)
+
+    def _finish(self, number: int) -> None:
+        with self._lock:
+            asked = self._rounds.pop(number, None)
+        if asked is not None:
+            asked.finish()
+
+
+class _Round:
+    """One round of questions."""
+
+    def __init__(
+        self, own: Iterable[JobSummary], names: Iterable[str], done: Callable[[JobListing], None]
+    ) -> None:
+        self.forget_timer: Callable[[], None] | None = None
+        self._done = done
+        self._lock = Lock()
+        self._waiting = set(names)
+        self._heard: set[str] = set()
+        self._silent: set[str] = set()
+        self._jobs = {job.id: job for job in own}
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody has answered."""
+        return not self._waiting
+
+    def answered(self, member: str, jobs: Iterable[JobSummary] = (), silent: Iterable[str] = ()) -> bool:
+        """Whether this was the last answer."""
+        with self._lock:
+            if member not in self._waiting:
+                return False
+            self._waiting.discard(member)
+            self._silent.update(silent)
+            for job in jobs:
+                self._jobs[job.id] = job
+                self._heard.add(job.coordinator)
+            return not self._waiting
+
+    def finish(self) -> None:
+        """Hand over what is known."""
+        if self.forget_timer is not None:
+            self.forget_timer()
+        with self._lock:
+            jobs = sorted(self._jobs.values(), key=lambda job: (job.started, job.id))
+            silent = sorted((self._silent | self._waiting) - self._heard)
+        self._done(JobListing(tuple(jobs), tuple(silent)))
+
+
+def wait_for_jobs(
+    begin: Callable[[Callable[[JobListing], None], float], None], timeout: float = LISTING_TIMEOUT
+) -> JobListing:
+    """What ``begin``, a member's :meth:`~sqlfront_cluster.members.member.Member.list_jobs`, gives: the door
+    for those who may wait."""
+    found: list[JobListing] = []
+    heard = Event()
+
+    def done(listing: JobListing) -> None:
+        found.append(listing)
+        heard.set()
+
+    begin(done, timeout)
+    if not heard.wait(timeout + LISTING_TIMEOUT):  # its clock has stopped
+        raise OperationalError("the queries can't be listed: this member has ended", sqlstate="08003")
+    return found[0]

@@ -1,0 +1,626 @@
+"""A member of the cluster: takes part in light jobs, and coordinates those that are submitted to it.
+
+Everything here happens because a message has come, a timer has fired or somebody has submitted a job;
+nothing waits. Messages of one peer come one after the other, those of several at the same time.
+
+What can cross on the way, and what becomes of it:
+
+* Data before its job's init is kept, and handed over by the init, and so is the news that nobody takes
+  a stream; after :data:`NEVER_INITIALISED` seconds without an init both are dropped, and when their sender
+  is lost.
+* What comes after a job has ended here is recognised for :data:`ENDED_MEMORY` seconds by the job's id; what
+  comes later counts as data before init. To a job that ended well no data comes any more, since its end waits
+  for the ends of all streams, but perhaps the news that what it sent isn't wanted.
+* A job that begins here after its coordinator has ended it (the terminate overtook the init, or got lost) is
+  found by the checker, which once a second asks the coordinators of the jobs that have run for that long.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from threading import RLock
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_cluster import codec
+from sqlfront_cluster.codec.placements import decode_placement, encode_placement
+from sqlfront_cluster.members.coordination import Coordination
+from sqlfront_cluster.members.listing import LISTING_TIMEOUT, JobListing, Listings
+from sqlfront_cluster.members.member_list import MemberList, topology_changed
+from sqlfront_cluster.members.messages import (
+    Acknowledge,
+    Answer,
+    CancelQuery,
+    CheckJobs,
+    Completed,
+    Data,
+    Init,
+    InputClosed,
+    JobList,
+    ListJobs,
+    Request,
+    Terminate,
+    UnknownJobs,
+)
+from sqlfront_cluster.members.participation import Early, Participation
+from sqlfront_cluster.members.placements import Placements
+from sqlfront_cluster.members.requests import Requests
+from sqlfront_cluster.members.wire import JobWire
+from sqlfront_cluster.network.transport import Body, InvalidMessage, Peer, Transport
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.edges.exchange import FLOW_CONTROL_PERIOD, ReceiverStatistics, SenderStatistics
+from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
+from sqlfront_engine.job_statistics import JobStatus, JobSummary
+from sqlfront_engine.jobs.execution import Execution
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_engine.plans.execution_plan import Member as Here
+from sqlfront_engine.plans.placement import Placement, demands_of, vertex_members
+from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_values import room
+from sqlfront_values.errors import Error, InterfaceError, InternalError, OperationalError
+from sqlfront_values.settings import EMBEDDED
+
+#: Seconds between two looks at the jobs here.
+CHECK_PERIOD: Final = 1.0
+#: Seconds for which data waits for its job's init.
+NEVER_INITIALISED: Final = 300.0
+#: Seconds for which the ids of ended jobs are remembered.
+ENDED_MEMORY: Final = 5.0
+#: From so many other members, who reads an inline job takes the rows out of the network itself.
+MOST_ATTENDED: Final = 3
+#: Seconds between two looks at what a peer says while its thread is in the midst of a step.
+LISTENING_PERIOD: Final = 0.05
+#: All members make job ids, each counting from a random number of so many bits.
+JOB_ID_BITS: Final = 62
+
+logger = logging.getLogger(__name__)
+
+
+class MemberStatistics(msgspec.Struct, frozen=True):
+    """A member now: its connections, the jobs that it takes part in and coordinates, those that sent data
+    before their init, remembered ids, the ends of the running jobs' streams, listings of the cluster's
+    queries under way, and rounds of requests that are waited for."""
+
+    peers: tuple[str, ...]
+    participations: int
+    coordinations: int
+    early: int
+    remembered: int
+    senders: tuple[SenderStatistics, ...] = ()
+    receivers: tuple[ReceiverStatistics, ...] = ()
+    listings: int = 0
+    requests: int = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is left of any job."""
+        return not (self.participations or self.coordinations or self.early or self.listings or self.requests)
+
+
+class Member:
+    """See the module's docstring. ``resources`` are this member's own objects for the processors of jobs, by
+    key, such as its share of tables; those that are services answer the other members' requests."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        transport: Transport,
+        members: MemberList,
+        resources: Mapping[str, object] = NO_RESOURCES,
+    ) -> None:
+        self.engine = engine
+        self.name = transport.name
+        self.members = members
+        self.peers: dict[str, Peer] = {}
+        #: Raises if no job may begin here now.
+        self.check_usable: Callable[[], None] = _always_usable
+        self._transport = transport
+        self._placements = Placements(self.name)
+        self._clock = engine.clock
+        self._resources = resources
+        # Guards the following; held for looking and changing only. Reentrant for finalizers: a job that is
+        # forgotten ends at any point, so what is gone through is a copy.
+        self._lock = RLock()
+        self._participations: dict[int, Participation] = {}
+        self._coordinations: dict[int, Coordination] = {}
+        self._early: dict[int, Early] = {}
+        self._ended: dict[int, float] = {}
+        # Ids whose init is being worked on.
+        self._reserved: set[int] = set()
+        self._checking = self._adapting = False
+        self._listings = Listings(self, self._clock)
+        #: What this member asks others without a job, and answers to them.
+        self.requests = Requests(self, transport, resources, engine.clock)
+        engine.number_from(secrets.randbits(JOB_ID_BITS))
+        transport.start(self)
+
+    # ---- coordinating
+
+    def submit(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
+        """Run a DAG as a light job on the members that it needs, coordinated here; see
+        :meth:`~sqlfront_engine.engine.Engine.run`.
+
+        OperationalError if no member is left, or one that the DAG names isn't there.
+        """
+        return self.coordinate(self.engine.next_number(), dag, config)
+
+    def needed(self, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> tuple[str, ...]:
+        """The members that a job of the DAG would need now. OperationalError as :meth:`submit`."""
+        dag.lock()
+        demands = dag.derive(demands_of, demands_of)
+        return participants(dag, self._placements.of(self.members, demands, config))
+
+    def coordinate(self, number: int, dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
+        """The same for a job whose id, unique in the cluster, was chosen before."""
+        self.check_usable()
+        dag.lock()
+        members = self.members
+        placement = self._placements.of(members, dag.derive(demands_of, demands_of), config)
+        others = tuple(name for name in participants(dag, placement) if name != self.name)
+        init = _init_call(number, members.version, dag, placement, config) if others else None
+        execution = self.engine.execution(number, config, self.name)
+        job = LightJob(execution)  # now, so that it is stopped if this thread is interrupted
+        coordination = Coordination(execution, self.name, others, self.peers, self.engine.call)
+        if config.inline and 0 < len(others) <= MOST_ATTENDED:
+            execution.attend = partial(self._attend, others)
+        with self._lock:
+            self._reserve(number)
+            self._coordinations[number] = coordination
+        try:
+            # First of all, so that the others work while this member prepares its own part.
+            if init is not None:
+                coordination.begin(init)
+            participation = self._participate(execution, dag, config, placement, self.name)
+            with self._lock:
+                self._register(participation)
+                self._reserved.discard(number)
+            participation.start(self._coordinated_ended)
+        except BaseException:  # such as a plan that is too large for a message
+            self._give_up(execution)
+            raise
+        participation.check_connected(self.peers)
+        self._watch()
+        return job
+
+    def _attend(self, others: Sequence[str], done: Callable[[], bool]) -> bool:
+        """Handle what these members send, on the thread that waits for it."""
+        peers = [peer for name in others if (peer := self.peers.get(name)) is not None]
+        return self._transport.attend(peers, done)
+
+    def _give_up(self, execution: Execution) -> None:
+        """The coordinator can't do its own part: the others, who may have begun, are told to stop."""
+        execution.stop(JobStatus.CANCELLED)
+        self._never_begun(execution.id)
+        with self._lock:
+            self._reserved.discard(execution.id)
+            self._participations.pop(execution.id, None)
+            self._coordinations.pop(execution.id, None)
+
+    def _coordinated_ended(self, execution: Execution) -> None:
+        with self._lock:
+            self._forget(execution)
+            self._forget_coordination(execution.id)
+
+    def _forget_coordination(self, number: int) -> None:
+        """With the lock held: drop what is over; a job that failed here may still wait for answers."""
+        coordination = self._coordinations.get(number)
+        if coordination is not None and coordination.over and not self._has_part(number):
+            del self._coordinations[number]
+
+    # ---- the queries of all members
+
+    def jobs(self) -> tuple[JobSummary, ...]:
+        """The queries that were submitted here and run, on several members or on this one alone."""
+        executions = self.engine.executions()
+        with self._lock:
+            coordinations = tuple(self._coordinations.items())
+        coordinated = {number: each.participants for number, each in coordinations}
+        return tuple(
+            self.engine.summary(execution, self.name, coordinated.get(execution.id, (self.name,)))
+            for execution in executions
+            if execution.id in coordinated or execution.member == EMBEDDED
+        )
+
+    def list_jobs(self, done: Callable[[JobListing], None], timeout: float = LISTING_TIMEOUT) -> None:
+        """Ask all members for their queries. ``done`` is called once, on any thread and within ``timeout``
+        seconds, with these and the names of those that have not answered by then."""
+        self._listings.begin(done, timeout)
+
+    def cancel(self, query: int, coordinator: str, by: str = "") -> None:
+        """Have a query cancelled that is coordinated here or on another member; without effect if it has
+        ended. ``by``: see :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
+        if coordinator == self.name:
+            self.engine.cancel(query, by)
+            return
+        peer = self.peers.get(coordinator)
+        for each in tuple(self.peers.values()) if peer is None else (peer,):
+            each.send(CancelQuery(query, coordinator, by))
+
+    def _cancel(self, message: CancelQuery) -> None:
+        peer = self.peers.get(message.coordinator)
+        if message.coordinator == self.name:
+            self.engine.cancel(message.query, message.by)
+        elif peer is not None:
+            peer.send(message)
+
+    # ---- taking part
+
+    def _participate(
+        self, execution: Execution, dag: DAG, config: JobConfig, placement: Placement, coordinator: str
+    ) -> Participation:
+        wire = JobWire(execution.id, dict(self.peers), by_reference=self._transport.by_reference)
+        resources = _Chain(config.resources, self._resources) if config.resources else self._resources
+        here = Here(self.name, placement, wire)
+        return Participation(
+            self.engine, execution, dag, replace(config, resources=resources), here, coordinator
+        )
+
+    def _register(self, participation: Participation) -> None:
+        """With the lock held: from now on data goes to the job; what came before does so now."""
+        number = participation.execution.id
+        self._participations[number] = participation
+        early = self._early.pop(number, None)
+        for sender, message, body in early.messages if early is not None else ():
+            participation.hear(sender, message, body)
+
+    def _has_part(self, number: int) -> bool:
+        """With the lock held: whether the job runs here, or is about to."""
+        return number in self._participations or number in self._reserved
+
+    def _reserve(self, number: int) -> None:
+        """With the lock held: the job's part here is being prepared."""
+        if self._has_part(number):
+            raise InterfaceError(f"there is a job {number} already")
+        self._reserved.add(number)
+
+    def _never_begun(self, number: int) -> None:
+        """What the others send to the job won't be taken by anybody."""
+        with self._lock:
+            self._early.pop(number, None)
+            self._ended[number] = self._clock.now()
+        self._watch()
+
+    def _init(self, peer: Peer, message: Init) -> None:
+        try:
+            participation = self._begin(peer, message)
+        except Error as error:
+            record = codec.ErrorData.of(error)
+            peer.send(Completed(message.job, JobStatus.FAILED, record))
+            return
+        participation.start(lambda execution: self._participation_ended(peer, message, execution))
+        participation.check_connected(self.peers)
+        if participation.inline:
+            with peer.corked():  # a small result and the answer leave together
+                self._pump(participation, peer)
+        self._watch()
+
+    def _begin(self, peer: Peer, message: Init) -> Participation:
+        with self._lock:
+            self._reserve(message.job)
+        try:
+            if not self.members.accepts(message.list_version):
+                raise topology_changed(message.list_version, self.members.version)
+            if self.members.is_client(self.name):
+                raise OperationalError(f"{self.name} is a client, and runs nothing for others")
+            placement = decode_placement(message.placement)
+            if self.name not in placement.participants:
+                raise InternalError(f"member {self.name} isn't among the job's participants")
+            config = JobConfig(
+                settings=message.settings,
+                memory_limit=message.memory_limit,
+                inline=message.inline,
+                parallelism=message.parallelism,
+                partition_count=message.partition_count,
+                statistics=message.statistics,
+            )
+            execution = self.engine.execution(message.job, config, self.name)
+            dag = codec.decode_dag(message.dag, user_code=self.engine.user_code)
+            participation = self._participate(execution, dag, config, placement, peer.name)
+            with self._lock:
+                self._register(participation)
+            return participation
+        except Error:
+            self._never_begun(message.job)
+            raise
+        finally:
+            with self._lock:
+                self._reserved.discard(message.job)
+
+    def _participation_ended(self, peer: Peer, message: Init, execution: Execution) -> None:
+        with self._lock:
+            self._forget(execution)
+        record = None if execution.error is None else codec.ErrorData.of(execution.error)
+        tasklets = execution.statistics().tasklets if message.statistics else ()
+        peer.send(Completed(message.job, execution.status, record, tasklets))
+
+    def _forget(self, execution: Execution) -> None:
+        """With the lock held: the job has ended here. More may be on its way, unless it ended by itself and
+        sent nothing that somebody may not want."""
+        participation = self._participations.pop(execution.id, None)
+        sends = participation is not None and participation.sends
+        if sends or execution.status is not JobStatus.COMPLETED:
+            self._ended[execution.id] = self._clock.now()
+
+    def _hear(self, peer: Peer, message: Data | InputClosed | Acknowledge, body: Body) -> None:
+        """A message about a stream. That nobody takes a stream may be said before its sender's init, too; an
+        acknowledgement can't come before the data. InvalidMessage for data that is none."""
+        if isinstance(message, Data) and body is None and not message.last:
+            raise InvalidMessage("a malformed batch: it has no body")
+        with self._lock:
+            participation = self._participations.get(message.job)
+            if (
+                participation is None
+                and message.job not in self._ended
+                and not isinstance(message, Acknowledge)
+            ):
+                early = self._early.get(message.job)
+                if early is None:
+                    early = self._early[message.job] = Early(self._clock.now(), [])
+                early.messages.append((peer.name, message, body))
+        if participation is None:
+            self._watch()
+            return
+        participation.hear(peer.name, message, body)
+        self._pump(participation, peer)
+
+    def _pump(self, participation: Participation, peer: Peer) -> None:
+        """Run an inline job on; one that is coordinated here is run by its reader. What turns out to be large
+        is left to a worker; a step of it that takes long hears meanwhile what the peer says, such as that
+        nobody wants it any more."""
+        if not participation.inline or participation.coordinator == self.name:
+            return
+        # In the midst of another step on this thread, or done with a share that is small enough for it.
+        if room.meanwhile() is not None or not self._pump_listening(participation, peer):
+            self.engine.call(partial(self._pump_on_worker, participation))
+
+    def _pump_listening(self, participation: Participation, peer: Peer) -> bool:
+        """On a thread that hears a peer: see :meth:`~sqlfront_engine.jobs.execution.Execution.pump`."""
+        due = self._clock.now() + LISTENING_PERIOD
+
+        def listen() -> None:
+            nonlocal due
+            if self._clock.now() >= due:
+                if not peer.listen():
+                    self._lose(peer)
+                due = self._clock.now() + LISTENING_PERIOD
+
+        room.set_meanwhile(listen)
+        try:
+            return participation.execution.pump()
+        finally:
+            room.set_meanwhile(None)
+
+    def _pump_on_worker(self, participation: Participation) -> None:
+        """Run a share of it, and let others have theirs."""
+        if not participation.execution.pump():
+            self.engine.call(partial(self._pump_on_worker, participation))
+
+    def _terminate(self, peer: Peer, message: Terminate) -> None:
+        with self._lock:
+            participation = self._participations.get(message.job)
+            if participation is None and self._early.pop(message.job, None) is not None:
+                self._ended[message.job] = self._clock.now()
+        if participation is not None and participation.coordinator == peer.name:
+            participation.execution.stop(JobStatus.CANCELLED)
+
+    # ---- the transport's calls
+
+    def connected(self, peer: Peer) -> None:
+        """A member can be talked to."""
+        self.peers[peer.name] = peer
+
+    def disconnected(self, peer: Peer, reason: str) -> None:
+        """The connection to a member is lost, and with it whatever was under way."""
+        if self.peers.get(peer.name) is peer:
+            del self.peers[peer.name]
+        with self._lock:
+            coordinations = tuple(self._coordinations.items())
+            self._drop_early(peer.name)
+        for number, coordination in coordinations:
+            coordination.lost(peer.name)
+            with self._lock:
+                self._forget_coordination(number)
+        self._lose(peer)
+        self._listings.lost(peer.name)
+        self.requests.lost(peer.name)
+
+    def _lose(self, peer: Peer) -> None:
+        """What is run here with a peer, or for it, can't go on without it."""
+        with self._lock:
+            participations = tuple(self._participations.values())
+        for participation in participations:
+            participation.lost(peer.name)
+
+    def _drop_early(self, sender: str) -> None:
+        """With the lock held: a job for which the sender was early fails without it, if it ever begins."""
+        for number, early in tuple(self._early.items()):
+            early.messages = [each for each in early.messages if each[0] != sender]
+            if not early.messages:
+                del self._early[number]
+                self._ended[number] = self._clock.now()
+
+    def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
+        """A message of a peer; see :mod:`sqlfront_cluster.members.messages`."""
+        match message:
+            case Answer():
+                self.requests.answered(peer.name, message, body)
+            case Request():
+                self.requests.asked(peer, message, body)
+            case Init():
+                self._init(peer, message)
+            case Data() | InputClosed() | Acknowledge():
+                self._hear(peer, message, body)
+            case Completed():
+                coordination = self._coordinations.get(message.job)
+                if coordination is not None:
+                    coordination.completed(peer.name, message)
+                    with self._lock:
+                        self._forget_coordination(message.job)
+            case Terminate():
+                self._terminate(peer, message)
+            case CheckJobs():
+                unknown = tuple(number for number in message.jobs if not self._knows(number))
+                if unknown:
+                    peer.send(UnknownJobs(unknown))
+            case UnknownJobs():
+                self._stop_unknown(peer.name, message.jobs)
+            case ListJobs():
+                self._listings.asked(peer, message)
+            case JobList():
+                self._listings.answered(peer.name, message)
+            case CancelQuery():
+                self._cancel(message)
+            case _:
+                logger.warning("%s sent %s, which nobody takes", peer.name, type(message).__name__)
+
+    # ---- time
+
+    def _watch(self) -> None:
+        """Have the checks made as long as there is something to check; silent otherwise."""
+        with self._lock:
+            check = not self._checking and self._has_jobs()
+            adapt = not self._adapting and any(
+                each.has_streams for each in tuple(self._participations.values())
+            )
+            self._checking |= check
+            self._adapting |= adapt
+        if check:
+            self._clock.call_at(self._clock.now() + CHECK_PERIOD, self._check)
+        if adapt:
+            self._clock.call_at(self._clock.now() + FLOW_CONTROL_PERIOD, self._adapt)
+
+    def _has_jobs(self) -> bool:
+        return bool(self._participations or self._early or self._ended)
+
+    def _adapt(self) -> None:
+        with self._lock:
+            self._adapting = False
+            participations = tuple(self._participations.values())
+        for participation in participations:
+            participation.adapt(self._clock.now())
+        self._watch()
+
+    def _check(self) -> None:
+        """The light job checker."""
+        now = self._clock.now()
+        by_coordinator: dict[str, list[int]] = {}
+        with self._lock:
+            self._checking = False
+            for number, when in tuple(self._ended.items()):
+                if now - when >= ENDED_MEMORY:
+                    del self._ended[number]
+            for number, early in tuple(self._early.items()):
+                if now - early.since >= NEVER_INITIALISED:
+                    del self._early[number]
+                    self._ended[number] = now
+            for number, participation in tuple(self._participations.items()):
+                old = now - participation.since >= CHECK_PERIOD
+                if old and participation.coordinator != self.name:
+                    by_coordinator.setdefault(participation.coordinator, []).append(number)
+        for coordinator, numbers in by_coordinator.items():
+            peer = self.peers.get(coordinator)
+            if peer is None:
+                self._stop_unknown(coordinator, tuple(numbers))
+            else:
+                peer.send(CheckJobs(tuple(numbers)))
+        self._watch()
+
+    def _knows(self, number: int) -> bool:
+        coordination = self._coordinations.get(number)
+        return coordination is not None and coordination.known
+
+    def _stop_unknown(self, coordinator: str, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            participation = self._participations.get(number)
+            if participation is not None and participation.coordinator == coordinator:
+                participation.execution.stop(JobStatus.CANCELLED)
+
+    # ---- looking, and the end
+
+    def statistics(self) -> MemberStatistics:
+        """What is here now."""
+        with self._lock:
+            participations = tuple(self._participations.values())
+            counts = len(self._coordinations), len(self._early), len(self._ended)
+        streams = [participation.streams() for participation in participations]
+        return MemberStatistics(
+            tuple(sorted(self.peers)),
+            len(participations),
+            *counts,
+            tuple(chain.from_iterable(senders for senders, _ in streams)),
+            tuple(chain.from_iterable(receivers for _, receivers in streams)),
+            len(self._listings),
+            len(self.requests),
+        )
+
+    def abandon(self, error: Error) -> None:
+        """End every job that runs or is coordinated here with the error, and every wait for answers."""
+        with self._lock:
+            participations = tuple(self._participations.values())
+        for each in participations:
+            each.execution.fail(error)
+        self.requests.abandon(error)
+
+    def close(self) -> None:
+        """Cancel what runs here, and leave: to the others the member is lost."""
+        self.engine.close()
+        self.requests.cancel()
+        self._transport.close()
+
+    def cancel_all(self) -> None:
+        """Cancel what runs here and what was asked here; the others hear of it, and answer."""
+        self.engine.cancel_all()
+        self.requests.cancel()
+
+
+def _always_usable() -> None:
+    """A member without a keeper."""
+
+
+class _Chain(Mapping[str, object]):
+    """The objects that a job brought along, then those of its member."""
+
+    def __init__(self, *maps: Mapping[str, object]) -> None:
+        self._maps = maps
+
+    def __getitem__(self, key: str) -> object:
+        for each in self._maps:
+            if key in each:
+                return each[key]
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self._maps)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._maps))
+
+
+def _init_call(number: int, version: int, dag: DAG, placement: Placement, config: JobConfig) -> Init:
+    """What the other participants are told; ``version`` is that of the member list."""
+    return Init(
+        number,
+        version,
+        codec.encode_dag(dag),
+        encode_placement(placement),
+        config.settings,
+        config.partition_count,
+        config.parallelism,
+        config.memory_limit,
+        config.inline,
+        config.statistics,
+    )
+
+
+def participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
+    """The members on which some vertex of the DAG exists."""
+    return dag.derive(("participants", placement), lambda dag: _participants(dag, placement))
+
+
+def _participants(dag: DAG, placement: Placement) -> tuple[str, ...]:
+    used = {name for names in vertex_members(dag, placement).values() for name in names}
+    return tuple(name for name in placement.participants if name in used)

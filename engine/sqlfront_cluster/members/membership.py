@@ -1,0 +1,503 @@
+"""A member's part in its cluster: joining, staying, leaving, and being thrown out.
+
+:class:`Membership` stands between a member and its transport: to the member it is the transport, to the
+transport it is the member. It talks to the keeper, connects with the other members, and hands on what belongs
+to jobs; what somebody sends who was removed goes no further.
+
+* A version of the list is used once its new members are connected (or :data:`PATIENCE` is over), so that no
+  job finds a member of its list missing. A job or a request that was planned with a version that isn't used
+  here yet waits until it is.
+* Answered heartbeats are a lease, counted from when they were sent. When it is over the member stops by
+  itself: the keeper, which heard them later, has not removed it before that. So a member that was paused and
+  wakes up after its removal answers nothing, whatever it finds in its sockets.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from threading import RLock
+from typing import Final, TypeAlias
+
+import msgspec
+
+from sqlfront_cluster.members.cluster_messages import (
+    ClusterEnded,
+    DocumentAnswer,
+    DocumentChanged,
+    DocumentKeys,
+    DocumentsSeen,
+    Heartbeat,
+    HeartbeatAnswer,
+    Join,
+    Leave,
+    LeaveAllowed,
+    Left,
+    ListAdopted,
+    Members,
+    PutDocument,
+    Rebalance,
+    Removed,
+)
+from sqlfront_cluster.members.keeper import BEATS, KEEPER, REMEMBERED, Document
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.member_list import MemberInfo, MemberList, nobody
+from sqlfront_cluster.members.messages import Init, Request
+from sqlfront_cluster.network.transport import (
+    Body,
+    NetworkStatistics,
+    Peer,
+    Receiver,
+    Transport,
+    UnconnectedPeer,
+)
+from sqlfront_engine.engine import Engine
+from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_values.errors import OperationalError
+
+#: Seconds between two attempts to connect.
+RETRY: Final = 0.5
+#: Seconds for which a member waits for the connections with new ones before it uses the list without them.
+PATIENCE: Final = 1.0
+#: Seconds between two looks whether the jobs of a leaving member have ended.
+LEAVING_PERIOD: Final = 0.05
+
+#: SQLSTATE: the server rejected the connection.
+REFUSED: Final = "08004"
+
+#: What comes of a change: the answer, or why there is none.
+PutOutcome: TypeAlias = DocumentAnswer | OperationalError
+
+logger = logging.getLogger(__name__)
+
+
+class MembershipSettings(msgspec.Struct, frozen=True):
+    """``keeper``: its address. ``address``: where others connect to this member, empty for nowhere. ``lite``:
+    own no partitions. ``silence_limit``: how many seconds to wait for a keeper's first answer; how long one
+    counts it says itself."""
+
+    keeper: str
+    address: str = ""
+    lite: bool = False
+    silence_limit: float = 5.0
+
+
+class Membership:
+    """See the module's docstring. ``on_joined`` is called when the member is in the list, ``on_end`` once
+    when it is none any more: with the reason, or None if it has left of its own accord."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        transport: Transport,
+        settings: MembershipSettings,
+        resources: Mapping[str, object] = NO_RESOURCES,
+        on_joined: Callable[[], None] = lambda: None,
+        on_end: Callable[[OperationalError | None], None] = lambda error: None,
+    ) -> None:
+        self.name = transport.name
+        self.by_reference = transport.by_reference
+        self.settings = settings
+        #: The documents of the cluster, by key.
+        self.documents: dict[str, Document] = {}
+        #: Called with the key of each document that has changed, after the change.
+        self.watchers: list[Callable[[str], None]] = []
+        #: Called after each change of the member list that is used here.
+        self.list_watchers: list[Callable[[], None]] = []
+        self.joined = False
+        self._transport = transport
+        self._clock = engine.clock
+        self._on_joined, self._on_end = on_joined, on_end
+        # Guards what follows. The member's locks are taken within it, never the other way round.
+        self._lock = RLock()
+        self._latest: MemberList = nobody()
+        self._keeper: Peer | None = None
+        self._peers: dict[str, Peer] = {}
+        self._removed: dict[str, None] = {}
+        self._missing: dict[str, float] = {}
+        self._dialling: set[str] = set()
+        # Init calls and requests for a list that isn't used here yet.
+        self._early: list[tuple[Peer, Init | Request]] = []
+        self._puts: dict[int, Callable[[PutOutcome], None]] = {}
+        self._requests = 0
+        self._seen = 0
+        self._leaving = self._ended = False
+        self._why = "this member has not joined its cluster yet"
+        self._last_failure = ""
+        self._lease_from = self._clock.now()
+        self._lease = settings.silence_limit
+        self.member = Member(engine, self, self._latest, resources)
+        self.member.check_usable = self.check_usable
+
+    # ---- the member's transport
+
+    def start(self, receiver: Receiver) -> None:
+        """Called by the member; :meth:`join` starts the transport."""
+
+    def connect(self, address: str) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
+        self._transport.connect(address)
+
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.attend`."""
+        return self._transport.attend(peers, done, send)
+
+    def statistics(self) -> NetworkStatistics:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
+        return self._transport.statistics()
+
+    def close(self) -> None:
+        """End at once; to the others this member is lost unless it has left."""
+        self._end("this member was closed", None)
+        self._transport.close()
+
+    # ---- joining and leaving
+
+    def join(self) -> None:
+        """Begin to join the cluster."""
+        self._transport.start(self)
+        self._transport.connect(self.settings.keeper)
+        self._later(self._period, self._beat)
+
+    def leave(self) -> None:
+        """Begin to leave: new jobs avoid this member, and it goes when those that run on it have ended."""
+        with self._lock:
+            if not self._leaving and not self._ended:
+                self._leaving = True
+                self._why = f"member {self.name} is leaving"
+                self._tell_keeper(Leave())
+
+    def rebalance(self) -> None:
+        """Have the keeper give every member as many partitions as every other one."""
+        self._tell_keeper(Rebalance())
+
+    def check_usable(self) -> None:
+        """Raise OperationalError unless jobs may begin here: the member is in the list, and its lease
+        holds."""
+        if not self.joined or self._leaving or self._ended:
+            raise OperationalError(self._why, sqlstate="08003")
+        if self._clock.now() - self._lease_from >= self._lease:
+            raise OperationalError(self._cut_off(), sqlstate="08006")
+
+    # ---- documents
+
+    def put(
+        self,
+        key: str,
+        content: bytes | None,
+        expected: int | None,
+        done: Callable[[PutOutcome], None],
+    ) -> None:
+        """Change a document; see :class:`~sqlfront_cluster.members.cluster_messages.PutDocument`. ``done`` is
+        called, on any thread, with the answer; by then every member has the change. It is called with an
+        OperationalError if there will be no answer; then the change may have been made or not."""
+        with self._lock:
+            keeper = None if self._ended else self._keeper
+            if keeper is not None:
+                self._requests += 1
+                self._puts[self._requests] = done
+                keeper.send(PutDocument(self._requests, key, expected, content))
+        if keeper is None:
+            done(OperationalError("the keeper can't be reached; nothing was changed", sqlstate="08006"))
+
+    def _fail_puts(self) -> None:
+        with self._lock:
+            puts, self._puts = self._puts, {}
+        for done in puts.values():
+            done(
+                OperationalError(
+                    "the connection with the keeper broke; the change may have been made", sqlstate="08007"
+                )
+            )
+
+    def _change(self, message: DocumentChanged) -> None:
+        with self._lock:
+            known = self.documents.get(message.key)
+            changed = known is None or known.version < message.version
+            if message.content is None:
+                changed = self.documents.pop(message.key, None) is not None
+            elif changed:
+                self.documents[message.key] = Document(message.version, message.content)
+            self._seen = max(self._seen, message.version)
+        if changed:
+            self._notify(message.key)
+        self._tell_keeper(DocumentsSeen(self._seen))
+
+    def _keep_only(self, message: DocumentKeys) -> None:
+        with self._lock:
+            gone = self.documents.keys() - set(message.keys)
+            for key in gone:
+                del self.documents[key]
+            self._seen = max(self._seen, message.version)
+        for key in sorted(gone):
+            self._notify(key)
+        if self.joined:
+            self._tell_keeper(DocumentsSeen(self._seen))
+
+    def _notify(self, key: str) -> None:
+        for watcher in tuple(self.watchers):
+            _call(partial(watcher, key))
+
+    # ---- the transport's calls
+
+    def connected(self, peer: Peer) -> None:
+        """The keeper or a member is there."""
+        if peer.name == KEEPER:
+            self._keeper_connected(peer)
+            return
+        with self._lock:
+            fenced = self._ended or peer.name in self._removed
+            if not fenced:
+                self._peers[peer.name] = peer
+                self._missing.pop(peer.name, None)
+                self._dialling -= {each.address for each in self._latest.members if each.name == peer.name}
+        if fenced:
+            peer.close(f"member {peer.name} was removed from the cluster")
+            return
+        self.member.connected(peer)
+        self._settle()
+
+    def _keeper_connected(self, peer: Peer) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._keeper = peer
+            if self.joined:
+                peer.send(Heartbeat(self._clock.now(), self._missing_too_long()))
+                peer.send(ListAdopted(self.member.members.version))
+                peer.send(DocumentsSeen(self._seen))
+            else:
+                engine = self.member.engine
+                memory, files = engine.memory.limit, engine.files
+                peer.send(Join(self.settings.address, self.settings.lite, memory, files))
+            if self._leaving:
+                peer.send(Leave())
+
+    def disconnected(self, peer: Peer, reason: str) -> None:
+        """A connection has broken, or could not be made; it is tried again."""
+        if peer.name == KEEPER or peer.name == self.settings.keeper:
+            self._keeper_lost(peer, reason)
+            return
+        with self._lock:
+            known = self._peers.get(peer.name) is peer
+            if known:
+                del self._peers[peer.name]
+            self._dialling.discard(peer.name)
+        if known:
+            self.member.disconnected(peer, reason)
+        self._later(RETRY, self._dial)
+
+    def _keeper_lost(self, peer: Peer, reason: str) -> None:
+        with self._lock:
+            if self._keeper is peer:
+                self._keeper = None
+            if self._keeper is not None or self._ended:
+                return
+            self._last_failure = reason
+        self._fail_puts()
+        if isinstance(peer, UnconnectedPeer) and peer.refused and not self.joined:
+            self._stop(f"no connection with the keeper at {self.settings.keeper}: {reason}", REFUSED)
+        self._later(RETRY, self._dial_keeper)
+
+    def _dial_keeper(self) -> None:
+        if self._keeper is None and not self._ended:
+            self._transport.connect(self.settings.keeper)
+
+    def received(self, peer: Peer, message: msgspec.Struct, body: Body) -> None:
+        """A message of the keeper, or one about jobs."""
+        if peer.name == KEEPER:
+            self._hear_keeper(message)
+        elif peer.name in self._removed or self._ended:
+            return
+        elif isinstance(message, Init | Request) and self._is_early(message):
+            with self._lock:
+                early = self._is_early(message)
+                if early:
+                    self._early.append((peer, message))
+            if not early:
+                self.member.received(peer, message, body)
+        else:
+            self.member.received(peer, message, body)
+
+    def _is_early(self, message: Init | Request) -> bool:
+        """Whether it was sent by somebody who uses a later list than this member."""
+        return message.list_version is not None and message.list_version > self.member.members.version
+
+    def _hear_keeper(self, message: msgspec.Struct) -> None:
+        match message:
+            case Members():
+                self._hear_list(message.list)
+            case HeartbeatAnswer():
+                self._lease_from, self._lease = max(self._lease_from, message.sent), message.lease
+            case DocumentChanged():
+                self._change(message)
+            case DocumentKeys():
+                self._keep_only(message)
+            case DocumentAnswer():
+                with self._lock:
+                    done = self._puts.pop(message.request, None)
+                if done is not None:
+                    done(message)
+            case LeaveAllowed():
+                self._leave_when_idle()
+            case Removed():
+                self._stop_or_leave(message.reason)
+            case ClusterEnded():
+                self._stop(f"the cluster has ended: {message.reason}")
+            case _:
+                logger.warning("the keeper sent %s, which nobody takes", type(message).__name__)
+
+    # ---- the list
+
+    def _hear_list(self, new: MemberList) -> None:
+        with self._lock:
+            if new.version <= self._latest.version and self._latest.members:
+                return
+            gone = [each.name for each in self._latest.members if each.name not in new]
+            self._latest = new
+            for name in gone:
+                self._removed[name] = None
+                self._missing.pop(name, None)
+                if len(self._removed) > REMEMBERED:
+                    del self._removed[next(iter(self._removed))]
+            fenced = [self._peers[name] for name in gone if name in self._peers]
+        for peer in fenced:
+            peer.close(f"member {peer.name} was removed from the cluster")
+        if self.name in gone:
+            self._stop_or_leave(f"member {self.name} is not in the cluster's list any more")
+            return
+        self._dial()
+        self._settle()
+        if self.member.members.version < new.version:
+            self._later(PATIENCE, lambda: self._settle(patient=False))
+
+    def _dial(self) -> None:
+        """Connect to all that are in the list and have an address. Of those who came later, only if their
+        connection isn't there: they connect themselves."""
+        now = self._clock.now()
+        with self._lock:
+            if self._ended:
+                return
+            wanted = [each for each in self._latest.members if self._lacks(each)]
+            for each in wanted:
+                self._missing.setdefault(each.name, now)
+            addresses = [each.address for each in wanted if each.address not in self._dialling]
+            self._dialling.update(addresses)
+        for address in addresses:
+            self._transport.connect(address)
+
+    def _lacks(self, info: MemberInfo) -> bool:
+        return bool(info.address) and info.name != self.name and info.name not in self._peers
+
+    def _settle(self, *, patient: bool = True) -> None:
+        """Use the latest list, if it is time to."""
+        with self._lock:
+            latest, used = self._latest, self.member.members
+            if self._ended or (latest.version == used.version and self.joined):
+                return
+            lacking = [each for each in latest.members if self._lacks(each)]
+            if self.joined:
+                lacking = [each for each in lacking if each.name not in used] if patient else []
+            if lacking:
+                return
+            self.member.members = latest
+            joined = not self.joined and self.name in latest
+            self.joined |= joined
+            self._tell_keeper(ListAdopted(latest.version))
+            ready = [each for each in self._early if not self._is_early(each[1])]
+            self._early = [each for each in self._early if self._is_early(each[1])]
+        for peer, message in ready:
+            self.member.received(peer, message, None)
+        for watcher in tuple(self.list_watchers):
+            _call(watcher)
+        if joined:
+            self._on_joined()
+
+    # ---- the end
+
+    def _leave_when_idle(self) -> None:
+        if self._ended:
+            return
+        if self.member.statistics().idle:
+            self._tell_keeper(Left())
+        else:
+            self._later(LEAVING_PERIOD, self._leave_when_idle)
+
+    def _stop_or_leave(self, reason: str) -> None:
+        if self._leaving:
+            self._end(f"member {self.name} has left", None)
+        else:
+            self._stop(reason)
+
+    def _stop(self, reason: str, sqlstate: str = "08006") -> None:
+        self._end(reason, OperationalError(reason, sqlstate=sqlstate))
+
+    def _end(self, why: str, error: OperationalError | None) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._why = why
+            peers = list(self._peers.values())
+            if self._keeper is not None:
+                peers.append(self._keeper)
+            self._early.clear()
+        if error is not None:
+            logger.warning("%s", why)
+            self.member.abandon(error)
+        self._fail_puts()
+        for peer in peers:
+            peer.close(why)
+        self._on_end(error)
+
+    # ---- time
+
+    @property
+    def _period(self) -> float:
+        return self._lease / BEATS
+
+    def _later(self, seconds: float, function: Callable[[], None]) -> None:
+        if not self._ended:
+            self._clock.call_at(self._clock.now() + seconds, function)
+
+    def _beat(self) -> None:
+        """Tell the keeper that this member is alive; stop if it doesn't answer any more."""
+        now = self._clock.now()
+        if self._ended:
+            return
+        if now - self._lease_from >= self._lease:
+            self._stop(self._cut_off())
+            return
+        self._tell_keeper(Heartbeat(now, self._missing_too_long()))
+        self._later(self._period, self._beat)
+
+    def _missing_too_long(self) -> tuple[str, ...]:
+        if not self._missing:
+            return ()
+        with self._lock:
+            now = self._clock.now()
+            return tuple(sorted(name for name, since in self._missing.items() if now - since >= self._lease))
+
+    def _cut_off(self) -> str:
+        silent = self._clock.now() - self._lease_from
+        reason = f"; {self._last_failure}" if self._last_failure and self._keeper is None else ""
+        if not self.joined:
+            return f"there is no cluster at {self.settings.keeper}: its keeper didn't answer{reason}"
+        return (
+            f"member {self.name} was cut off from its cluster: "
+            f"the keeper at {self.settings.keeper} has not answered for {silent:.1f} s{reason}"
+        )
+
+    def _tell_keeper(self, message: msgspec.Struct) -> None:
+        keeper = self._keeper
+        if keeper is not None:
+            keeper.send(message)
+
+
+def _call(watcher: Callable[[], None]) -> None:
+    """A watcher's error is its own: everybody waits for this member's answer."""
+    try:
+        watcher()
+    except Exception:
+        logger.exception("a watcher failed")

@@ -1,0 +1,133 @@
+"""The part of a light job that runs on this member."""
+
+from collections.abc import Callable, Container, Mapping
+from typing import assert_never
+
+import msgspec
+
+from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed
+from sqlfront_cluster.members.wire import parcel
+from sqlfront_cluster.network.transport import Body
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.edges.exchange import (
+    ReceiverStatistics,
+    RemoteInput,
+    RemoteOutput,
+    SenderStatistics,
+    Stream,
+)
+from sqlfront_engine.engine import Engine, JobConfig
+from sqlfront_engine.jobs.execution import Execution
+from sqlfront_engine.plans.execution_plan import Member as Here
+from sqlfront_values.errors import OperationalError
+
+
+class Early(msgspec.Struct):
+    """What came before its job's init: since when (seconds), and what, by sender."""
+
+    since: float
+    messages: list[tuple[str, Data | InputClosed, Body]]
+
+
+class Participation:
+    """A job's execution on this member, with its ends of distributed edges."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        execution: Execution,
+        dag: DAG,
+        config: JobConfig,
+        here: Here,
+        coordinator: str,
+    ) -> None:
+        self.execution = execution
+        self.coordinator = coordinator
+        #: When it began, by the engine's clock.
+        self.since = engine.clock.now()
+        self.inline = config.inline
+        self._engine = engine
+        self._config = config
+        self._plan = engine.plan(dag, execution, config, here)
+        self._inputs: Mapping[Stream, RemoteInput] = self._plan.inputs
+        self._outputs: Mapping[Stream, RemoteOutput] = self._plan.outputs
+        execution.hold(len(self._inputs))
+
+    def start(self, on_end: Callable[[Execution], None]) -> None:
+        """Let the tasklets run."""
+        self._engine.start(self.execution, self._plan, self._config, on_end)
+
+    def check_connected(self, peers: Container[str]) -> None:
+        """Fail if a member with which the job exchanges data isn't there (any more)."""
+        for stream in (*self._inputs, *self._outputs):
+            if stream.member not in peers:
+                self.execution.fail(member_lost(stream.member))
+
+    # ---- what the other members say
+
+    def hear(self, sender: str, message: Data | InputClosed | Acknowledge, body: Body) -> None:
+        """A message about a stream."""
+        match message:
+            case Data():
+                self._data(sender, message, body)
+            case InputClosed():
+                self._input_closed(sender, message)
+            case Acknowledge():
+                self._acknowledged(sender, message)
+            case _:
+                assert_never(message)
+
+    def _data(self, sender: str, message: Data, body: Body) -> None:
+        """A batch of a stream, or its end."""
+        stream = self._inputs.get(Stream(message.edge, sender))
+        if stream is not None and not stream.finished:
+            stream.arrived(parcel(message, body))
+            if message.last:
+                self.execution.release()
+
+    def _acknowledged(self, sender: str, message: Acknowledge) -> None:
+        """A receiver lets its sender go on."""
+        output = self._outputs.get(Stream(message.edge, sender))
+        if output is not None:
+            output.allow(message.limit)
+
+    def _input_closed(self, sender: str, message: InputClosed) -> None:
+        """A receiver wants no more."""
+        output = self._outputs.get(Stream(message.edge, sender))
+        if output is not None:
+            output.close()
+
+    def lost(self, member: str) -> None:
+        """A member has gone: without it the job can't end if it coordinates, or still has to send."""
+        waiting = any(
+            stream.member == member and not remote.finished for stream, remote in self._inputs.items()
+        )
+        if waiting or member == self.coordinator:
+            self.execution.fail(member_lost(member))
+
+    # ---- looking, and time
+
+    def streams(self) -> tuple[tuple[SenderStatistics, ...], tuple[ReceiverStatistics, ...]]:
+        """This member's ends of the job's streams: those that send, and those that receive."""
+        senders = tuple(output.statistics() for output in self._outputs.values())
+        return senders, tuple(remote.statistics() for remote in self._inputs.values())
+
+    @property
+    def sends(self) -> bool:
+        """Whether this member sends data to others."""
+        return bool(self._outputs)
+
+    @property
+    def has_streams(self) -> bool:
+        """Whether other members send data to this one."""
+        return any(not remote.finished for remote in self._inputs.values())
+
+    def adapt(self, now: float) -> None:
+        """Once per flow-control period: adapt the receive windows."""
+        for remote in self._inputs.values():
+            remote.adapt(now)
+
+
+def member_lost(member: str) -> OperationalError:
+    """A job's member has left the cluster, or can't be reached."""
+    return OperationalError(f"member {member} was lost while the query ran on it", sqlstate="08006")

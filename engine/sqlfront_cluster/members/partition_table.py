@@ -1,0 +1,62 @@
+"""Who owns which partition: dealing, inheriting, balancing.
+
+An owner table is a tuple with a member's name for each partition.
+
+>>> table = deal(["a", "b"], 5)
+>>> table
+('a', 'b', 'a', 'b', 'a')
+>>> inherit(table, "a", ["b", "c"])
+('c', 'b', 'c', 'b', 'b')
+>>> balance(table, ["a", "b", "c"])
+('a', 'b', 'a', 'b', 'c')
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sqlfront_cluster.members.member_list import NOBODY
+
+
+def deal(members: Sequence[str], count: int) -> tuple[str, ...]:
+    """A new table: partition p belongs to member p modulo their number."""
+    if not members:
+        return (NOBODY,) * count
+    return tuple(members[partition % len(members)] for partition in range(count))
+
+
+def inherit(owners: Sequence[str], lost: str, heirs: Sequence[str]) -> tuple[str, ...]:
+    """The partitions of a member that has gone are given to those who have fewest; all others stay."""
+    return _fill([NOBODY if owner == lost else owner for owner in owners], heirs)
+
+
+def balance(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
+    """Everybody gets as many as everybody else, give or take one; no more partitions move than must."""
+    if not members:
+        return (NOBODY,) * len(owners)
+    share, larger = divmod(len(owners), len(members))
+    counts = Counter(owners)
+    # Those who have most already get the larger shares.
+    ranked = sorted(members, key=lambda member: -counts[member])
+    quota = {member: share + (rank < larger) for rank, member in enumerate(ranked)}
+    kept = []
+    for owner in owners:
+        stays = quota.get(owner, 0) > 0
+        if stays:
+            quota[owner] -= 1
+        kept.append(owner if stays else NOBODY)
+    return _fill(kept, members)
+
+
+def _fill(owners: Sequence[str], members: Sequence[str]) -> tuple[str, ...]:
+    """Whoever owns fewest gets the next partition that nobody owns."""
+    if not members:
+        return tuple(owners)
+    counts = Counter(dict.fromkeys(members, 0))
+    counts.update(owner for owner in owners if owner in counts)
+    filled = []
+    for owner in owners:
+        if owner == NOBODY:
+            owner = min(members, key=counts.__getitem__)
+            counts[owner] += 1
+        filled.append(owner)
+    return tuple(filled)

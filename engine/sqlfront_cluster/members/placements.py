@@ -1,0 +1,43 @@
+"""Who takes part in a member's jobs, remembered from job to job."""
+
+from typing import Final
+
+from sqlfront_cluster.members.member_list import MemberList, nobody
+from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.plans.placement import Demands, Placement, place
+
+#: How many placements are remembered.
+_KEPT: Final = 1024
+
+
+class Placements:
+    """The placements of the jobs that ``coordinator`` coordinates. Jobs that ask for the same get the same
+    object, as long as the member list stays the same. Any thread may ask."""
+
+    def __init__(self, coordinator: str) -> None:
+        self._coordinator = coordinator
+        # Invariant: never changed but replaced, list and placements together.
+        self._known: tuple[MemberList, dict[object, Placement]] = nobody(), {}
+
+    def of(self, members: MemberList, demands: Demands, config: JobConfig) -> Placement:
+        """The placement of a job; raises what :func:`~sqlfront_engine.plans.placement.place` does."""
+        known = self._remembered(members)
+        key = demands, config.required_partitions, config.required_members
+        placement = known.get(key)
+        if placement is None:
+            placement = known[key] = place(
+                demands,
+                members.owners,
+                members.data_members,
+                self._coordinator,
+                config.required_partitions,
+                config.required_members,
+            )
+        return placement
+
+    def _remembered(self, members: MemberList) -> dict[object, Placement]:
+        latest, known = self._known
+        if latest is not members or len(known) >= _KEPT:
+            known = {}
+            self._known = members, known
+        return known

@@ -1,0 +1,251 @@
+"""Questions that members ask each other without any job: one request, one answer.
+
+Made for what is answered at once, such as a lookup by key: the thread that receives the request answers it,
+and the thread that asks takes the answer from the network itself, where the transport lets it. Nothing is
+kept on either side when the answer has come, or nobody waits for it any more.
+"""
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
+from typing import Final, Protocol
+
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront_cluster import codec
+from sqlfront_cluster.members.member_list import MemberList, topology_changed
+from sqlfront_cluster.members.messages import Answer, Request
+from sqlfront_cluster.members.participation import member_lost
+from sqlfront_cluster.network.transport import Body, Part, Peer, Transport
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
+from sqlfront_engine.scheduler import Clock
+from sqlfront_values.errors import Error, NotSupportedError
+
+#: Bytes of an answer above which it travels in the body.
+_LONG: Final = 65_536
+#: Seconds after which who sleeps until an answer comes looks whether it still has to.
+_LOOK: Final = 0.05
+
+
+class Service(ABC):
+    """Answers questions, on the threads that receive them."""
+
+    @abstractmethod
+    def answer(self, content: bytes) -> bytes:
+        """The answer to a question, quickly and without waiting: meanwhile nothing else is heard of who
+        asked. The content comes from a proven member, but is to be checked like any input. May be called on
+        several threads; what it raises is raised where the question was asked."""
+
+
+class BodyService(Service):
+    """Takes and gives large pieces of data besides, which are neither copied nor put into messages."""
+
+    @abstractmethod
+    def exchange(self, content: bytes, body: pa.Buffer | None) -> tuple[bytes, Sequence[Part]]:
+        """As :meth:`Service.answer`, for any question that comes over the network: the answer, and what is
+        to be sent behind it. ``body`` came with the question; it may be kept."""
+
+
+class Asking(Protocol):
+    """A member, as far as it asks and answers here."""
+
+    name: str
+    members: MemberList
+    peers: dict[str, Peer]
+    check_usable: Callable[[], None]
+
+
+class Requests:
+    """A member's questions to others, and its answers to theirs. ``services``: the member's resources."""
+
+    def __init__(
+        self, member: Asking, transport: Transport, services: Mapping[str, object], clock: Clock
+    ) -> None:
+        self._member = member
+        self._transport = transport
+        self._services = services
+        self._now = clock.now
+        self._numbers = itertools.count(1)
+        self._lock = Lock()
+        # Invariant: changed by single operations only; holds what somebody waits for.
+        self._rounds: dict[int, _Round] = {}
+
+    def __len__(self) -> int:
+        return len(self._rounds)
+
+    # ---- asking
+
+    def ask(
+        self, service: str, questions: Mapping[str, bytes], query: QueryRun | None = None
+    ) -> dict[str, bytes | memoryview]:
+        """What the members of these names answer to a question each. All questions are on their way before an
+        answer is waited for; one to this member itself needs no message.
+
+        Raises the error that one of them answered with, and OperationalError if a member isn't there or is
+        lost meanwhile (08006), or knows that the cluster is another one by now (40001); also, within
+        hundredths of a second, if ``query`` is cancelled (HY008) or its timeout is over (57014), as its jobs
+        do.
+        """
+        member = self._member
+        member.check_usable()
+        version, own = member.members.version, member.name
+        number = next(self._numbers)
+        asked = self._rounds[number] = _Round(questions, own, self._lock, query, self._now)
+        peers: dict[str, Peer] = {}
+
+        def send() -> None:
+            for name, peer in peers.items():
+                peer.send(Request(number, version, service, questions[name]))
+            if own in questions:
+                asked.answers[own] = self._find(service).answer(questions[own])
+
+        try:
+            peers.update((name, self._peer(name)) for name in questions if name != own)
+            if not peers:
+                send()
+            elif not self._transport.attend(tuple(peers.values()), asked.is_over, send):
+                asked.wait()
+        finally:
+            del self._rounds[number]
+        if asked.error is not None:
+            raise asked.error
+        return asked.answers
+
+    def _peer(self, name: str) -> Peer:
+        peer = self._member.peers.get(name)
+        if peer is None:
+            raise member_lost(name)
+        return peer
+
+    def answered(self, sender: str, message: Answer, body: Body) -> None:
+        """An answer; perhaps nobody waits for it any more."""
+        asked = self._rounds.get(message.request)
+        if asked is None:
+            return
+        if message.error is not None:
+            asked.failed(sender, message.error.error())
+        else:
+            asked.answered(sender, message.content if body is None else _content(body))
+
+    def lost(self, member: str) -> None:
+        """A member that will not answer any more."""
+        for asked in tuple(self._rounds.values()):
+            asked.failed(member, member_lost(member))
+
+    def cancel(self) -> None:
+        """Who asks is about to leave."""
+        self.abandon(stopped_error(JobStatus.CANCELLED))
+
+    def abandon(self, error: Error) -> None:
+        """No answer will come."""
+        for asked in tuple(self._rounds.values()):
+            asked.give_up(error)
+
+    # ---- answering
+
+    def asked(self, peer: Peer, message: Request, body: Body = None) -> None:
+        """A question: it is answered here and now."""
+        try:
+            version = message.list_version
+            if version is not None and not self._member.members.accepts(version):
+                raise topology_changed(version, self._member.members.version)
+            service = self._find(message.service)
+            if isinstance(service, BodyService) and version is None:
+                given = body if isinstance(body, pa.Buffer) else None
+                content, parts = service.exchange(message.content, given)
+                peer.send(Answer(message.request, content), parts)
+                return
+            content = service.answer(message.content)
+            if len(content) <= _LONG:
+                peer.send(Answer(message.request, content))
+            else:
+                peer.send(Answer(message.request), (content,))
+        except Exception as error:  # noqa: BLE001 - raised where it was asked
+            record = codec.ErrorData.of(error)
+            peer.send(Answer(message.request, error=replace(record, member=self._member.name)))
+
+    def _find(self, service: str) -> Service:
+        found = self._services.get(service)
+        if not isinstance(found, Service):
+            raise NotSupportedError(f"member {self._member.name} has no service {service!r}")
+        return found
+
+
+class _Round:
+    """Questions asked together, and their answers: any number of threads bring some, one waits. The first
+    error is the end, and so is that of the query."""
+
+    __slots__ = ("_lock", "_now", "_over", "_query", "_waiting", "answers", "error")
+
+    def __init__(
+        self,
+        names: Iterable[str],
+        own: str,
+        lock: Lock,
+        query: QueryRun | None,
+        now: Callable[[], float],
+    ) -> None:
+        """``own`` isn't waited for."""
+        self.answers: dict[str, bytes | memoryview] = {}
+        self.error: Error | None = None
+        self._waiting = set(names)
+        self._waiting.discard(own)
+        self._query = query
+        self._now = now
+        # Guards what follows and all changes; rounds share it.
+        self._lock = lock
+        # What the one who waits sleeps on.
+        self._over: Lock | None = None
+
+    def is_over(self) -> bool:
+        """Whether nothing is waited for any more; for who waits."""
+        if self._waiting and self._query is not None:
+            error = self._query.stopped(self._now)
+            if error is not None:
+                self.give_up(error)
+        return not self._waiting
+
+    def wait(self) -> None:
+        """Sleep until that is so."""
+        with self._lock:
+            if not self._waiting:
+                return
+            self._over = over = Lock()
+            over.acquire()
+        while not self.is_over():
+            over.acquire(timeout=_LOOK)
+
+    def answered(self, name: str, content: bytes | memoryview) -> None:
+        """A member's answer, which counts once."""
+        with self._lock:
+            if name in self._waiting:
+                self.answers[name] = content
+                self._waiting.discard(name)
+                self._wake()
+
+    def failed(self, name: str, error: Error) -> None:
+        """A member has answered with an error, or will not answer any more."""
+        if name in self._waiting:
+            self.give_up(error)
+
+    def give_up(self, error: Error) -> None:
+        """There is no use in waiting for answers."""
+        with self._lock:
+            if self._waiting:
+                self.error = error
+                self._waiting.clear()
+                self._wake()
+
+    def _wake(self) -> None:
+        """With the lock held: somebody isn't waited for any more."""
+        if not self._waiting and self._over is not None:
+            self._over.release()
+
+
+def _content(body: Body) -> memoryview:
+    """A long answer, as the transport brings it."""
+    (part,) = (body,) if isinstance(body, pa.Buffer) else body or (b"",)
+    return memoryview(part)

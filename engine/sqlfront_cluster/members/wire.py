@@ -1,0 +1,87 @@
+"""A job's way from this member to the others."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_cluster.codec import BatchDecoder, BatchEncoder
+from sqlfront_cluster.members.messages import Acknowledge, Data, InputClosed
+from sqlfront_cluster.network.transport import Body, Part, Peer
+from sqlfront_engine.edges.exchange import Parcel, Stream
+from sqlfront_values.errors import OperationalError
+
+
+class _Encoded(msgspec.Struct, frozen=True):
+    """A batch as it came: the schema, if it is another one than before on the stream, and the body."""
+
+    schema: bytes | None
+    body: pa.Buffer
+
+
+class JobWire:
+    """See :class:`~sqlfront_engine.edges.exchange.Wire`. What should go to a member that is not connected any
+    more is dropped: the loss of a member ends its jobs anyway."""
+
+    def __init__(self, job: int, peers: Mapping[str, Peer], *, by_reference: bool) -> None:
+        self._job = job
+        self._peers = peers
+        self._by_reference = by_reference
+        # The state of each stream's coding; touched by the tasklet at this end only.
+        self._encoders: dict[Stream, BatchEncoder] = {}
+        self._decoders: dict[Stream, BatchDecoder] = {}
+
+    def send_data(self, stream: Stream, batch: pa.RecordBatch | None, *, last: bool) -> int:
+        """Send a batch, or only the end; returns the bytes of the body."""
+        if batch is None:
+            self._send(stream, Data(self._job, stream.edge, last))
+            return 0
+        if self._by_reference:
+            self._send(stream, Data(self._job, stream.edge, last), (batch,))
+            return int(batch.nbytes)
+        encoder = self._encoders.get(stream)
+        if encoder is None:
+            encoder = self._encoders[stream] = BatchEncoder()
+        encoded = encoder.encode(batch)
+        self._send(stream, Data(self._job, stream.edge, last, encoded.schema), encoded.body)
+        return encoded.size
+
+    def acknowledge(self, stream: Stream, limit: int) -> None:
+        """Let the stream's sender send up to ``limit`` bytes in all."""
+        self._send(stream, Acknowledge(self._job, stream.edge, limit))
+
+    def close_input(self, stream: Stream) -> None:
+        """Tell the stream's sender that nobody takes what it sends."""
+        self._send(stream, InputClosed(self._job, stream.edge))
+
+    def _send(self, stream: Stream, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+        peer = self._peers.get(stream.member)
+        if peer is not None:
+            peer.send(message, body)
+
+    def unpack(self, stream: Stream, content: object) -> pa.RecordBatch:
+        """The batch of a parcel made by :func:`parcel`. Who sent one that isn't a batch is disconnected, and
+        OperationalError raised."""
+        if not isinstance(content, _Encoded):
+            return content
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = BatchDecoder()
+        try:
+            return decoder.decode(content.schema, content.body)
+        except OperationalError as error:
+            peer = self._peers.get(stream.member)
+            if peer is not None:
+                peer.close(error.message)
+            raise
+
+
+def parcel(message: Data, body: Body) -> Parcel:
+    """What a Data message brings to its stream."""
+    if body is None:
+        return Parcel(None, 0, message.last)
+    if isinstance(body, pa.Buffer):
+        return Parcel(_Encoded(message.schema, body), body.size, message.last)
+    (batch,) = body
+    assert isinstance(batch, pa.RecordBatch)
+    return Parcel(batch, batch.nbytes, message.last)

@@ -1,0 +1,156 @@
+"""What a member's address means: ``host:port``, ``[::1]:port`` or ``unix:/path``; its sockets."""
+
+import os
+import socket
+import stat
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from sqlfront_values.errors import OperationalError, ProgrammingError
+
+UNIX_PREFIX: Final = "unix:"
+
+#: Seconds without a sign of life after which the kernel asks, between its questions, and how many of them it
+#: asks before it gives the connection up.
+_KEEP_ALIVE: Final = (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3))
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Either the path of a Unix socket, or host and port; port 0 has the system choose one.
+
+    >>> Address.parse("[::1]:7654")
+    Address(host='::1', port=7654, path=None)
+    >>> str(Address.parse("unix:/run/sqlfront.sock"))
+    'unix:/run/sqlfront.sock'
+    """
+
+    host: str = ""
+    port: int = 0
+    path: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """The address that the text names; raises ProgrammingError if it names none."""
+        if text.startswith(UNIX_PREFIX):
+            path = text.removeprefix(UNIX_PREFIX)
+            if path and "\0" not in path:
+                return cls(path=path)
+        else:
+            host, _, port = text.rpartition(":")
+            bracketed = host.startswith("[") and host.endswith("]")
+            host = host[1:-1] if bracketed else host
+            is_number = port.isascii() and port.isdigit() and len(port) <= 5
+            if host and (bracketed or ":" not in host) and is_number and int(port) < 65536:
+                return cls(host, int(port))
+        raise ProgrammingError(f"{text!r} is no address; it should be host:port, [IPv6]:port or unix:/path")
+
+    def __str__(self) -> str:
+        if self.path is not None:
+            return f"{UNIX_PREFIX}{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    def listen(self, backlog: int = 128) -> socket.socket:
+        """A socket that takes connections here. A Unix socket's file is for this user only; one that nobody
+        listens to any more is replaced. Raises OperationalError."""
+        try:
+            if self.path is None:
+                return self._listen_tcp(backlog)
+            return self._listen_unix(self.path, backlog)
+        except OSError as error:
+            raise OperationalError(f"cannot listen on {self}: {error}") from error
+
+    def connect(self, timeout: float) -> socket.socket:
+        """A socket connected to this address; raises OperationalError after ``timeout`` seconds at most for
+        each address that the host's name stands for."""
+        try:
+            if self.path is None:
+                return socket.create_connection((self.host, self.port), timeout)
+            connection = socket.socket(socket.AF_UNIX)
+            try:
+                connection.settimeout(timeout)
+                connection.connect(self.path)
+            except BaseException:
+                connection.close()
+                raise
+        except OSError as error:
+            raise OperationalError(f"cannot connect to {self}: {error}") from error
+        return connection
+
+    def _listen_tcp(self, backlog: int) -> socket.socket:
+        family, _, _, _, address = socket.getaddrinfo(
+            self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        return socket.create_server(address[:2], family=family, backlog=backlog)
+
+    def _listen_unix(self, path: str, backlog: int) -> socket.socket:
+        remove_stale_socket(path)
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(path)
+            os.chmod(path, stat.S_IRUSR | stat.S_IWUSR)
+            listener.listen(backlog)
+        except BaseException:
+            listener.close()
+            raise
+        return listener
+
+
+def bound_address(listener: socket.socket) -> Address:
+    """Where a listening socket can be reached."""
+    name = listener.getsockname()
+    return Address(path=name) if listener.family == socket.AF_UNIX else Address(name[0], name[1])
+
+
+def own_address(towards: Address) -> str:
+    """The host address that this machine has on its way to another one; raises OperationalError if there is
+    no way.
+
+    >>> own_address(Address("127.0.0.1", 7654))
+    '127.0.0.1'
+    """
+    try:
+        family, _, _, _, place = socket.getaddrinfo(towards.host, towards.port, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(place)  # sends nothing
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise OperationalError(f"there is no way to {towards}: {error}") from error
+
+
+def remote_address(connection: socket.socket) -> str:
+    """The other end, for the log."""
+    if connection.family == socket.AF_UNIX:
+        return "a Unix socket"
+    try:
+        return str(Address(*connection.getpeername()[:2]))
+    except OSError:  # gone already
+        return "somebody"
+
+
+def remove_stale_socket(path: str) -> None:
+    """Remove a Unix socket's file if nobody listens to it; anything else stays."""
+    try:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            return
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+        except OSError:
+            return
+
+
+def set_options(connection: socket.socket) -> None:
+    """Have small frames leave at once, and dead connections noticed."""
+    if connection.family == socket.AF_UNIX:
+        return
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in _KEEP_ALIVE:
+        if hasattr(socket, name) and sys.platform != "win32":
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

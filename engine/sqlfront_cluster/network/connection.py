@@ -1,0 +1,317 @@
+"""A connection with another member: the :class:`~sqlfront_cluster.network.transport.Peer` over sockets."""
+
+import logging
+import select
+import socket
+from collections import deque
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from threading import Event, RLock, get_ident
+from typing import Final
+
+import msgspec
+
+from sqlfront_cluster.network.attending import Gate
+from sqlfront_cluster.network.channels import Channel
+from sqlfront_cluster.network.frames import (
+    UNAUTHENTICATED,
+    FrameReader,
+    Kind,
+    Limits,
+    MessageDecoder,
+    encode_frame,
+)
+from sqlfront_cluster.network.handshake import CONTROL_TYPES, Control, Goodbye, Identity, expect
+from sqlfront_cluster.network.outbox import Outbox
+from sqlfront_cluster.network.transport import Part, PeerStatistics, Receiver, TrafficCounter
+from sqlfront_values.errors import Error
+
+logger = logging.getLogger(__name__)
+
+#: Of a reason that another member gives, this many characters are believed.
+_REASON_LENGTH: Final = 500
+
+_CONTROL_DECODER: Final = MessageDecoder(CONTROL_TYPES)
+
+# As plain integers: an enum's attributes and comparisons would be a tenth of what a small message costs.
+_CONTROL: Final = int(Kind.CONTROL)
+_MESSAGE: Final = int(Kind.MESSAGE)
+
+
+class Connection:
+    """One connection, from the handshake to its end. It belongs to the thread that reads it, which alone
+    closes the socket and, but for those who attend it (:mod:`.attending`), calls the receiver; all others may
+    send and :meth:`close`."""
+
+    def __init__(self, channel: Channel, remote: str, *, limits: Limits, outbox_limit: int) -> None:
+        #: The name that the other side has proven; before that its address.
+        self.name = remote
+        self.remote = remote
+        self.channel = channel
+        self.id = b""
+        self.identity: Identity | None = None
+        #: The connection that this one takes the place of: its end is heard before this one's beginning.
+        self.replaces: Connection | None = None
+        #: Set when the connection is in use, or will never be.
+        self.decided = Event()
+        #: Set when the receiver has heard the end.
+        self.finished = Event()
+        self._limits = limits
+        self._received = TrafficCounter()
+        self._reader = FrameReader(channel.receive, UNAUTHENTICATED, {_CONTROL: _CONTROL_DECODER})
+        self._outbox = Outbox(channel, outbox_limit, self.close, self._break)
+        # Reentrant, because a finalizer may close while its thread is in here.
+        self._closing = RLock()
+        self._reason: str | None = None
+        self._broken: str | None = None
+        self._released = False
+        self._open = False
+        self._receiver: Receiver
+        # Held by who reads, once the handshake is over: by the thread to which this belongs, or by who
+        # attends. It knows by whom, since an interrupt may come before anybody could note that.
+        self._reading = RLock()
+        self._thread = 0
+        # Where the reading thread waits, since somebody has wanted to attend.
+        self._gate: Gate | None = None
+        self._wanted = False
+        # How often this was attended; what ended it meanwhile, or while a message was handled.
+        self._attended = 0
+        self._ended: Exception | str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Connection with {self.name!r}>"
+
+    # ---- Peer
+
+    def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
+        self._outbox.send(encode_frame(_MESSAGE, message, body, self._limits))
+
+    def corked(self) -> AbstractContextManager[None]:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.corked`."""
+        return self._outbox
+
+    def listen(self) -> bool:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.listen`."""
+        if not self._reading._is_owned():  # type: ignore[attr-defined]
+            return True
+        self._outbox.push()  # although somebody collects: the other side waits for signs of life, too
+        while self._ended is None and (self._is_buffered() or _readable(self.channel.socket)):
+            try:
+                self._ended = self._handle_next()
+            except Exception as error:  # noqa: BLE001 - raised again by who called the receiver
+                self._ended = error
+        return self._ended is None
+
+    def close(self, reason: str) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
+        with self._closing:
+            if self._reason is not None:
+                return
+            self._reason = reason
+            if self._open:
+                self._outbox.send_last(encode_frame(_CONTROL, Goodbye(reason[:_REASON_LENGTH])))
+            self._shutdown()
+
+    def _break(self, reason: str) -> None:
+        """Writing has failed. What has arrived is still read: it may say why."""
+        self._broken = reason
+        self._shutdown()
+
+    def _shutdown(self) -> None:
+        with self._closing:
+            if not self._released:
+                self.channel.shutdown()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the end has begun."""
+        return self._reason is not None or self._broken is not None
+
+    @property
+    def in_use(self) -> bool:
+        """Whether both sides have agreed to use this connection, and its end has not begun."""
+        return self._open and not self.closed
+
+    def statistics(self) -> PeerStatistics:
+        """What went over this connection so far."""
+        sent, received = self.traffic
+        return PeerStatistics(self.name, sent.snapshot(), received.snapshot(), self._outbox.queued)
+
+    @property
+    def traffic(self) -> tuple[TrafficCounter, TrafficCounter]:
+        """What was sent and what received."""
+        return self._outbox.traffic, self._received
+
+    # ---- the handshake's conversation
+
+    def tell(self, message: Control) -> None:
+        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.tell`."""
+        self.channel.write(deque(encode_frame(_CONTROL, message).parts), wait=True)
+
+    def hear(self) -> msgspec.Struct | None:
+        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.hear`."""
+        frame = self._reader.read()
+        return None if frame is None else frame.message
+
+    def introduce(self, identity: Identity) -> None:
+        """The other side has proven who it is."""
+        self.identity = identity
+        self.name = identity.name
+
+    # ---- in use
+
+    def use(self, messages: MessageDecoder) -> None:
+        """The handshake is over: take messages."""
+        self._reader.decoders[_MESSAGE] = messages
+        self._reader.limits = self._limits
+        self.channel.set_deadline(None)
+        self._outbox.start()
+        with self._closing:
+            self._open = True
+        self.decided.set()
+
+    def run(self, receiver: Receiver) -> None:
+        """Hand on what arrives until the connection ends; then tell why."""
+        level = logging.INFO
+        self._receiver = receiver
+        self._thread = get_ident()
+        try:
+            with self._reading:
+                receiver.connected(self)
+                reason = self._receive()
+            if reason is None:
+                assert self._gate is not None
+                reason = self._receive_at_gate(self._gate)
+        except Error as error:
+            reason, level = error.message, logging.WARNING
+        except OSError as error:
+            reason = str(error)
+        except Exception as error:  # the receiver's fault: its state is unknown, so this peer is given up
+            reason, level = f"handling a message failed: {error}", logging.NOTSET
+            logger.exception("connection with %s closed: a message could not be handled", self._who)
+        if self._reason is None:
+            self.close(reason)
+        elif level == logging.WARNING:  # what a connection says after its end is no news
+            level = logging.INFO
+        if level:
+            logger.log(level, "connection with %s closed: %s", self._who, self._reason)
+        try:
+            receiver.disconnected(self, self._reason or reason)
+        except Exception:
+            logger.exception("the end of the connection with %s could not be handled", self._who)
+
+    def _receive(self) -> str | None:
+        """Until the end, whose reason is returned; None once somebody wants to attend."""
+        while (end := self._handle_next()) is None:
+            if self._wanted:
+                end = self._handle_buffered()
+                if end is None:
+                    self._gate = Gate(self.channel.socket)
+                return end
+        return end
+
+    def _receive_at_gate(self, gate: Gate) -> str:
+        """Until the end, whose reason is returned, leaving what arrives to those who attend."""
+        while True:
+            attended = self._attended
+            gate.wait()
+            with self._reading:
+                if self._ended is None and self._attended != attended:
+                    continue  # what there was has been handled; what came later wakes this thread again
+                if self._ended is not None or not self.handle():
+                    break
+        if isinstance(self._ended, Exception):
+            raise self._ended
+        assert self._ended is not None
+        return self._ended
+
+    def _handle_next(self) -> str | None:
+        """Wait for a message and hand it on; returns why there is none any more."""
+        if self._ended is not None:
+            if isinstance(self._ended, Exception):
+                raise self._ended
+            return self._ended
+        frame = self._reader.read()
+        if frame is None or self._reason is not None:
+            return self._broken or "the other side closed the connection"
+        if frame.kind == _CONTROL:
+            return expect(Goodbye, frame.message).reason[:_REASON_LENGTH]
+        self._received.count(type(frame.message).__name__, frame.size)
+        self._receiver.received(self, frame.message, frame.body)
+        if self.channel.flush_needed():
+            self._outbox.flush()
+        return None
+
+    def _handle_buffered(self) -> str | None:
+        """What has been received with other messages doesn't wake anybody."""
+        while self._is_buffered():
+            end = self._handle_next()
+            if end is not None:
+                return end
+        return None
+
+    def _is_buffered(self) -> bool:
+        """Whether anything has left the socket that has not been handled."""
+        return self._reader.buffered or self.channel.buffered
+
+    # ---- attended: see the module of that name
+
+    def begin(self) -> bool:
+        """See :meth:`~sqlfront_cluster.network.attending.Attended.begin`."""
+        if get_ident() == self._thread or not self._reading.acquire(False):
+            self._wanted = Gate.possible
+            return False
+        if self._gate is None or self._ended is not None:
+            self._reading.release()
+            return False
+        self._attended += 1
+        self._gate.close()
+        return True
+
+    @property
+    def descriptor(self) -> int:
+        """See :class:`~sqlfront_cluster.network.attending.Attended`."""
+        return self.channel.socket.fileno()
+
+    def handle(self) -> bool:
+        """See :meth:`~sqlfront_cluster.network.attending.Attended.handle`."""
+        try:
+            self._ended = self._handle_next() or self._handle_buffered() or self._ended
+        except Exception as error:  # noqa: BLE001 - raised again by the reading thread
+            self._ended = error
+        except BaseException:
+            self._ended = "interrupted in the midst of a message"
+            raise
+        return self._ended is None
+
+    def end(self) -> None:
+        """See :meth:`~sqlfront_cluster.network.attending.Attended.end`."""
+        if get_ident() != self._thread and self._reading._is_owned():  # type: ignore[attr-defined]
+            if self._gate is not None:
+                self._gate.open() if self._ended is None else self._gate.wake()
+            self._reading.release()
+
+    @property
+    def _who(self) -> str:
+        return self.name if self.name == self.remote else f"{self.name} at {self.remote}"
+
+    def release(self) -> None:
+        """Let go of socket, thread and memory. To be called by the reading thread, last."""
+        self.close("given up")
+        self._shutdown()
+        self._outbox.stop()
+        with self._closing:
+            self._released = True
+            if self._gate is not None:
+                self._gate.release()
+            self.channel.close()
+        self.decided.set()
+        self.finished.set()
+
+
+def _readable(connection: socket.socket) -> bool:
+    """Whether something has arrived, be it the end."""
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))

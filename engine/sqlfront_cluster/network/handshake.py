@@ -1,0 +1,223 @@
+"""Who is there: both sides prove that they know the cluster's secret, then say who they are.
+
+The steps, I being the side that connects and A the one that accepts::
+
+    I -> A   Hello      a fresh random number
+    I <- A   Challenge  another one
+    I -> A   Proof      I's identity and a code over everything so far
+    I <- A   Proof      A's identity and a code over everything so far
+
+The codes are HMAC-SHA256 under the secret over the protocol's version, the side that speaks (so that no code
+can be sent back to its maker), both numbers (so that none serves twice), the hashes of both TLS certificates
+in use (so that nobody stands between, whatever certificates it has), and the identities. The accepting side,
+which anyone can reach, proves itself only to who has done so. Before that it says nothing but that it
+refuses, without a reason; what differs (version, cluster) both sides then see for themselves. Without TLS
+nothing protects the connection, once made, from who can alter traffic.
+
+The steps are generators that know no socket: they yield what is to be sent, or None and are resumed with
+what came.
+"""
+
+import hmac
+import secrets
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Annotated, Final, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from sqlfront_cluster.network.frames import PROTOCOL_VERSION
+from sqlfront_values.errors import OperationalError
+
+NONCE_SIZE: Final = 32
+
+_Nonce: TypeAlias = Annotated[bytes, msgspec.Meta(min_length=NONCE_SIZE, max_length=NONCE_SIZE)]
+_Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=255)]
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """What a member says of itself: its name, its cluster's, the product's version, and a random number that
+    tells it from a member of the same name that was started before it."""
+
+    name: _Name
+    cluster: _Name
+    product: _Name
+    incarnation: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+
+
+class Hello(msgspec.Struct, frozen=True, tag=True):
+    """The connecting side's random number, which also is the connection's id."""
+
+    nonce: _Nonce
+
+
+class Challenge(msgspec.Struct, frozen=True, tag=True):
+    """The accepting side's random number."""
+
+    nonce: _Nonce
+
+
+class Proof(msgspec.Struct, frozen=True, tag=True):
+    """Who speaks, and that it knows the secret."""
+
+    identity: Identity
+    code: _Nonce
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The other side's proof is wrong; or, to who has proven nothing yet, its encryption."""
+
+
+class Verdict(msgspec.Struct, frozen=True, tag=True):
+    """Whether to use this connection (see :mod:`sqlfront_cluster.network.settlement`): ``instead`` is the id
+    of another one that is in use or being made, or None."""
+
+    instead: _Nonce | None
+
+
+class Settled(msgspec.Struct, frozen=True, tag=True):
+    """This connection is used from now on."""
+
+
+class Goodbye(msgspec.Struct, frozen=True, tag=True):
+    """Why the connection is closed; the only one of these messages that comes after ``Settled``."""
+
+    reason: str
+
+
+Control: TypeAlias = Hello | Challenge | Proof | Refused | Verdict | Settled | Goodbye
+CONTROL_TYPES: Final = (Hello, Challenge, Proof, Refused, Verdict, Settled, Goodbye)
+
+_Result = TypeVar("_Result")
+#: Yields what to send, or None to be resumed with what has come; returns its result.
+Steps: TypeAlias = Generator[Control | None, msgspec.Struct | None, _Result]
+
+
+class HandshakeFailed(OperationalError):
+    """The other side isn't one to talk to; the message says why, for the log of this side."""
+
+
+class Unrelated(HandshakeFailed):
+    """The two sides don't belong together, now or later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What a member has to show: the secret, and what it says of itself."""
+
+    identity: Identity
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.identity!r})"
+
+    def code(self, side: str, *told: object) -> bytes:
+        """The code by which ``side`` proves that it knows the secret."""
+        text = msgspec.msgpack.encode(("sqlfront", PROTOCOL_VERSION, side, told))
+        return hmac.digest(self.secret, text, "sha256")
+
+
+def new_nonce() -> bytes:
+    """A number that nobody can guess and that never comes again."""
+    return secrets.token_bytes(NONCE_SIZE)
+
+
+def initiate(mine: Credentials, nonce: bytes, binding: bytes) -> Steps[Identity]:
+    """The connecting side's steps; ``nonce`` becomes the connection's id. Raises HandshakeFailed."""
+    yield Hello(nonce)
+    answer = yield None
+    if isinstance(answer, Refused):
+        raise Unrelated("it speaks TLS, and this side is insecure")
+    challenge = expect(Challenge, answer)
+    told = (nonce, challenge.nonce, binding, mine.identity)
+    yield Proof(mine.identity, mine.code("initiator", *told))
+    answer = yield None
+    if isinstance(answer, Refused):
+        raise Unrelated("it doesn't accept this member's proof: the two have different secrets")
+    proof = expect(Proof, answer)
+    if not hmac.compare_digest(proof.code, mine.code("acceptor", *told, proof.identity)):
+        yield Refused()
+        raise Unrelated("it has another secret than this member")
+    check_identity(mine.identity, proof.identity)
+    return proof.identity
+
+
+def accept(
+    mine: Credentials, binding: bytes, proven: Callable[[bytes, Identity], None]
+) -> Steps[tuple[bytes, Identity]]:
+    """The accepting side's steps; returns the connection's id, too. Raises HandshakeFailed. ``proven`` is
+    called with both before the other side can know that it is accepted."""
+    hello = expect(Hello, (yield None))
+    nonce = new_nonce()
+    yield Challenge(nonce)
+    answer = yield None
+    if isinstance(answer, Refused):
+        raise HandshakeFailed("it refuses this member")
+    proof = expect(Proof, answer)
+    told = (hello.nonce, nonce, binding, proof.identity)
+    if not hmac.compare_digest(proof.code, mine.code("initiator", *told)):
+        yield Refused()
+        raise Unrelated("it has another secret than this member")
+    proven(hello.nonce, proof.identity)
+    yield Proof(mine.identity, mine.code("acceptor", *told, mine.identity))
+    check_identity(mine.identity, proof.identity)
+    return hello.nonce, proof.identity
+
+
+def check_identity(mine: Identity, theirs: Identity) -> None:
+    """Refuse who has the secret but doesn't fit all the same; both sides come to the same result."""
+    if theirs.incarnation == mine.incarnation:
+        raise HandshakeFailed("it is this member itself")
+    if theirs.cluster != mine.cluster:
+        raise Unrelated(f"it belongs to cluster {theirs.cluster!r}, this member to {mine.cluster!r}")
+    if theirs.name == mine.name:
+        raise HandshakeFailed(f"it has this member's name, {mine.name!r}")
+    if _release(theirs.product) != _release(mine.product):
+        raise Unrelated(
+            f"it runs version {theirs.product}, this member {mine.product}; "
+            f"the members of a cluster must agree in the first two numbers"
+        )
+
+
+def _release(version: str) -> list[str]:
+    return version.split(".")[:2]
+
+
+_Expected = TypeVar("_Expected", bound=msgspec.Struct)
+
+
+def expect(expected: type[_Expected], message: msgspec.Struct | None) -> _Expected:
+    """The message, if it is what comes next; raises HandshakeFailed."""
+    if isinstance(message, expected):
+        return message
+    if message is None:
+        raise HandshakeFailed("it closed the connection in the middle of the handshake")
+    if isinstance(message, Goodbye):
+        raise HandshakeFailed(message.reason)
+    raise HandshakeFailed(f"it sent {type(message).__name__} where {expected.__name__} was expected")
+
+
+class Conversation(Protocol):
+    """What :func:`perform` needs of a connection."""
+
+    def tell(self, message: Control) -> None:
+        """Send; may wait."""
+
+    def hear(self) -> msgspec.Struct | None:
+        """The next message; None at the end of the connection. Waits."""
+
+
+def perform(steps: Steps[_Result], connection: Conversation) -> _Result:
+    """Do the steps over a connection."""
+    heard: msgspec.Struct | None = None
+    while True:
+        try:
+            message = steps.send(heard)
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+        heard = None
+        if message is None:
+            heard = connection.hear()
+        else:
+            connection.tell(message)

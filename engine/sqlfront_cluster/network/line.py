@@ -1,0 +1,174 @@
+"""A connection of somebody who is no member: what it sends and hears it waits for, on its own thread.
+
+Members have threads of the network that call them; who only asks one of them something, such as a task of
+another cluster that brings rows, needs none. It proves that it knows the secret as members do, under a name
+that nobody else has.
+"""
+
+import ssl
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from sqlfront_cluster.network.addresses import Address, set_options
+from sqlfront_cluster.network.channels import Channel
+from sqlfront_cluster.network.frames import (
+    UNAUTHENTICATED,
+    FrameReader,
+    Incoming,
+    Kind,
+    MessageDecoder,
+    encode_frame,
+)
+from sqlfront_cluster.network.handshake import (
+    CONTROL_TYPES,
+    Control,
+    Credentials,
+    Goodbye,
+    HandshakeFailed,
+    Identity,
+    Settled,
+    Steps,
+    Verdict,
+    expect,
+    initiate,
+    new_nonce,
+    perform,
+)
+from sqlfront_cluster.network.securing import ChannelMaker
+from sqlfront_cluster.network.tcp import NetworkSettings
+from sqlfront_cluster.network.tls.contexts import failure_of
+from sqlfront_cluster.network.transport import Part
+from sqlfront_values.errors import OperationalError
+
+#: Bytes of the random number that tells a name's bearers apart.
+_INCARNATION: Final = 16
+
+
+class Line:
+    """A connection with the member at ``address``, made by the constructor. To be used by one thread.
+
+    ``name``: under which it is known there. ``types``: the messages that may come. ``timeout``: seconds that
+    anything may take in which nothing comes or goes. OperationalError for whatever fails.
+    """
+
+    def __init__(
+        self,
+        settings: NetworkSettings,
+        types: Sequence[type[msgspec.Struct]],
+        address: str,
+        name: str,
+        timeout: float,
+    ) -> None:
+        self._address = address
+        self._limits = settings.limits
+        self._timeout = timeout
+        try:
+            self._channel = _channel(settings, Address.parse(address))
+            self._reader = FrameReader(
+                self._channel.receive, UNAUTHENTICATED, {int(Kind.CONTROL): MessageDecoder(CONTROL_TYPES)}
+            )
+            #: The member's own name.
+            self.member = self._introduced(settings, name)
+        except OperationalError as error:
+            raise OperationalError(
+                f"no connection with the member at {address}: {error.message}", sqlstate="08001"
+            ) from error
+        self._reader.decoders[int(Kind.MESSAGE)] = MessageDecoder(types)
+        self._reader.limits = settings.limits
+
+    def _introduced(self, settings: NetworkSettings, name: str) -> str:
+        """Do the handshake; returns the member's name."""
+        nonce = new_nonce()
+        mine = Identity(name, settings.cluster, settings.product, nonce[:_INCARNATION])
+        try:
+            self._arm(settings.handshake_timeout)
+            self._channel.open()
+            return perform(_steps(Credentials(mine, settings.secret), nonce, self._channel), self)
+        except OSError as error:
+            self.close()
+            raise self._broken(error) from error
+        except BaseException:
+            self.close()
+            raise
+
+    def _arm(self, seconds: float) -> None:
+        self._channel.set_deadline(time.monotonic() + seconds)
+
+    # ---- the handshake's conversation
+
+    def tell(self, message: Control) -> None:
+        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.tell`."""
+        self._channel.write(deque(encode_frame(int(Kind.CONTROL), message).parts), wait=True)
+
+    def hear(self) -> msgspec.Struct | None:
+        """See :meth:`~sqlfront_cluster.network.handshake.Conversation.hear`."""
+        frame = self._reader.read()
+        return None if frame is None else frame.message
+
+    # ---- in use
+
+    def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+        """Wait until the network has taken the message."""
+        frame = encode_frame(int(Kind.MESSAGE), message, body, self._limits)
+        self._arm(self._timeout)
+        try:
+            self._channel.write(deque(frame.parts), wait=True)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def receive(self) -> Incoming:
+        """Wait for the next message, whose ``body`` is 64-byte aligned and not shared with anyone."""
+        self._arm(self._timeout)
+        try:
+            frame = self._reader.read()
+        except OSError as error:
+            raise self._broken(error) from error
+        if frame is None:
+            raise self._broken("it closed the connection")
+        if isinstance(frame.message, Goodbye):
+            raise self._broken(frame.message.reason)
+        return frame
+
+    def _broken(self, reason: object) -> OperationalError:
+        if isinstance(reason, ssl.SSLError):
+            reason = failure_of(reason)
+        elif isinstance(reason, TimeoutError):
+            reason = f"it has not answered for {self._timeout:g} s"
+        return OperationalError(
+            f"the connection with the member at {self._address} broke: {reason}", sqlstate="08006"
+        )
+
+    def close(self) -> None:
+        """End the connection; closing twice is no error."""
+        self._channel.shutdown()
+        self._channel.socket.close()
+
+
+def _channel(settings: NetworkSettings, target: Address) -> Channel:
+    maker = ChannelMaker(settings.secret, settings.tls, insecure=settings.insecure)
+    connection = target.connect(settings.connect_timeout)
+    try:
+        set_options(connection)
+        return maker.connecting(connection)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _steps(mine: Credentials, nonce: bytes, channel: Channel) -> Steps[str]:
+    """The handshake, and the agreement to use the only connection that there is between the two; returns the
+    member's name."""
+    other = yield from initiate(mine, nonce, channel.binding)
+    if mine.identity.name < other.name:
+        yield Verdict(None)
+        expect(Settled, (yield None))
+    else:
+        verdict = expect(Verdict, (yield None))
+        if verdict.instead is not None:
+            raise HandshakeFailed(f"it has another connection with {mine.identity.name}")
+        yield Settled()
+    return other.name

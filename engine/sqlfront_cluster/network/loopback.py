@@ -1,0 +1,242 @@
+"""The transport between members of one process: objects are handed over by reference.
+
+Sending only puts the message into a queue; one thread of the network takes what is in it and calls the
+receivers, in the order of sending. So a receiver is never called from within its own or anybody else's
+``send``, whatever locks the sender holds: exactly as over sockets. One thread serves all members, because
+receivers don't block and share an interpreter anyway, and because a message that is answered at once then
+costs no second change of threads. The thread begins with the first connection and ends with the last
+transport.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from queue import SimpleQueue
+from threading import Event, Lock, Thread, current_thread
+from typing import Final
+
+import msgspec
+
+from sqlfront_cluster.network.transport import (
+    NetworkStatistics,
+    Part,
+    Peer,
+    PeerStatistics,
+    Receiver,
+    TrafficCounter,
+    UnconnectedPeer,
+)
+from sqlfront_values.errors import Error, ProgrammingError
+
+logger = logging.getLogger(__name__)
+
+_NOT_CORKED: Final = nullcontext()
+
+
+class LoopbackNetwork:
+    """The members of one process; a member's address is its name."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._transports: dict[str, LoopbackTransport] = {}
+        self._thread: Thread | None = None
+        self._renew()
+
+    def _renew(self) -> None:
+        self._events: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        #: Have the function called by the delivering thread, after all that was given earlier.
+        self.deliver: Callable[[Callable[[], None]], None] = self._events.put
+
+    def transport(self, name: str) -> "LoopbackTransport":
+        """A new member's transport; raises ProgrammingError if the name is taken."""
+        transport = LoopbackTransport(self, name)
+        with self._lock:
+            if name in self._transports:
+                raise ProgrammingError(f"there is a member {name!r} already")
+            self._transports[name] = transport
+        return transport
+
+    def find(self, name: str) -> "LoopbackTransport | None":
+        """The member of that name."""
+        with self._lock:
+            return self._transports.get(name)
+
+    def begin(self) -> None:
+        """Have the delivering thread running."""
+        with self._lock:
+            if self._thread is None and self._transports:
+                self._thread = Thread(
+                    target=_deliver, args=(self._events,), name="sqlfront-network-loopback", daemon=True
+                )
+                self._thread.start()
+
+    def leave(self, transport: "LoopbackTransport") -> None:
+        """The member is gone; returns when everything before has been delivered, unless this is the
+        delivering thread."""
+        done = Event()
+        with self._lock:
+            self._transports.pop(transport.name, None)
+            thread = self._thread
+            self.deliver(done.set)
+            if not self._transports:
+                self._events.put(None)
+                self._thread = None
+                self._renew()
+        if thread is not None and thread is not current_thread():
+            done.wait()
+            if self._thread is not thread:
+                thread.join()
+
+
+def _deliver(events: "SimpleQueue[Callable[[], None] | None]") -> None:
+    """Until None comes, call what comes."""
+    while (event := events.get()) is not None:
+        try:
+            event()
+        except Exception:
+            logger.exception("the loopback network failed to deliver")
+        del event  # so that an idle network keeps nothing alive
+
+
+class LoopbackPeer:
+    """One direction of a connection: what ``origin`` sees of ``name``."""
+
+    __slots__ = ("_network", "_open", "_other", "_received", "_sent", "name", "origin")
+
+    def __init__(self, network: LoopbackNetwork, origin: "LoopbackTransport", name: str) -> None:
+        self.name = name
+        self.origin = origin
+        self._network = network
+        self._other: LoopbackPeer
+        # Invariant: these are touched by the delivering thread only.
+        self._open = True
+        self._sent, self._received = TrafficCounter(), TrafficCounter()
+
+    def __repr__(self) -> str:
+        return f"<LoopbackPeer {self.name!r} of {self.origin.name!r}>"
+
+    def join(self, other: "LoopbackPeer") -> None:
+        """Make the two the ends of one connection."""
+        self._other, other._other = other, self
+
+    def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.send`."""
+        self._network.deliver(lambda: self._hand_over(message, body))
+
+    def corked(self) -> AbstractContextManager[None]:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.corked`; there is nothing to gain here."""
+        return _NOT_CORKED
+
+    def listen(self) -> bool:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.listen`: messages come one after the other."""
+        return self._open
+
+    def close(self, reason: str) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Peer.close`."""
+        self._network.deliver(lambda: self.end(reason))
+
+    def statistics(self) -> PeerStatistics:
+        """What was delivered so far."""
+        return PeerStatistics(self.name, self._sent.snapshot(), self._received.snapshot(), 0)
+
+    def _hand_over(self, message: msgspec.Struct, body: Sequence[Part]) -> None:
+        if not self._open:
+            return
+        other, kind = self._other, type(message).__name__
+        self._sent.count(kind, 0)
+        other._received.count(kind, 0)
+        try:
+            other.origin.receiver.received(other, message, body or None)
+        except Error as error:
+            logger.warning("connection of %r closed: %s", other, error.message)
+            self.end(error.message)
+        except Exception as error:
+            logger.exception("connection of %r closed: a message could not be handled", other)
+            self.end(f"handling a message failed: {error}")
+
+    def end(self, reason: str) -> None:
+        """On the delivering thread: both sides hear the end."""
+        for peer in (self, self._other):
+            if peer._open:
+                peer._open = False
+                peer.origin.lost(peer, reason)
+
+
+class LoopbackTransport:
+    """A :class:`~sqlfront_cluster.network.transport.Transport` within a process; made by
+    :meth:`LoopbackNetwork.transport`."""
+
+    by_reference: Final = True
+
+    def __init__(self, network: LoopbackNetwork, name: str) -> None:
+        self.name = name
+        self.receiver: Receiver
+        self._network = network
+        self._started = False
+        # Invariant: changed by the delivering thread only.
+        self._peers: dict[str, LoopbackPeer] = {}
+        self._past = TrafficCounter(), TrafficCounter()
+        self._closed = False
+
+    def start(self, receiver: Receiver) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.start`."""
+        self.receiver = receiver
+        self._started = True
+
+    def connect(self, address: str) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.connect`."""
+        if not self._closed:
+            self._network.begin()
+            self._network.deliver(lambda: self._connect(address))
+
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.attend`: only one thread delivers."""
+        send()
+        return False
+
+    def statistics(self) -> NetworkStatistics:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.statistics`."""
+        sent, received = TrafficCounter(), TrafficCounter()
+        sent.add(self._past[0])
+        received.add(self._past[1])
+        peers = tuple(peer for _, peer in sorted(self._peers.copy().items()))
+        for peer in peers:
+            sent.add(peer._sent)
+            received.add(peer._received)
+        return NetworkStatistics(
+            tuple(peer.statistics() for peer in peers), sent.snapshot(), received.snapshot(), 0
+        )
+
+    def close(self) -> None:
+        """See :meth:`~sqlfront_cluster.network.transport.Transport.close`."""
+        if not self._closed:
+            self._closed = True
+            self._network.deliver(self._leave)
+            self._network.leave(self)
+
+    def lost(self, peer: LoopbackPeer, reason: str) -> None:
+        """On the delivering thread: the connection has ended."""
+        del self._peers[peer.name]
+        self._past[0].add(peer._sent)
+        self._past[1].add(peer._received)
+        self.receiver.disconnected(peer, reason)
+
+    def _connect(self, address: str) -> None:
+        if self._closed or address in self._peers:
+            return
+        there = self._network.find(address)
+        if there is None or there is self or not there._started or there._closed:
+            reason = "it is this member itself" if there is self else f"there is no member {address!r} here"
+            self.receiver.disconnected(UnconnectedPeer(address), reason)
+            return
+        here = self._peers[address] = LoopbackPeer(self._network, self, address)
+        back = there._peers[self.name] = LoopbackPeer(self._network, there, self.name)
+        here.join(back)
+        for peer in (here, back):
+            peer.origin.receiver.connected(peer)
+
+    def _leave(self) -> None:
+        for peer in list(self._peers.values()):
+            peer.end(f"member {self.name} closes")

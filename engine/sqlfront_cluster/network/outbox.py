@@ -1,0 +1,177 @@
+"""The sending half of a connection: nobody waits for a lock or for the network, and order is kept."""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from queue import SimpleQueue
+from threading import Lock, Thread, current_thread
+from types import TracebackType
+
+from sqlfront_cluster.network.channels import MAX_BUFFERS, Channel, Pending
+from sqlfront_cluster.network.frames import Outgoing
+from sqlfront_cluster.network.transport import TrafficCounter
+
+
+class Outbox(AbstractContextManager[None]):
+    """Frames on their way into a channel; collected while anyone is inside, as a context manager.
+
+    A frame goes through three hands: ``_arrived`` (any thread appends), ``_admitted`` (counted, under
+    ``_admission``), ``_pending`` (being written, by who has ``_turn``). Both locks are only tried, never
+    waited for: who holds one looks again, after letting go, whether others have brought more. So a send
+    from within a send, by a finalizer that runs at any point, is safe, and frames of several threads leave
+    in one system call.
+
+    What the kernel doesn't take at once is written by a thread of its own, started when that first happens,
+    which keeps the turn until all is written. When more than ``limit`` bytes wait, ``give_up`` is called
+    with the reason; a single larger frame may pass alone. ``broken`` is called if writing fails.
+    """
+
+    def __init__(
+        self, channel: Channel, limit: int, give_up: Callable[[str], None], broken: Callable[[str], None]
+    ) -> None:
+        self.traffic = TrafficCounter()
+        self._channel = channel
+        self._limit = limit
+        self._give_up = give_up
+        self._broken = broken
+        self._arrived: deque[Outgoing] = deque()
+        self._admitted: deque[Outgoing] = deque()
+        self._pending: Pending = deque()
+        self._admission, self._turn = Lock(), Lock()
+        # Invariant: bytes that wait = _admitted_bytes - channel.written; each has one writer at a time.
+        self._admitted_bytes = 0
+        self._corks: list[None] = []
+        self._handed_over: SimpleQueue[bool] = SimpleQueue()
+        self._writer: Thread | None = None
+        self._stopped = False
+
+    @property
+    def queued(self) -> int:
+        """Bytes that the kernel has not taken yet, roughly while frames are being sent."""
+        return max(0, self._admitted_bytes - self._channel.written)
+
+    def start(self) -> None:
+        """From now on the channel is written by this outbox only. To be called before the first frame."""
+        self._admitted_bytes = self._channel.written
+
+    def send(self, frame: Outgoing) -> None:
+        """Send the frame after those sent before; dropped once the connection has ended."""
+        self._arrived.append(frame)
+        if not self._corks:
+            self.push()
+
+    def __enter__(self) -> None:
+        self._corks.append(None)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._corks.pop()
+        if not self._corks:
+            self.push()
+
+    def push(self) -> None:
+        """Write what waits, as far as that is possible now. After an interrupt nobody knows what of it has
+        been written, so that the connection ends."""
+        try:
+            self._push()
+        except BaseException:
+            self._stopped = True
+            self._broken("interrupted in the midst of sending")
+            raise
+
+    def _push(self) -> None:
+        while self._arrived and self._admission.acquire(False):
+            try:
+                self._admit()
+            finally:
+                self._admission.release()
+        while self._admitted and self._turn.acquire(False):
+            written = True
+            try:
+                written = self._write(wait=False)
+            finally:
+                if written:
+                    self._turn.release()
+            if not written:
+                self._hand_over()
+                return
+
+    def send_last(self, frame: Outgoing) -> None:
+        """Send the frame and what is corked, if that is possible at once."""
+        self._arrived.append(frame)
+        self.push()
+
+    def flush(self) -> None:
+        """Write what the channel itself has to say, unless somebody writes anyway."""
+        if self._turn.acquire(False):
+            if self._write(wait=False):
+                self._turn.release()
+                self.push()
+            else:
+                self._hand_over()
+
+    def stop(self) -> None:
+        """Drop what waits and write nothing more. To be called after the channel's shutdown, so that whoever
+        writes comes to an end; waits for that."""
+        self._stopped = True
+        self._turn.acquire()  # for good
+        writer = self._writer
+        if writer is not None and writer is not current_thread():
+            self._handed_over.put(False)
+            writer.join()
+        for waiting in (self._arrived, self._admitted, self._pending):
+            waiting.clear()
+        # Both are methods of who owns this outbox: without that cycle, an ended connection's memory goes now
+        # rather than when the garbage collector comes.
+        self._give_up = self._broken = _nobody
+
+    def _admit(self) -> None:
+        while self._arrived:
+            frame = self._arrived.popleft()
+            if self._stopped:
+                continue
+            waiting = self._admitted_bytes - self._channel.written
+            if waiting > 0 and waiting + frame.size > self._limit:
+                self._stopped = True
+                self._give_up(f"it takes no data: {waiting} bytes wait for it, {self._limit} may")
+                return
+            self._admitted_bytes += frame.size
+            if frame.name:
+                self.traffic.count(frame.name, frame.size)
+            self._admitted.append(frame)
+
+    def _write(self, *, wait: bool) -> bool:
+        """With the turn: write all that is admitted; False if the kernel takes no more for now."""
+        admitted, pending = self._admitted, self._pending
+        try:
+            while True:
+                while admitted and len(pending) < MAX_BUFFERS:
+                    pending.extend(admitted.popleft().parts)
+                if not self._channel.write(pending, wait=wait):
+                    return False
+                if not admitted:
+                    return True
+        except OSError as error:
+            self._stopped = True
+            admitted.clear()
+            pending.clear()
+            self._broken(f"writing to it failed: {error}")
+        return True
+
+    def _hand_over(self) -> None:
+        """Let the writer thread have the turn, which this thread has."""
+        if self._writer is None:
+            self._writer = Thread(target=self._write_on, name="sqlfront-network-writer", daemon=True)
+            self._writer.start()
+        self._handed_over.put(True)
+
+    def _write_on(self) -> None:
+        while self._handed_over.get():
+            self._write(wait=True)
+            self._turn.release()
+            self.push()
+
+
+def _nobody(reason: str) -> None:
+    """Hears of no failure: the connection has ended."""

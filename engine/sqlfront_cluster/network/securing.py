@@ -1,0 +1,63 @@
+"""Which connections are encrypted: those over TCP, unless the cluster was told to do without.
+
+Those over Unix sockets never are: the kernel lets nobody but this user, and root, see them.
+"""
+
+import socket
+import ssl
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from sqlfront_cluster.network.channels import Channel, TlsChannel
+from sqlfront_cluster.network.tls.contexts import TlsSettings
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_cluster.network.tls import authority
+else:
+    authority = lazy_module("sqlfront_cluster.network.tls.authority")
+
+
+class ChannelMaker:
+    """Makes the channels of one member or client from connected sockets.
+
+    ``tls`` None: certificates are made from the secret when the first connection needs one; ``insecure``:
+    none is ever needed. OperationalError where certificates can't be had or don't serve.
+    """
+
+    def __init__(self, secret: bytes, tls: TlsSettings | None, *, insecure: bool) -> None:
+        self._secret = secret
+        self._tls = tls
+        self._insecure = insecure
+        self._lock = Lock()
+        self._contexts: tuple[ssl.SSLContext, ssl.SSLContext, bytes] | None = None
+
+    def prepare(self, family: int) -> None:
+        """Have ready what sockets of that family need."""
+        if not self._plain(family):
+            self._prepared()
+
+    def connecting(self, connection: socket.socket) -> Channel:
+        """The channel of a connection that this side has made."""
+        if self._plain(connection.family):
+            return Channel(connection)
+        context, _, own_hash = self._prepared()
+        return TlsChannel(connection, context, own_hash, server_side=False)
+
+    def accepting(self, connection: socket.socket) -> Channel:
+        """The channel of a connection that the other side has made."""
+        if self._plain(connection.family):
+            return Channel(connection)
+        _, context, own_hash = self._prepared()
+        return TlsChannel(connection, context, own_hash, server_side=True)
+
+    def _plain(self, family: int) -> bool:
+        return self._insecure or family == socket.AF_UNIX
+
+    def _prepared(self) -> tuple[ssl.SSLContext, ssl.SSLContext, bytes]:
+        with self._lock:
+            if self._contexts is None:
+                tls = self._tls or authority.issue(self._secret)
+                client, server = (tls.context(server_side=side) for side in (False, True))
+                self._contexts = client, server, tls.certificate_hash()
+            return self._contexts

@@ -1,0 +1,144 @@
+"""TLS between members: certificates as texts, and the contexts made of them.
+
+Both sides show a certificate, and both demand that the other one's is signed by the authority that they
+trust. Host names are not looked at: who is at the other end is proven by the handshake, whose proofs include
+the hashes of both certificates. So a certificate of the same authority in a stranger's hands is of no use,
+and neither is the authority's own key.
+"""
+
+import hashlib
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NoReturn, Self
+
+import msgspec
+
+from sqlfront_values.errors import OperationalError
+
+_BEGIN: Final = "-----BEGIN CERTIFICATE-----"
+_END: Final = "-----END CERTIFICATE-----"
+
+
+class TlsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """PEM texts: a member's own ``certificate`` (and those between it and the authority, behind it), the
+    ``key`` to it, unencrypted, and the certificates of the ``authority`` that signs for the whole cluster.
+
+    A certificate serves both sides of a connection: if it limits its uses, it has to name both
+    (``serverAuth`` and ``clientAuth``).
+    """
+
+    certificate: str
+    key: str
+    authority: str
+
+    def __repr__(self) -> str:
+        return "TlsSettings(...)"
+
+    @classmethod
+    def read(cls, certificate: str | Path, key: str | Path, authority: str | Path) -> Self:
+        """From files; OperationalError for one that can't be read, or that holds nothing of use."""
+        texts = []
+        for path in (certificate, key, authority):
+            try:
+                texts.append(Path(path).read_text("ascii"))
+            except (OSError, ValueError) as error:
+                raise OperationalError(f"the TLS file {path} can't be read: {error}") from error
+        made = cls(certificate=texts[0], key=texts[1], authority=texts[2])
+        try:
+            made.context(server_side=False)
+        except OperationalError as error:
+            raise OperationalError(f"{error.message} (files {certificate}, {key}, {authority})") from error
+        return made
+
+    def context(self, *, server_side: bool) -> ssl.SSLContext:
+        """The context of one side of connections; OperationalError if the texts don't serve."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if server_side else ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_REQUIRED
+        if server_side:
+            context.num_tickets = 0  # nobody resumes a session
+        try:
+            with _as_file(self.certificate) as certificate, _as_file(self.key) as key:
+                context.load_cert_chain(certificate, key, _no_password)
+            context.load_verify_locations(cadata=self.authority)
+        except (OSError, ValueError) as error:  # SSLError is an OSError
+            raise OperationalError(f"certificate, key and authority don't serve for TLS: {error}") from error
+        return context
+
+    def certificate_hash(self) -> bytes:
+        """The hash of the own certificate, as the other side computes it."""
+        begin = self.certificate.index(_BEGIN)
+        end = self.certificate.index(_END, begin) + len(_END)
+        return certificate_hash(ssl.PEM_cert_to_DER_cert(self.certificate[begin:end]))
+
+
+def certificate_hash(encoded: bytes) -> bytes:
+    """The hash of a certificate in DER."""
+    return hashlib.sha256(encoded).digest()
+
+
+#: What OpenSSL calls it when what has come is no TLS.
+_NO_TLS: Final = frozenset(
+    {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "BAD_RECORD_TYPE", "UNEXPECTED_MESSAGE", "RECORD_LAYER_FAILURE"}
+)
+#: What it calls it when the other side has refused this side's certificate.
+_DISTRUSTED: Final = frozenset(
+    {
+        "TLSV1_ALERT_UNKNOWN_CA",
+        "SSLV3_ALERT_BAD_CERTIFICATE",
+        "SSLV3_ALERT_CERTIFICATE_UNKNOWN",
+        "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE",
+        "TLSV1_ALERT_DECRYPT_ERROR",
+        "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    }
+)
+#: What OpenSSL says of a certificate that is not yet valid, has expired, or doesn't serve for TLS's sides.
+_OF_NO_USE_NOW: Final = frozenset({9, 10, 26})
+_DIFFERENT: Final = "the two have different secrets, or certificates of different authorities"
+
+
+def failure_of(error: ssl.SSLError) -> str:
+    """Why TLS with another side has failed, in words."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = "" if error.verify_code in _OF_NO_USE_NOW else f": {_DIFFERENT}"
+        return f"its certificate is none that this side trusts ({error.verify_message}){why}"
+    if error.reason == "SSLV3_ALERT_CERTIFICATE_EXPIRED":
+        return "this side's certificate, or one on the way to its authority, has expired"
+    if error.reason in _DISTRUSTED:
+        return f"it doesn't trust this side's certificate: {_DIFFERENT}"
+    if speaks_no_tls(error):
+        return "it speaks no TLS: one of the two is insecure, and the other isn't"
+    return f"TLS failed: {error.reason or error}"
+
+
+def speaks_no_tls(error: ssl.SSLError) -> bool:
+    """Whether the error says that what has come is no TLS."""
+    return error.reason in _NO_TLS
+
+
+def _no_password() -> NoReturn:
+    """OpenSSL would ask for it on the terminal."""
+    raise OperationalError("the key of the TLS certificate is encrypted; give one without a password")
+
+
+@contextmanager
+def _as_file(text: str) -> Iterator[str]:
+    """A path of a file with that content, which the ssl module wants; in memory where the system can."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("sqlfront-tls")
+        try:
+            with os.fdopen(descriptor, "w", closefd=False) as file:
+                file.write(text)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.NamedTemporaryFile("w", prefix="sqlfront-tls-") as file:  # for this user alone
+            file.write(text)
+            file.flush()
+            yield file.name

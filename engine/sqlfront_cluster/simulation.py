@@ -1,0 +1,312 @@
+"""Deterministic simulation: members, network and time in one thread, under a seed.
+
+The members' real code runs; only threads, sockets and the clock are replaced. Everything that happens is an
+event with a time, drawn from the seed: a tasklet's call, a message's arrival, a timer. Machines can be
+killed and paused, connections cut, messages lost or delayed; messages of one connection keep their order, as
+on TCP. The same seed gives the same run, event by event (after the simulators of FoundationDB and
+TigerBeetle).
+"""
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from typing import Final
+
+import msgspec
+
+from sqlfront_cluster.network.transport import NetworkStatistics, Part, Peer, Receiver, UnconnectedPeer
+from sqlfront_engine.tasklet import Tasklet
+
+#: Seconds that a message is on its way, at least and (mostly) at most.
+NETWORK_DELAY: Final = (0.00005, 0.002)
+#: Seconds between a tasklet's becoming runnable and its call.
+SCHEDULING_DELAY: Final = (0.0, 0.0005)
+
+
+class Simulation:
+    """The events to come, and the time. ``watch`` sees every message and its body, by sender and receiver;
+    ``drop`` decides whether it gets lost on the way."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.time = 0.0
+        self.steps = 0
+        self.drop: Callable[[str, str, msgspec.Struct], bool] = lambda sender, receiver, message: False
+        self.watch: Callable[[str, str, msgspec.Struct, Sequence[Part]], None] = lambda *_: None
+        self.machines: dict[str, Machine] = {}
+        #: Pairs of machines that can't connect; :meth:`cut` their connections, too.
+        self.blocked: set[frozenset[str]] = set()
+        self._events: list[tuple[float, int, Machine | None, Callable[[], object]]] = []
+        self._numbers = itertools.count()
+        self._forgotten: set[int] = set()
+        self._connections: list[_Connection] = []
+
+    # ---- time
+
+    def at(self, time: float, callback: Callable[[], object], machine: "Machine | None" = None) -> int:
+        """Have the callback called at ``time``, by a machine that has to be alive and awake then."""
+        number = next(self._numbers)
+        heapq.heappush(self._events, (time, number, machine, callback))
+        return number
+
+    def forget(self, number: int) -> None:
+        """An event is not to happen after all."""
+        self._forgotten.add(number)
+
+    def delay(self, bounds: tuple[float, float]) -> float:
+        """A random time in seconds."""
+        return self.random.uniform(*bounds)
+
+    def step(self) -> bool:
+        """Let the next event happen; False if there is none."""
+        while self._events:
+            time, number, machine, callback = heapq.heappop(self._events)
+            if number in self._forgotten:
+                self._forgotten.discard(number)
+                continue
+            if machine is not None and not machine.alive:
+                continue
+            if machine is not None and machine.asleep_until > time:
+                heapq.heappush(self._events, (machine.asleep_until, number, machine, callback))
+                continue
+            self.time = max(self.time, time)
+            self.steps += 1
+            callback()
+            return True
+        return False
+
+    def run(self, until: Callable[[], bool], limit: float = 1000.0) -> bool:
+        """Let events happen until the condition holds; False if it doesn't within ``limit`` seconds of
+        simulated time."""
+        end = self.time + limit
+        while not until():
+            if self.time > end or not self.step():
+                return until()
+        return True
+
+    def pass_time(self, seconds: float) -> None:
+        """Let everything happen that is due within so many seconds."""
+        end = self.time + seconds
+        while self._events and self._events[0][0] <= end:
+            self.step()
+        self.time = end
+
+    # ---- machines and connections
+
+    def machine(self, name: str) -> "Machine":
+        """A new machine."""
+        machine = self.machines[name] = Machine(self, name)
+        return machine
+
+    def connect(self, first: str, second: str) -> None:
+        """Connect two machines' transports."""
+        self._connections = [each for each in self._connections if each.open]
+        connection = _Connection(self, self.machines[first], self.machines[second])
+        self._connections.append(connection)
+        connection.establish()
+
+    def reachable(self, first: str, second: str) -> bool:
+        """Whether the first machine can connect to the second one."""
+        other = self.machines.get(second)
+        blocked = frozenset((first, second)) in self.blocked
+        return other is not None and other.alive and other.transport.started and not blocked
+
+    def connections(self) -> list[tuple[str, str]]:
+        """The pairs that are connected."""
+        return [each.names for each in self._connections if each.open]
+
+    def cut(self, first: str, second: str) -> None:
+        """Cut the connection of two machines: what is on its way is lost, and both sides hear of it."""
+        for connection in self._connections:
+            if connection.open and set(connection.names) == {first, second}:
+                connection.cut("the connection was cut")
+
+
+class Machine:
+    """What a process has of the outside world: a clock, workers and a transport, all simulated."""
+
+    def __init__(self, simulation: Simulation, name: str) -> None:
+        self.name = name
+        self.simulation = simulation
+        self.alive = True
+        self.asleep_until = 0.0
+        self.clock = SimulatedClock(self)
+        self.workers = SimulatedWorkers(self)
+        self.transport = SimulatedTransport(self)
+
+    def kill(self) -> None:
+        """End at once; the others' connections to it break."""
+        self.alive = False
+        for other in self.simulation.machines.values():
+            if other is not self:
+                self.simulation.cut(self.name, other.name)
+
+    def pause(self, seconds: float) -> None:
+        """Do nothing for so many seconds, then go on as if nothing had been."""
+        # Never earlier than before: what has arrived meanwhile must not be overtaken.
+        self.asleep_until = max(self.asleep_until, self.simulation.time + seconds)
+
+
+class SimulatedClock:
+    """A :class:`~sqlfront_engine.scheduler.Clock`."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    def now(self) -> float:
+        """The simulation's time."""
+        return self._machine.simulation.time
+
+    def call_at(self, deadline: float, callback: Callable[[], None]) -> Callable[[], None]:
+        """See :meth:`Clock.call_at`."""
+        simulation = self._machine.simulation
+        number = simulation.at(deadline, callback, self._machine)
+        return lambda: simulation.forget(number)
+
+
+class SimulatedWorkers:
+    """A machine's :class:`~sqlfront_engine.scheduler.Workers`, and its
+    :class:`~sqlfront_engine.scheduler.Dedicated` ones."""
+
+    def __init__(self, machine: Machine, count: int = 2) -> None:
+        self.count = count
+        self.threads = 0
+        self._machine = machine
+        self.schedule: Callable[[Tasklet], None] = self._schedule
+
+    def _schedule(self, tasklet: Tasklet) -> None:
+        self._soon(tasklet.run)
+
+    def _soon(self, function: Callable[[], object]) -> None:
+        simulation = self._machine.simulation
+        simulation.at(simulation.time + simulation.delay(SCHEDULING_DELAY), function, self._machine)
+
+    def start(self) -> None:
+        """There is nothing to start."""
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Have the function called soon."""
+        self._soon(function)
+
+    def assign(self) -> Callable[[Tasklet], None]:
+        """Room for one tasklet."""
+        return self._schedule
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+
+class SimulatedTransport:
+    """A machine's :class:`~sqlfront_cluster.network.transport.Transport`. Messages are handed over by
+    reference."""
+
+    by_reference = True
+
+    def __init__(self, machine: Machine) -> None:
+        self.name = machine.name
+        self.receiver: Receiver
+        self.started = False
+        self._machine = machine
+
+    def start(self, receiver: Receiver) -> None:
+        """Messages go to ``receiver`` from now on."""
+        self.receiver = receiver
+        self.started = True
+
+    def connect(self, address: str) -> None:
+        """Connect to the machine of that name, if it can be reached."""
+        simulation, name = self._machine.simulation, self._machine.name
+        if any(set(names) == {name, address} for names in simulation.connections()):
+            return
+        if simulation.reachable(name, address):
+            simulation.connect(name, address)
+            return
+        tell = partial(self.receiver.disconnected, UnconnectedPeer(address), "it can't be reached")
+        simulation.at(simulation.time + simulation.delay(NETWORK_DELAY), tell, self._machine)
+
+    def attend(
+        self, peers: Sequence[Peer], done: Callable[[], bool], send: Callable[[], None] = lambda: None
+    ) -> bool:
+        """Let the simulation go on until ``done()``: who waits in it isn't part of it."""
+        send()
+        return self._machine.simulation.run(done)
+
+    def statistics(self) -> NetworkStatistics:
+        """Nothing is counted."""
+        return NetworkStatistics((), {}, {}, 0)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for other in self._machine.simulation.machines:
+            self._machine.simulation.cut(self.name, other)
+
+
+class _Connection:
+    """Two peers, one on each side."""
+
+    def __init__(self, simulation: Simulation, first: Machine, second: Machine) -> None:
+        self.simulation = simulation
+        self.names = first.name, second.name
+        self.open = True
+        self.peers = SimulatedPeer(self, first, second), SimulatedPeer(self, second, first)
+
+    def establish(self) -> None:
+        for peer in self.peers:
+            peer.deliver(partial(peer.here.transport.receiver.connected, peer))
+
+    def cut(self, reason: str) -> None:
+        if self.open:
+            self.open = False
+            for peer in self.peers:
+                peer.deliver(partial(peer.here.transport.receiver.disconnected, peer, reason), always=True)
+
+
+class SimulatedPeer:
+    """One machine's end of a connection: :class:`~sqlfront_cluster.network.transport.Peer`."""
+
+    def __init__(self, connection: _Connection, here: Machine, there: Machine) -> None:
+        self.name = there.name
+        self.here = here
+        self._there = there
+        self._connection = connection
+        # When the last thing arrives (or arrived) here: what comes later comes behind it.
+        self._busy_until = 0.0
+
+    def send(self, message: msgspec.Struct, body: Sequence[Part] = ()) -> None:
+        """Deliver to the other side, some time later."""
+        simulation = self._connection.simulation
+        if not self._connection.open:
+            return
+        simulation.watch(self.here.name, self.name, message, body)
+        if simulation.drop(self.here.name, self.name, message):
+            return
+        first, second = self._connection.peers
+        other = second if self is first else first
+        other.deliver(lambda: other.here.transport.receiver.received(other, message, body or None))
+
+    def corked(self) -> AbstractContextManager[None]:
+        """Nothing is collected: every message has its own time."""
+        return nullcontext()
+
+    def listen(self) -> bool:
+        """No call takes any of the simulation's time."""
+        return self._connection.open
+
+    def deliver(self, action: Callable[[], None], *, always: bool = False) -> None:
+        """Let something happen on this side, in order; ``always``: also if the connection is gone by then."""
+        simulation = self._connection.simulation
+        time = max(self._busy_until, simulation.time + simulation.delay(NETWORK_DELAY))
+        self._busy_until = time
+
+        def happen() -> None:
+            if always or self._connection.open:
+                action()
+
+        simulation.at(time, happen, self.here)
+
+    def close(self, reason: str) -> None:
+        """Break the connection."""
+        self._connection.cut(reason)

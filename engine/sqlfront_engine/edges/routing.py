@@ -1,0 +1,251 @@
+"""How a tasklet's queues are combined: outputs by an edge's routing, inputs of several producers.
+
+An :class:`~sqlfront_engine.edges.queues.Output` that has refused a batch is offered the same one again, and
+remembers which of its queues took their part of it already.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_engine.edges.queues import NOTHING, Input, Output, Polled
+from sqlfront_engine.processor import END_OF_PIECE
+from sqlfront_values.columns.batches import gather_batch
+from sqlfront_values.errors import InternalError
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_values.partitioning import partitions
+else:
+    partitions = lazy_module("sqlfront_values.partitioning.partitions")
+
+#: The instance that handles each partition, by partition id.
+Owners = npt.NDArray[np.intp]
+
+
+class Unlinked:
+    """The output of a vertex without output edges: all is accepted, and nobody ever abandons it."""
+
+    __slots__ = ()
+
+    abandoned = False
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Drop the batch."""
+        return True
+
+    def finish(self) -> None:
+        """Nobody to tell."""
+
+
+class Nowhere:
+    """The output of an edge whose consumer runs on another member only, though the edge is local: there must
+    be nothing to send."""
+
+    __slots__ = ("_edge",)
+
+    abandoned = False
+
+    def __init__(self, edge: str) -> None:
+        self._edge = edge
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Refuse, by an error."""
+        raise InternalError(f"rows on the local edge {self._edge}, whose consumer runs on another member")
+
+    def finish(self) -> None:
+        """Nobody to tell."""
+
+
+class RoundRobin:
+    """Each batch to one queue: the next one in turn that neither refuses nor is abandoned."""
+
+    __slots__ = ("_next", "_queues")
+
+    def __init__(self, queues: Sequence[Output]) -> None:
+        self._queues = tuple(queues)
+        self._next = 0
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether all consumers are gone."""
+        return all(queue.abandoned for queue in self._queues)
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Try each queue once."""
+        queues, start = self._queues, self._next
+        gone = 0
+        for index in (*range(start, len(queues)), *range(start)):
+            if queues[index].abandoned:
+                gone += 1
+            elif queues[index].offer(batch):
+                self._next = (index + 1) % len(queues)
+                return True
+        return gone == len(queues)
+
+    def finish(self) -> None:
+        """Finish all queues."""
+        for queue in self._queues:
+            queue.finish()
+
+
+class Broadcast:
+    """Each batch to every output: all instances of a consumer, or all edges of a vertex."""
+
+    __slots__ = ("_outputs", "_waiting")
+
+    def __init__(self, outputs: Sequence[Output]) -> None:
+        self._outputs = tuple(outputs)
+        # The outputs that have not taken the current batch yet; empty between batches.
+        self._waiting: list[Output] = []
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether all outputs are abandoned."""
+        return all(output.abandoned for output in self._outputs)
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Try the outputs that have not taken the batch yet."""
+        self._waiting = [output for output in self._waiting or self._outputs if not output.offer(batch)]
+        return not self._waiting
+
+    def finish(self) -> None:
+        """Finish all outputs."""
+        for output in self._outputs:
+            output.finish()
+
+
+class Partitioned:
+    """Each row to the queue of the instance that owns its partition."""
+
+    __slots__ = ("_key_columns", "_owners", "_pieces", "_queues")
+
+    def __init__(self, queues: Sequence[Output], key_columns: tuple[int, ...], owners: Owners) -> None:
+        self._queues = tuple(queues)
+        self._key_columns = key_columns
+        self._owners = owners
+        # What is left of the current batch, by queue; empty between batches.
+        self._pieces: dict[int, pa.RecordBatch] = {}
+
+    @property
+    def abandoned(self) -> bool:
+        """Whether all consumers are gone."""
+        return all(queue.abandoned for queue in self._queues)
+
+    def offer(self, batch: pa.RecordBatch) -> bool:
+        """Split the batch, and try the queues that have not taken their piece yet."""
+        pieces = self._pieces or self._split(batch)
+        queues = self._queues
+        self._pieces = {index: piece for index, piece in pieces.items() if not queues[index].offer(piece)}
+        return not self._pieces
+
+    def _split(self, batch: pa.RecordBatch) -> dict[int, pa.RecordBatch]:
+        if batch is END_OF_PIECE:
+            return dict.fromkeys(range(len(self._queues)), batch)
+        keys = [batch.column(ordinal) for ordinal in self._key_columns]
+        owners = self._owners[partitions.partition_ids(keys, batch.num_rows, len(self._owners))]
+        if (owners == owners[0]).all():
+            return {int(owners[0]): batch}
+        if len(self._queues) == 2:
+            return {index: gather_batch(batch, np.flatnonzero(owners == index)) for index in (0, 1)}
+        grouped = gather_batch(batch, np.argsort(owners, kind="stable"))
+        ends = np.cumsum(np.bincount(owners, minlength=len(self._queues))).tolist()
+        starts = [0, *ends[:-1]]
+        return {
+            index: grouped.slice(start, end - start)
+            for index, (start, end) in enumerate(zip(starts, ends, strict=True))
+            if end > start
+        }
+
+    def finish(self) -> None:
+        """Finish all queues."""
+        for queue in self._queues:
+            queue.finish()
+
+
+class AnyOf:
+    """Batches of several inputs as they come, round robin; the inputs are tried in turn."""
+
+    __slots__ = ("_live", "_next")
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._live = list(inputs)
+        self._next = 0
+
+    def poll(self) -> Polled:
+        """A batch of any input that has one; None once all have ended."""
+        index, tries = self._next, len(self._live)
+        while tries:
+            if index >= len(self._live):
+                index = 0
+            batch = self._live[index].poll()
+            if batch is None:
+                del self._live[index]
+            elif batch is NOTHING:
+                index += 1
+            else:
+                self._next = index + 1
+                return batch
+            tries -= 1
+        return NOTHING if self._live else None
+
+    def abandon(self) -> None:
+        """Abandon all inputs."""
+        for live in self._live:
+            live.abandon()
+
+
+class InTurn:
+    """The pieces of several inputs in turn: one of the first, one of the second, and so on, in rounds. Each
+    piece ends with :data:`~sqlfront_engine.processor.END_OF_PIECE`, the last one perhaps with its input."""
+
+    __slots__ = ("_live", "_next")
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._live = list(inputs)
+        self._next = 0
+
+    def poll(self) -> Polled:
+        """The next batch of the piece whose turn it is; None once all inputs have ended."""
+        while self._live:
+            batch = self._live[self._next].poll()
+            if batch is END_OF_PIECE:
+                self._next += 1
+            elif batch is None:
+                del self._live[self._next]
+            else:
+                return batch
+            if self._next >= len(self._live):
+                self._next = 0
+        return None
+
+    def abandon(self) -> None:
+        """Abandon all inputs."""
+        for live in self._live:
+            live.abandon()
+
+
+class ByPriority:
+    """Batches of several inputs, all of the first group before any of the next."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self, groups: Sequence[Input]) -> None:
+        self._groups = list(groups)
+
+    def poll(self) -> Polled:
+        """A batch of the first group that hasn't ended; None once all have."""
+        while self._groups:
+            batch = self._groups[0].poll()
+            if batch is not None:
+                return batch
+            del self._groups[0]
+        return None
+
+    def abandon(self) -> None:
+        """Abandon all groups."""
+        for group in self._groups:
+            group.abandon()

@@ -1,0 +1,337 @@
+"""The engine of one process: it runs light jobs on the member that it is.
+
+>>> import pyarrow as pa
+>>> from sqlfront_engine.dag import DAG, Edge
+>>> from sqlfront_engine.processors.sink import ResultSink
+>>> from sqlfront_engine.testing import Batches
+>>> dag = DAG()
+>>> source = dag.vertex("numbers", Batches("numbers"), 1)
+>>> _ = dag.edge(Edge.between(source, dag.vertex("result", ResultSink())))
+>>> numbers = pa.RecordBatch.from_pydict({"n": [1, 2, 3]})
+>>> with Engine() as engine:
+...     job = engine.run(dag, JobConfig(resources={"numbers": [numbers]}, inline=True))
+...     [batch.to_pydict() for batch in job.batches()]
+[{'n': [1, 2, 3]}]
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Final
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.forks import when_forgotten
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus, JobSummary
+from sqlfront_engine.jobs.query_run import QueryRun
+from sqlfront_engine.machine_memory import machine_memory
+from sqlfront_engine.memory import MemoryBudget, MemoryStatistics, OperatorAccount
+from sqlfront_engine.processor import NO_RESOURCES
+from sqlfront_engine.scheduler import (
+    Clock,
+    CooperativeWorkers,
+    Dedicated,
+    DedicatedThreads,
+    InlineRunner,
+    SystemClock,
+    Workers,
+    available_cores,
+)
+from sqlfront_values.errors import InterfaceError
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
+
+if TYPE_CHECKING:
+    from sqlfront_engine.dag import DAG
+    from sqlfront_engine.jobs import execution as executions
+    from sqlfront_engine.jobs import light_job as light_jobs
+    from sqlfront_engine.jobs.execution import Execution
+    from sqlfront_engine.jobs.light_job import LightJob
+    from sqlfront_engine.plans import execution_plan as plans
+    from sqlfront_engine.plans.execution_plan import ExecutionPlan, Member
+    from sqlfront_engine.processors.sources import held_rows
+    from sqlfront_engine.processors.sources.held_rows import HeldBatches
+else:  # what runs row by row needs no job
+    executions = lazy_module("sqlfront_engine.jobs.execution")
+    plans = lazy_module("sqlfront_engine.plans.execution_plan")
+    light_jobs = lazy_module("sqlfront_engine.jobs.light_job")
+    held_rows = lazy_module("sqlfront_engine.processors.sources.held_rows")
+
+#: The part of the machine's memory that operators may hold unless the engine is told otherwise.
+MEMORY_SHARE: Final = 0.6
+
+
+class JobConfig(msgspec.Struct, frozen=True):
+    """How to run a job.
+
+    ``resources``: objects for the processors' contexts, such as pinned table snapshots. ``memory_limit``:
+    bytes, None = the member's limit. ``timeout``: seconds, None = none. ``inline``: everything on the
+    thread that reads the result or joins, also non-cooperative processors; one instance per vertex unless
+    the DAG says otherwise. ``parallelism``: the default number of instances of a vertex, None = as many as
+    there are workers (one for inline jobs). ``order_seed``: run an inline job's tasklets in a random order.
+    ``query``: the run of the query that the job belongs to (``memory_limit`` and ``description`` are that
+    one's then), None = it is the query's only job. ``description``: what listings show.
+
+    In a cluster: ``required_partitions`` are those that the job reads (None = all, and no member is pruned),
+    ``required_members`` those that it needs besides. ``statistics``: the tasklets count bytes, too, and in a
+    cluster the other members report their counters.
+    """
+
+    settings: Settings = DEFAULT_SETTINGS
+    resources: Mapping[str, object] = NO_RESOURCES
+    memory_limit: int | None = None
+    timeout: float | None = None
+    inline: bool = False
+    parallelism: int | None = None
+    partition_count: int = DEFAULT_PARTITIONS
+    order_seed: int | None = None
+    required_partitions: frozenset[int] | None = None
+    required_members: tuple[str, ...] = ()
+    statistics: bool = False
+    query: QueryRun | None = None
+    description: str = ""
+
+
+DEFAULT_CONFIG: Final = JobConfig()
+
+
+class EngineStatistics(msgspec.Struct, frozen=True):
+    """An engine now: its threads and memory, the jobs that run and how many were submitted."""
+
+    workers: int
+    worker_threads: int
+    memory: MemoryStatistics
+    submitted: int
+    running: tuple[JobStatistics, ...]
+
+
+class Engine(Closing):
+    """Runs DAGs in this process. ``workers``: cooperative threads (None = one per core), started with the
+    first job that needs them. ``memory_limit``: bytes that all jobs' operators may hold together (None =
+    six tenths of the machine's), ``process_memory`` what all engines of the process may. ``threads``
+    replaces those who run tasklets, as a simulation does. ``files``: those that jobs may open here.
+    ``user_code``: functions run here that came with another member's job."""
+
+    def __init__(
+        self,
+        workers: int | None = None,
+        clock: Clock | None = None,
+        memory_limit: int | None = None,
+        threads: tuple[Workers, Dedicated] | None = None,
+        process_memory: MemoryBudget | None = None,
+        files: FileAccess = EVERYWHERE,
+        user_code: bool = False,
+    ) -> None:
+        self._workers, self._dedicated = threads or (
+            CooperativeWorkers(available_cores() if workers is None else workers),
+            DedicatedThreads(),
+        )
+        self._owns_clock = clock is None
+        self.clock: Clock = SystemClock() if clock is None else clock
+        limit = default_memory_limit() if memory_limit is None else memory_limit
+        self.memory = MemoryBudget("the member", limit, process_memory)
+        #: What tables hold of that.
+        self.tables = MemoryBudget("the member", limit, self.memory)
+        #: Which files jobs may open here.
+        self.files = files
+        #: Whether functions run here that another member's job brings along.
+        self.user_code = user_code
+        self._numbers = itertools.count(1)
+        self._epoch = time.time() - self.clock.now()
+        self._submitted = 0
+        self._running: dict[int, Execution] = {}
+        # Queries of several jobs, since between two of them none runs.
+        self._queries: WeakValueDictionary[int, QueryRun] = WeakValueDictionary()
+        self._closed = False
+        # So that no job is handed to workers that are being ended; reentrant for finalizers.
+        self._threads_lock = RLock()
+
+    @property
+    def workers(self) -> int:
+        """The number of cooperative workers: the default parallelism of a vertex."""
+        return self._workers.count
+
+    def call(self, function: Callable[[], None]) -> None:
+        """Have a worker call the function soon; safe in finalizers."""
+        self._workers.start()
+        self._workers.call(function)
+
+    def number_from(self, first: int) -> None:
+        """Count queries and jobs from ``first`` on: on each member of a cluster from another number."""
+        self._numbers = itertools.count(first)
+
+    def next_number(self) -> int:
+        """The id of a new job."""
+        return next(self._numbers)
+
+    def begin_query(self, memory_limit: int | None = None, text: str = "") -> QueryRun:
+        """The run of a query of one or several jobs; its time begins now. ``memory_limit``: bytes, None =
+        the member's limit. ``text``: what listings show."""
+        return QueryRun(next(self._numbers), memory_limit, self.memory, self.clock.now(), text, self._running)
+
+    def _query(self, number: int, memory_limit: int | None, text: str) -> QueryRun:
+        return QueryRun(number, memory_limit, self.memory, self.clock.now(), text, self._running)
+
+    def run(self, dag: "DAG", config: JobConfig = DEFAULT_CONFIG) -> "LightJob":
+        """Submit the DAG, which is locked from then on. An inline job begins to run when its result is
+        read."""
+        execution = self.execution(self.next_number(), config)
+        job = light_jobs.LightJob(execution)  # first, so that whoever starts it may be interrupted
+        self.start(execution, self.plan(dag, execution, config), config)
+        return job
+
+    def hold(
+        self,
+        name: str,
+        dag: "DAG",
+        config: JobConfig,
+        run: "Callable[[DAG, JobConfig], LightJob] | None" = None,
+    ) -> "HeldBatches":
+        """Run the DAG to its end (by ``run``, None = here) and keep its result for later jobs of the same
+        query (``config.query``).
+
+        The rows are charged to the query under ``name`` until the object is forgotten. Raises what the job
+        failed with, and OperationalError if there is no memory for the rows.
+        """
+        assert config.query is not None
+        self._queries[config.query.id] = config.query
+        account = OperatorAccount(config.query.budget, name)
+        batches = []
+        try:
+            job = (run or self.run)(dag, config)
+            with job.batches() as reader:
+                for batch in reader:
+                    account.charge(batch.nbytes)
+                    batches.append(batch)
+        except BaseException:
+            account.close()
+            raise
+        held = held_rows.HeldBatches(tuple(batches), job.statistics() if config.statistics else None)
+        when_forgotten(held, account.close).atexit = False
+        return held
+
+    # ---- the same in steps, for jobs on several members
+
+    def execution(self, number: int, config: JobConfig, member: str = EMBEDDED) -> "Execution":
+        """A run under the engine's memory budget that has neither a plan nor begun."""
+        self._check_open()
+        query = config.query or self._query(number, config.memory_limit, config.description)
+        return executions.Execution(number, query, self.clock, config.timeout, member)
+
+    def plan(
+        self, dag: "DAG", execution: "Execution", config: JobConfig, member: "Member | None" = None
+    ) -> "ExecutionPlan":
+        """What the DAG becomes on ``member`` (None: the only one)."""
+        return plans.plan_execution(
+            dag,
+            default_parallelism=config.parallelism or (1 if config.inline else self._workers.count),
+            listener=execution,
+            reader=execution,
+            budget=execution.query.budget,
+            settings=config.settings,
+            resources=config.resources,
+            partition_count=config.partition_count,
+            member=member,
+            measured=config.statistics,
+            files=self.files,
+        )
+
+    def start(
+        self,
+        execution: "Execution",
+        plan: "ExecutionPlan",
+        config: JobConfig,
+        on_end: "Callable[[Execution], None] | None" = None,
+    ) -> None:
+        """Let it run; ``on_end`` is called when it has ended."""
+
+        def ended(execution: "Execution") -> None:
+            self._running.pop(execution.id, None)
+            if on_end is not None:
+                on_end(execution)
+
+        self._submitted += 1
+        try:
+            if config.inline:
+                self._running[execution.id] = execution
+                execution.start(plan, ended, InlineRunner(config.order_seed))
+                return
+            with self._threads_lock:
+                self._check_open()
+                self._running[execution.id] = execution
+                self._workers.start()
+                execution.start_on_threads(plan, ended, self._workers, self._dedicated)
+        except BaseException:  # such as Ctrl-C: tasklets that have not begun never will
+            execution.stop(JobStatus.CANCELLED)
+            self._running.pop(execution.id, None)
+            raise
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the engine is closed")
+
+    # ---- looking, and the end
+
+    def executions(self) -> "tuple[Execution, ...]":
+        """The runs that have not ended, those for other members included."""
+        return tuple(self._running.values())
+
+    def jobs(self) -> tuple[JobSummary, ...]:
+        """The queries whose jobs run here, on an engine without other members."""
+        return tuple(self.summary(execution, EMBEDDED, (EMBEDDED,)) for execution in self.executions())
+
+    def summary(self, execution: "Execution", coordinator: str, participants: tuple[str, ...]) -> JobSummary:
+        """A run's line in a listing."""
+        query, now = execution.query, self.clock.now()
+        started = self._epoch + query.began
+        return JobSummary(
+            query.id,
+            coordinator,
+            execution.status,
+            started,
+            now - query.began,
+            participants,
+            query.description,
+        )
+
+    def cancel(self, query: int, by: str = "") -> bool:
+        """Cancel the query of that id which runs here; False if there is none. ``by``: see
+        :meth:`~sqlfront_engine.jobs.query_run.QueryRun.cancel`."""
+        runs = [execution.query for execution in self.executions() if execution.query.id == query]
+        found = runs[0] if runs else self._queries.get(query)
+        if found is not None:
+            found.cancel(by)
+        return found is not None
+
+    def statistics(self) -> EngineStatistics:
+        """Threads, memory and jobs now."""
+        running = tuple(execution.statistics() for execution in self.executions())
+        return EngineStatistics(
+            self._workers.count, self._workers.threads, self.memory.statistics(), self._submitted, running
+        )
+
+    def cancel_all(self) -> None:
+        """Cancel what runs."""
+        for execution in self.executions():
+            execution.stop(JobStatus.CANCELLED)
+
+    def close(self) -> None:
+        """Cancel what runs and end the threads; they end by themselves once their tasklets have."""
+        with self._threads_lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.cancel_all()
+        self._workers.close()
+        self._dedicated.close()
+        if isinstance(self.clock, SystemClock) and self._owns_clock:
+            self.clock.close()
+
+
+def default_memory_limit() -> int:
+    """Bytes that operators and tables may hold unless somebody says otherwise."""
+    return int(machine_memory() * MEMORY_SHARE)

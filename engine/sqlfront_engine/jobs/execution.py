@@ -1,0 +1,467 @@
+"""One run of a DAG on this member, from its tasklets' start to the end of the last of them."""
+
+from collections.abc import Callable, Sequence
+from math import inf
+from threading import Lock, RLock
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_engine.edges.queues import NOTHING, BatchQueue, Polled
+from sqlfront_engine.job_statistics import JobStatistics, JobStatus, TaskletStatistics
+from sqlfront_engine.jobs.query_run import QueryRun, stopped_error
+from sqlfront_engine.plans.execution_plan import ExecutionPlan
+from sqlfront_engine.scheduler import Clock, Dedicated, InlineRunner, Workers
+from sqlfront_engine.tasklet import Tasklet
+from sqlfront_values.errors import Error, InterfaceError, InternalError
+from sqlfront_values.evaluation_errors import foreign_error
+from sqlfront_values.settings import EMBEDDED
+
+#: How often, in seconds, who waits for a job on threads looks whether it can go on at all.
+STUCK_CHECK: Final = 1.0
+#: Seconds for which, and rows for whose making, who delivers something to an inline job runs it; the rows are
+#: not counted before it has taken some time.
+PUMP_SHARE: Final = 0.01
+PUMP_ROWS: Final = 50_000
+UNCOUNTED: Final = 0.001
+
+
+class Execution:
+    """One run of a DAG on this member: hears of its tasklets' ends and is woken by its result's queue.
+
+    It has ended when its tasklets have, and whatever else its end was told to wait for (:meth:`hold`): the
+    ends of streams from other members, the answers of other participants. Once it is being stopped it waits
+    for its tasklets only.
+
+    Stopping it is safe anywhere, in a finalizer too: nothing on that way waits for a lock that the same
+    thread may hold.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        query: QueryRun,
+        clock: Clock,
+        timeout: float | None,
+        member: str = EMBEDDED,
+    ) -> None:
+        """``timeout``: seconds after the query began."""
+        self.id = number
+        self.query = query
+        self.member = member
+        #: The members that take part in the job, this one first.
+        self.participants: tuple[str, ...] = (member,)
+        self.status = JobStatus.RUNNING
+        self.error: Error | None = None
+        self._clock = clock
+        self._timeout = timeout
+        self._elapsed: float | None = None
+        self._deadline = None if timeout is None else query.began + timeout
+        self._forget_deadline: Callable[[], None] | None = None
+        self._on_end: Callable[[Execution], None]
+        #: Called once when the job is being stopped, for whatever reason.
+        self.on_stop: Callable[[], None] | None = None
+        #: For who reads an inline job and waits for other members: handles what they send until the function
+        #: gives True, if that can be done here.
+        self.attend: Callable[[Callable[[], bool]], object] | None = None
+        self._tasklets: Sequence[Tasklet] = ()
+        #: Whether somebody is to read a result.
+        self.has_result = False
+        # None once it is read to its end, so that no cycle keeps an ended job alive.
+        self._result: BatchQueue | None = None
+        # What the other members have said about theirs.
+        self._noted: dict[str, tuple[TaskletStatistics, ...]] = {}
+        # Tasklets that have not ended (one more until all have been started), and other things that the end
+        # waits for.
+        self._remaining = 1
+        self._held = 0
+        self._has_ended = False
+        self._stopped_as: JobStatus | None = None
+        # Guards the count and the outcome; reentrant, since a finalizer may stop the job at any point.
+        self._lock = RLock()
+        # Held until the job has ended.
+        self._running = Lock()
+        self._running.acquire()
+        # Free when there may be something new for the reader.
+        self._news = Lock()
+        self._runner: InlineRunner | None = None
+        # Held by the thread that runs an inline job's tasklets.
+        self._driving = Lock()
+
+    # ---- starting
+
+    def start(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]", runner: InlineRunner) -> None:
+        """Make all tasklets runnable on the caller's thread, which runs them when it reads or joins (or by
+        :meth:`pump`)."""
+        self._adopt(plan, on_end)
+        self._runner = runner
+        schedule = runner.schedule
+        if self._held:  # other members may wake a tasklet while the reader waits for news
+            self._watch_deadline()
+
+            def schedule(tasklet: Tasklet) -> None:
+                runner.schedule(tasklet)
+                self.wake()
+
+        for tasklet in plan.tasklets:
+            tasklet.start(schedule, self._clock.now)
+        self._started_all()
+
+    def start_on_threads(
+        self,
+        plan: ExecutionPlan,
+        on_end: "Callable[[Execution], None]",
+        workers: Workers,
+        dedicated: Dedicated,
+    ) -> None:
+        """Hand the tasklets to the workers, those of non-cooperative processors to threads of their own."""
+        self._adopt(plan, on_end)
+        self._watch_deadline()
+        for tasklet in plan.tasklets:
+            schedule = workers.schedule if tasklet.cooperative else dedicated.assign()
+            tasklet.start(schedule, self._clock.now)
+        self._started_all()
+
+    def hold(self, count: int = 1) -> None:
+        """The end waits for so many calls of :meth:`release`; to be called before the start."""
+        self._held += count
+
+    def _adopt(self, plan: ExecutionPlan, on_end: "Callable[[Execution], None]") -> None:
+        self._on_end = on_end
+        self._tasklets = plan.tasklets
+        self._result = plan.result
+        self.has_result = plan.result is not None
+        self._remaining += len(plan.tasklets)
+
+    def _started_all(self) -> None:
+        if self.query.cancelled:
+            self.stop(JobStatus.CANCELLED)
+        if self._stopping:  # perhaps since before there were tasklets to stop
+            self._stop_all()
+            self._sweep()
+        self._count_down()
+
+    def _watch_deadline(self) -> None:
+        if self._deadline is not None:
+            self._forget_deadline = self._clock.call_at(self._deadline, self._time_out)
+
+    # ---- what the tasklets report
+
+    def failed(self, tasklet: Tasklet, error: BaseException) -> None:
+        """Keep the first real error, and stop the rest; an interrupt counts as a cancellation."""
+        if not isinstance(error, Exception):
+            self.stop(JobStatus.CANCELLED)
+            return
+        self.fail(_attributed(error, tasklet, self.member))
+
+    def ended(self, tasklet: Tasklet) -> None:
+        """Count down; the last one ends the job."""
+        self._count_down()
+
+    def fail(self, error: Error) -> None:
+        """Something that the job needs has failed, here or on another member: keep the first error, and stop
+        the rest. An error beats a cancellation."""
+        with self._lock:
+            if self._has_ended:
+                return
+            if self.error is None:
+                self.error = error
+        self._stop_all()
+        self._sweep()
+        self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
+
+    def release(self) -> None:
+        """One of the things has happened for which the end was held up."""
+        self._count_down(0, released=1)
+        if not self._held:  # who waits for that has to look whether the job can go on without
+            self.wake()
+
+    def _count_down(self, tasklets: int = 1, released: int = 0) -> None:
+        with self._lock:
+            self._remaining -= tasklets
+            self._held -= released
+            if self._remaining or self._has_ended or (self._held and not self._stopping):
+                return
+            self._elapsed = self._clock.now() - self.query.began
+            if self.error is not None:
+                self.status = JobStatus.FAILED
+            else:
+                self.status = self._stopped_as or JobStatus.COMPLETED
+            self._has_ended = True
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        """To be done again if it was interrupted."""
+        if self._forget_deadline is not None:
+            self._forget_deadline()
+        self._on_end(self)
+        if self._running.locked():
+            self._running.release()
+        self.wake()
+
+    def wake(self) -> None:
+        """The result's queue has changed: let the reader look."""
+        if self._news.locked():
+            try:
+                self._news.release()
+            except RuntimeError:  # another thread was quicker
+                return
+
+    # ---- stopping
+
+    def stop(self, status: JobStatus) -> None:
+        """Stop all tasklets; ``status`` says why. Without effect on a job that has ended or was stopped
+        before."""
+        with self._lock:
+            if self._has_ended or self._stopped_as is not None:
+                return
+            self._stopped_as = status
+        self._stop_all()
+        self._sweep()
+        self._count_down(0)  # the tasklets may have ended before, with only the rest to wait for
+
+    def _time_out(self) -> None:
+        self.stop(JobStatus.TIMED_OUT)
+
+    def _stop_all(self) -> None:
+        on_stop, self.on_stop = self.on_stop, None
+        if on_stop is not None:
+            on_stop()
+        for tasklet in self._tasklets:
+            tasklet.stopped = True
+            tasklet.wake()
+        if self._result is not None:
+            self._result.abandon()
+        self.wake()
+
+    @property
+    def _stopping(self) -> bool:
+        return self._stopped_as is not None or self.error is not None
+
+    # ---- reading and waiting
+
+    def next_batch(self) -> pa.RecordBatch | None:
+        """The next batch of the result, None after the last; raises what the job failed with, once it has
+        ended."""
+        if not self.has_result:
+            raise InterfaceError("the job's DAG has no result")
+        if self._runner is not None:
+            return self._run_until_batch(self._runner)
+        while self._result is not None and not self._stopping:
+            batch = self._result.poll()
+            if batch is None:
+                self._result = None
+            elif batch is NOTHING:
+                while not self._news.acquire(timeout=STUCK_CHECK):
+                    self._fail_if_stuck()
+            else:
+                return batch
+        self.wait()
+        return None
+
+    def poll_batch(self) -> Polled:
+        """What :meth:`next_batch` would give now."""
+        if self._result is not None and not self._stopping:
+            batch = self._result.poll()
+            if batch is not None:
+                return batch
+            self._result = None
+        if not self._has_ended:
+            return NOTHING
+        self._raise_failure()
+        return None
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; raises what the job failed with. False: it still runs after ``timeout``
+        seconds."""
+        if self._runner is not None:
+            self._run_out(self._runner)
+        elif not self._await_end(timeout):
+            return False
+        self._raise_failure()
+        return True
+
+    def _raise_failure(self) -> None:
+        if self.error is not None:
+            raise self.error
+        if self._stopped_as is not None:
+            raise stopped_error(self._stopped_as, self._timeout, self.query.cancelled_by)
+
+    def _await_end(self, timeout: float | None) -> bool:
+        """Wait for the last tasklet on its thread; False after ``timeout`` seconds."""
+        left = inf if timeout is None else timeout
+        while not self._running.acquire(timeout=max(0.0, min(left, STUCK_CHECK))):
+            left -= STUCK_CHECK
+            if left <= 0:
+                return False
+            self._fail_if_stuck()
+        self._running.release()
+        return True
+
+    def _fail_if_stuck(self) -> None:
+        """End a job on threads in which every tasklet waits for another one, as producers of a diamond over
+        queues that are too small for it do. One that has edges to other members may wait for these."""
+        if self._held:
+            return
+        calls = self._calls_while_blocked()
+        # Between two looks at the calls: what came before the first is there, and after it nothing comes.
+        unread = self._result is not None and len(self._result) > 0
+        if calls and not unread and calls == self._calls_while_blocked():
+            self._fail_stuck()
+
+    def _calls_while_blocked(self) -> list[int]:
+        """How often each tasklet that hasn't ended has run; none at all if one of them isn't blocked."""
+        calls = [tasklet.calls_while_blocked() for tasklet in self._tasklets if not tasklet.ended]
+        known = [count for count in calls if count is not None]
+        return known if len(known) == len(calls) else []
+
+    # ---- inline jobs
+
+    def _run_until_batch(self, runner: InlineRunner) -> pa.RecordBatch | None:
+        """Run tasklets until the result has a batch, or to the job's end."""
+        self._begin_driving()
+        try:
+            while self._result is not None and not self._stopping:
+                batch = self._result.poll()
+                if batch is None:
+                    self._result = None
+                elif batch is not NOTHING:
+                    return batch
+                else:
+                    self._drive(runner)
+        except BaseException as error:
+            self._note_interrupt(error)
+            raise
+        finally:
+            self._end_driving()
+        self.wait()
+        return None
+
+    def _run_out(self, runner: InlineRunner) -> None:
+        """Run tasklets until the job has ended."""
+        self._begin_driving()
+        try:
+            while not self._has_ended:
+                self._drive(runner)
+        except BaseException as error:
+            self._note_interrupt(error)
+            raise
+        finally:
+            self._end_driving()
+
+    def pump(self) -> bool:
+        """Run what is runnable on this thread, unless another thread does: for those who deliver what comes
+        from other members to an inline job. False: it turns out to be no small job, and there is more to run,
+        which is for a thread that nobody else waits for."""
+        runner, now = self._runner, self._clock.now
+        began = now()
+        while runner is not None and runner.waiting and self._driving.acquire(False):
+            try:
+                while runner.run_round():
+                    taken = now() - began
+                    if taken >= PUMP_SHARE or (taken >= UNCOUNTED and self._is_large()):
+                        return False
+            finally:
+                self._end_driving()
+        return True
+
+    def _is_large(self) -> bool:
+        return sum(tasklet.rows_out for tasklet in self._tasklets) > PUMP_ROWS
+
+    def _begin_driving(self) -> None:
+        if not self._driving.acquire(blocking=False):
+            if not self._stopping:
+                raise InterfaceError("the job is being read by another thread")
+            self._driving.acquire()  # who drives a job that is being stopped is about to end it
+
+    def _end_driving(self) -> None:
+        self._driving.release()
+        if self._stopping:  # perhaps by a thread that couldn't sweep in this moment
+            self._sweep()
+
+    def _note_interrupt(self, error: BaseException) -> None:
+        """What isn't an Exception ends an inline job, whose thread it may have left between any two steps: so
+        its tasklets are ended here, whatever each of them was about to do, and never run again."""
+        if isinstance(error, Exception):
+            return
+        self._runner = None
+        self.stop(JobStatus.CANCELLED)
+        for tasklet in self._tasklets:
+            tasklet.give_up()
+        self._count_down(self._remaining)
+        if self._running.locked():
+            self._tell_end()
+
+    def _drive(self, runner: InlineRunner) -> None:
+        """Run what is runnable."""
+        # Looked at first: who releases something has made runnable before what that brought.
+        awaited = self._held
+        if not runner.run_round():
+            if self._stopping:
+                # Another thread is about to wake those that it has stopped.
+                self._news.acquire(timeout=STUCK_CHECK)
+            elif awaited and not (self._result is not None and len(self._result)):
+                if self.attend is not None:
+                    self.attend(self._has_news)
+                self._news.acquire()
+            else:
+                self._fail_stuck()
+        self.stop_if_overdue()
+
+    def stop_if_overdue(self) -> None:
+        """Stop the job if its time is over."""
+        if self._deadline is not None and self._clock.now() >= self._deadline:
+            self.stop(JobStatus.TIMED_OUT)
+
+    def _has_news(self) -> bool:
+        return not self._news.locked()
+
+    def _sweep(self) -> None:
+        """Let the stopped tasklets of an inline job end, unless a thread is driving it that will do so."""
+        if self._runner is not None and self._driving.acquire(False):
+            try:
+                while self._runner.run_round():
+                    pass
+            finally:
+                self._driving.release()
+
+    def _fail_stuck(self) -> None:
+        """No tasklet is runnable and the reader has nothing to read."""
+        if self._result is not None and len(self._result):
+            raise InterfaceError("the result has to be read before the job can end")
+        waiting = ", ".join(repr(tasklet.vertex) for tasklet in self._tasklets if not tasklet.ended)
+        with self._lock:
+            if self._has_ended:  # in this moment
+                return
+            if not self._stopping:
+                self.error = InternalError(f"the job can't go on: each of {waiting} waits for another one")
+        self._stop_all()
+
+    # ---- looking
+
+    def note(self, member: str, tasklets: tuple[TaskletStatistics, ...]) -> None:
+        """What another member's tasklets have done (none of them, if it wasn't asked)."""
+        if tasklets:
+            self._noted[member] = tasklets
+
+    def statistics(self) -> JobStatistics:
+        """What the job has done so far; of other members, what they said when they had ended."""
+        tasklets = tuple(tasklet.statistics() for tasklet in self._tasklets)
+        elapsed = self._clock.now() - self.query.began if self._elapsed is None else self._elapsed
+        memory = self.query.budget.statistics()
+        others = {name: self._noted[name] for name in self.participants[1:] if name in self._noted}
+        return JobStatistics(
+            self.id, self.status, elapsed, memory, tasklets, self.member, self.participants, others
+        )
+
+
+def _attributed(error: Exception, tasklet: Tasklet, member: str) -> Error:
+    """The error as one of ours that knows where it was raised."""
+    known = foreign_error(error, repr(tasklet.vertex))
+    if known is not error:
+        known.__cause__ = error
+    if known.vertex is None:
+        known.vertex = tasklet.vertex
+        known.member = member
+        known.add_note(f"raised by vertex {tasklet.vertex!r} on member {member!r}")
+    return known

@@ -1,0 +1,5 @@
+"""From a DAG to the tasklets of one member.
+
+``placement`` chooses the members and the partitions of each vertex, ``blueprint`` is the DAG's shape on one
+member (made once and kept), ``execution_plan`` makes tasklets and queues of it for one job.
+"""

@@ -1,0 +1,365 @@
+"""The shape of a job on one member: its tasklets, what links them with each other and with other members,
+and how each end combines its links.
+
+A vertex that exists here has ``parallelism`` instances. An edge of U producers and D consumers on this
+member has up to U x D queues. For each other member that rows of an edge go to, several producers share a
+sender tasklet, and one sends them itself; for each that rows come from, a receiver tasklet routes them to
+several consumers, and one takes them itself.
+"""
+
+from collections.abc import Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from sqlfront_engine.dag import DAG, Distribution, Edge, EdgeConfig, Routing, Vertex
+from sqlfront_engine.edges.exchange import Stream
+from sqlfront_engine.edges.routing import Owners
+from sqlfront_engine.plans.placement import Placement, resolve, vertex_members
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_values.errors import InterfaceError
+from sqlfront_values.expressions import SortKey
+
+#: Queues of partitioned outputs are chosen by an index; this is none of them.
+NOBODY: Final = -1
+
+_DEFAULT_CONFIG: Final = EdgeConfig()
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A queue: the tasklets at its ends by index, and how many batches it holds."""
+
+    producer: int
+    consumer: int
+    size_limit: int
+
+
+class Outgoing(msgspec.Struct, frozen=True):
+    """The beginning of a stream to another member: the tasklet in front of it by index."""
+
+    producer: int
+    stream: Stream
+    config: EdgeConfig
+
+
+class Incoming(msgspec.Struct, frozen=True):
+    """The end of a stream from another member: the tasklet behind it by index."""
+
+    consumer: int
+    stream: Stream
+    config: EdgeConfig
+
+
+AnyLink: TypeAlias = Link | Outgoing | Incoming
+
+
+class InputWiring(msgspec.Struct, frozen=True):
+    """The links (by index) that one input of an instance combines."""
+
+    links: tuple[int, ...]
+    sort_keys: tuple[SortKey, ...]
+    priority: int
+    takes_turns: bool = False
+
+
+class OutputWiring(msgspec.Struct, frozen=True):
+    """The links (by index) among which one output of an instance chooses: ``local`` ones to consumers, then
+    those to other members. ``owners``: the link of each partition. ``edge`` is its name for messages."""
+
+    links: tuple[int, ...]
+    routing: Routing
+    local: int
+    edge: str
+    key_columns: tuple[int, ...] = ()
+    owners: Owners | None = None
+    takes_turns: bool = False
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """One tasklet: an instance of the vertex at position ``vertex``, or (-1) a sender or receiver."""
+
+    name: str
+    vertex: int
+    instance: int = 0
+    parallelism: int = 1
+    first_global_index: int = 0
+    total_parallelism: int = 1
+    member_index: int = 0
+    member_count: int = 1
+    partitions: tuple[int, ...] = ()
+    inputs: tuple[InputWiring, ...] = ()
+    outputs: tuple[OutputWiring, ...] = ()
+    #: The only link of all inputs or outputs, if there is exactly one: the common case, made quick.
+    lone_input: int | None = None
+    lone_output: int | None = None
+
+
+class Blueprint(msgspec.Struct, frozen=True):
+    """Tasklets of a DAG's shape, and what is between and around them. ``sink``: index of the result's
+    tasklet, whose queue follows all links."""
+
+    places: tuple[Place, ...]
+    links: tuple[AnyLink, ...]
+    sink: int | None
+
+
+def draw(
+    dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
+) -> Blueprint:
+    """What a locked DAG becomes on ``member``; empty if it runs no part of it."""
+    for edge in dag.edges:
+        _check_distribution(edge)
+    drawing = _Drawing(dag, member, placement, default_parallelism, partition_count)
+    for number, edge in enumerate(dag.edges):
+        drawing.draw_edge(number, edge)
+    return drawing.blueprint()
+
+
+def _check_distribution(edge: Edge) -> None:
+    if edge.takes_turns and (edge.distribution is not Distribution.LOCAL or edge.sort_keys):
+        raise InterfaceError(f"the edge {edge} can't take turns: it is distributed, or merges by keys")
+    if edge.distribution is Distribution.LOCAL:
+        return
+    if edge.routing is Routing.ISOLATED:
+        raise InterfaceError(f"the isolated edge {edge} can't be distributed")
+    if edge.distribution is Distribution.TO_ONE and edge.routing is not Routing.PARTITIONED:
+        raise InterfaceError(
+            f"the {edge.routing.value} edge {edge} can't go to one member, only partitioned ones"
+        )
+
+
+class _Reach(msgspec.Struct, frozen=True):
+    """Where an edge's rows go from this member: to ``consumers`` instances here (0 = none) and to other
+    members; ``local_partitions`` are those that its consumers here share, in turn."""
+
+    consumers: int
+    remote: tuple[str, ...]
+    local_partitions: tuple[int, ...]
+
+
+class _Drawing:
+    """A blueprint in the making."""
+
+    def __init__(
+        self, dag: DAG, member: str, placement: Placement, default_parallelism: int, partition_count: int
+    ) -> None:
+        self._dag = dag
+        self._member = member
+        self._placement = placement
+        self._partition_count = partition_count
+        self._members = vertex_members(dag, placement)
+        self._own_partitions = placement.owned_by(member)
+        self._all_partitions = placement.all_partitions()
+        self._links: list[AnyLink] = []
+        self._places: list[Place] = []
+        self._inputs: list[dict[int, InputWiring]] = []
+        self._outputs: list[dict[int, OutputWiring]] = []
+        # Instances here, and the index of the first one's tasklet, by vertex.
+        self._parallelism: dict[str, int] = {}
+        self._first: dict[str, int] = {}
+        for position, vertex in enumerate(dag):
+            self._add_instances(position, vertex, default_parallelism)
+
+    def _add_instances(self, position: int, vertex: Vertex, default_parallelism: int) -> None:
+        members = self._members[vertex.name]
+        here = self._member in members
+        parallelism = vertex.parallelism(default_parallelism)
+        self._parallelism[vertex.name] = parallelism if here else 0
+        self._first[vertex.name] = len(self._places)
+        if not here:
+            return
+        index = members.index(self._member)
+        for instance in range(parallelism):
+            self._add_place(
+                Place(
+                    name=vertex.name,
+                    vertex=position,
+                    instance=instance,
+                    parallelism=parallelism,
+                    first_global_index=index * parallelism,
+                    total_parallelism=len(members) * parallelism,
+                    member_index=index,
+                    member_count=len(members),
+                    partitions=self._own_partitions[instance::parallelism],
+                )
+            )
+
+    def _add_place(self, place: Place) -> int:
+        self._places.append(place)
+        self._inputs.append({})
+        self._outputs.append({})
+        return len(self._places) - 1
+
+    # ---- edges
+
+    def draw_edge(self, number: int, edge: Edge) -> None:
+        """Make the queues of one edge, its streams, their senders and receivers."""
+        assert edge.destination is not None
+        reach = self._reach(edge)
+        incoming: list[list[int]] = [[] for _ in range(reach.consumers)]
+        self._draw_producers(number, edge, reach, incoming)
+        if reach.consumers and edge.distribution is not Distribution.LOCAL:
+            for name in self._members[edge.source.name]:
+                if name != self._member:
+                    self._draw_arrival(edge, Stream(number, name), reach, incoming)
+        first_consumer = self._first[edge.destination.name]
+        for consumer, links in enumerate(incoming):
+            self._inputs[first_consumer + consumer][edge.destination_ordinal] = InputWiring(
+                tuple(links), edge.sort_keys, edge.input_priority, edge.takes_turns
+            )
+
+    def _draw_producers(self, number: int, edge: Edge, reach: _Reach, incoming: list[list[int]]) -> None:
+        """The links of the producers here: to the consumers, and to other members, shared or their own."""
+        producers, first = self._parallelism[edge.source.name], self._first[edge.source.name]
+        streams = [Stream(number, name) for name in reach.remote]
+        senders = [self._add_end(edge, f"to {name}") for name in reach.remote] if producers > 1 else []
+        shared: list[list[int]] = [[] for _ in senders]
+        for producer in range(producers):
+            targets = self._targets(edge, reach, producer, producers)
+            links = self._link(edge, first + producer, targets, incoming)
+            for sender, shares in zip(senders, shared, strict=True):
+                shares.append(self._add_link(Link(first + producer, sender, _config(edge).queue_size)))
+                links.append(shares[-1])
+            if not senders:
+                links += [self._add_link(Outgoing(first, stream, _config(edge))) for stream in streams]
+            wiring = self._wiring(edge, reach, links, len(targets), remote=True)
+            self._outputs[first + producer][edge.source_ordinal] = wiring
+        for sender, shares, stream in zip(senders, shared, streams, strict=bool(senders)):
+            self._inputs[sender][0] = InputWiring(tuple(shares), edge.sort_keys, 0)
+            leaving = self._add_link(Outgoing(sender, stream, _config(edge)))
+            self._outputs[sender][0] = OutputWiring((leaving,), Routing.UNICAST, 0, str(edge))
+
+    def _draw_arrival(self, edge: Edge, stream: Stream, reach: _Reach, incoming: list[list[int]]) -> None:
+        """What takes the rows from another member: the only consumer, or a tasklet that routes them."""
+        assert edge.destination is not None
+        if reach.consumers == 1:
+            consumer = self._first[edge.destination.name]
+            incoming[0].append(self._add_link(Incoming(consumer, stream, _config(edge))))
+            return
+        receiver = self._add_end(edge, f"from {stream.member}")
+        arriving = self._add_link(Incoming(receiver, stream, _config(edge)))
+        self._inputs[receiver][0] = InputWiring((arriving,), (), 0)
+        targets = self._targets(edge, reach, 0, 1)
+        links = self._link(edge, receiver, targets, incoming)
+        self._outputs[receiver][0] = self._wiring(edge, reach, links, len(targets), remote=False)
+
+    def _add_end(self, edge: Edge, which: str) -> int:
+        """A sender or receiver."""
+        return self._add_place(Place(name=f"{edge} {which}", vertex=-1))
+
+    def _add_link(self, link: AnyLink) -> int:
+        self._links.append(link)
+        return len(self._links) - 1
+
+    def _link(
+        self, edge: Edge, producer: int, targets: Sequence[int], incoming: list[list[int]]
+    ) -> list[int]:
+        """A queue to each of the consumer instances."""
+        assert edge.destination is not None
+        first = self._first[edge.destination.name]
+        links = []
+        for consumer in targets:
+            link = self._add_link(Link(producer, first + consumer, _config(edge).queue_size))
+            links.append(link)
+            incoming[consumer].append(link)
+        return links
+
+    def _reach(self, edge: Edge) -> _Reach:
+        assert edge.destination is not None
+        consumers = self._parallelism[edge.destination.name]
+        if edge.distribution is Distribution.LOCAL:
+            return _Reach(consumers, (), self._all_partitions)
+        if edge.distribution is Distribution.TO_ONE:
+            assert edge.target_member is not None
+            target = resolve(edge.target_member, self._placement)
+            return self._reach_one(target, consumers, self._all_partitions)
+        if edge.routing is Routing.PARTITIONED and not edge.key_columns:
+            owner = self._placement.owner_of(edge.partition % self._partition_count)
+            return self._reach_one(owner or self._placement.coordinator, consumers, self._own_partitions)
+        remote = tuple(name for name in self._members[edge.destination.name] if name != self._member)
+        return _Reach(consumers, remote, self._own_partitions)
+
+    def _reach_one(self, target: str, consumers: int, partitions: tuple[int, ...]) -> _Reach:
+        if target == self._member:
+            return _Reach(consumers, (), partitions)
+        return _Reach(0, (target,), ())
+
+    def _targets(self, edge: Edge, reach: _Reach, producer: int, producers: int) -> Sequence[int]:
+        """The consumer instances here that get batches of a producer instance, or of a receiver."""
+        if not reach.consumers:
+            return ()
+        if edge.routing is Routing.ISOLATED:
+            consumers = range(reach.consumers)
+            return [index for index in consumers if index % producers == producer % reach.consumers]
+        if edge.routing is Routing.PARTITIONED and not edge.key_columns:
+            partition = edge.partition % self._partition_count
+            shared = reach.local_partitions
+            return [(shared.index(partition) if partition in shared else 0) % reach.consumers]
+        return range(reach.consumers)
+
+    def _wiring(
+        self, edge: Edge, reach: _Reach, links: Sequence[int], local: int, *, remote: bool
+    ) -> OutputWiring:
+        owners = self._owners(reach, remote=remote) if edge.key_columns else None
+        return OutputWiring(
+            tuple(links), edge.routing, local, str(edge), edge.key_columns, owners, edge.takes_turns
+        )
+
+    def _owners(self, reach: _Reach, *, remote: bool) -> npt.NDArray[np.intp]:
+        """The index of the queue that takes each partition's rows: consumers first, then senders."""
+        owners = np.full(self._partition_count, NOBODY, np.intp)
+        if reach.consumers:
+            shared = np.array(reach.local_partitions, np.intp)
+            owners[shared] = np.arange(len(shared)) % reach.consumers
+        if remote:
+            for number, name in enumerate(reach.remote):
+                taken = (
+                    list(self._placement.owned_by(name)) if len(reach.remote) > 1 or reach.consumers else ...
+                )
+                owners[taken] = reach.consumers + number
+        return owners
+
+    # ---- done
+
+    def blueprint(self) -> Blueprint:
+        """The blueprint of what was drawn."""
+        places = []
+        for place, inputs, outputs in zip(self._places, self._inputs, self._outputs, strict=True):
+            incoming = tuple(wiring for _, wiring in sorted(inputs.items()))
+            outgoing = tuple(wiring for _, wiring in sorted(outputs.items()))
+            places.append(
+                msgspec.structs.replace(
+                    place,
+                    inputs=incoming,
+                    outputs=outgoing,
+                    lone_input=_lone_link(incoming),
+                    lone_output=_lone_link(outgoing),
+                )
+            )
+        sink = self._find_sink()
+        if sink is not None:
+            last = len(self._links)
+            wiring = OutputWiring((last,), Routing.UNICAST, 1, "the result")
+            places[sink] = msgspec.structs.replace(places[sink], outputs=(wiring,), lone_output=last)
+        return Blueprint(tuple(places), tuple(self._links), sink)
+
+    def _find_sink(self) -> int | None:
+        sinks = [vertex for vertex in self._dag if isinstance(vertex.processor, ResultSink)]
+        if not sinks:
+            return None
+        members = self._members[sinks[0].name]
+        instances = self._parallelism[sinks[0].name]
+        if len(sinks) > 1 or instances > 1 or len(members) > 1 or self._dag.outbound(sinks[0]):
+            raise InterfaceError("a DAG has at most one result, of parallelism one, and no edge leaves it")
+        return self._first[sinks[0].name] if instances else None
+
+
+def _config(edge: Edge) -> EdgeConfig:
+    return edge.config or _DEFAULT_CONFIG
+
+
+def _lone_link(wirings: Sequence[InputWiring | OutputWiring]) -> int | None:
+    lone = len(wirings) == 1 and len(wirings[0].links) == 1
+    return wirings[0].links[0] if lone else None

@@ -1,0 +1,286 @@
+"""From a DAG to what runs on this member: tasklets, and the queues between them.
+
+What depends only on the DAG's shape and the job's placement (who is connected to whom by which routing, which
+instance owns which partitions) is a blueprint, see :mod:`sqlfront_engine.plans.blueprint`: made once and kept
+with the locked DAG and its rebound copies. Planning an execution then only makes the objects.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, assert_never
+
+import msgspec
+
+from sqlfront_engine.dag import DAG, DEFAULT_QUEUE_SIZE, Routing
+from sqlfront_engine.edges.exchange import RemoteInput, RemoteOutput, Stream, Wire
+from sqlfront_engine.edges.queues import QUEUE_BYTES, BatchQueue, Input, Output, Wakeable
+from sqlfront_engine.edges.routing import (
+    AnyOf,
+    Broadcast,
+    ByPriority,
+    InTurn,
+    Nowhere,
+    Partitioned,
+    RoundRobin,
+)
+from sqlfront_engine.file_access import EVERYWHERE, FileAccess
+from sqlfront_engine.memory import MemoryBudget, OperatorAccount
+from sqlfront_engine.plans.blueprint import (
+    Blueprint,
+    Incoming,
+    InputWiring,
+    Link,
+    Outgoing,
+    OutputWiring,
+    Place,
+    draw,
+)
+from sqlfront_engine.plans.placement import Placement, only
+from sqlfront_engine.processor import NO_RESOURCES, Processor, ProcessorContext
+from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.shares import Share
+from sqlfront_engine.tasklet import NO_INPUT, UNLINKED, Listener, Tasklet
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import DEFAULT_PARTITIONS, DEFAULT_SETTINGS, EMBEDDED, Settings
+
+if TYPE_CHECKING:
+    from sqlfront_engine.edges import merging
+else:
+    merging = lazy_module("sqlfront_engine.edges.merging")
+
+#: All queues of a job together may hold this part of its memory limit (each at least one batch, whatever
+#: its size).
+QUEUE_SHARE: Final = 8
+
+_FORWARD: Final = Forward()
+
+
+class ExecutionPlan(msgspec.Struct, frozen=True):
+    """One job on one member. ``tasklets`` are those of the vertices in topological order, then senders and
+    receivers; ``result`` is the queue that the reader drains; ``outputs`` and ``inputs`` are this member's
+    ends of distributed edges."""
+
+    tasklets: Sequence[Tasklet]
+    result: BatchQueue | None
+    outputs: Mapping[Stream, RemoteOutput]
+    inputs: Mapping[Stream, RemoteInput]
+
+
+class Member(msgspec.Struct, frozen=True):
+    """Where an execution takes place: this member's name, the job's placement, and the way to the other
+    participants (None: there are none)."""
+
+    name: str
+    placement: Placement
+    wire: Wire | None = None
+
+
+def plan_execution(
+    dag: DAG,
+    *,
+    default_parallelism: int,
+    listener: Listener,
+    reader: Wakeable,
+    budget: MemoryBudget,
+    settings: Settings = DEFAULT_SETTINGS,
+    resources: Mapping[str, object] = NO_RESOURCES,
+    partition_count: int = DEFAULT_PARTITIONS,
+    member: Member | None = None,
+    measured: bool = False,
+    files: FileAccess = EVERYWHERE,
+) -> ExecutionPlan:
+    """Lock the DAG and make its tasklets and queues on ``member`` (None: the only one).
+
+    ``listener`` hears of the tasklets' ends, ``reader`` is woken by the result, ``budget`` is the query's.
+    ``measured``: the tasklets count bytes, too. ``files``: those that processors may open.
+    InterfaceError for an edge that can't be distributed the way it asks for.
+    """
+    dag.lock()
+    blueprint = _blueprint(dag, member, default_parallelism, partition_count)
+    tasklets = _tasklets(dag, blueprint, listener, budget, settings, resources, partition_count, files)
+    ends = _Ends(blueprint, tasklets, reader, budget, None if member is None else member.wire)
+    for tasklet, place in zip(tasklets, blueprint.places, strict=True):
+        ends.connect(tasklet, place, measured=measured)
+    return ExecutionPlan(tasklets, ends.result, ends.outputs, ends.inputs)
+
+
+def _blueprint(dag: DAG, member: Member | None, default_parallelism: int, partition_count: int) -> Blueprint:
+    """The shape of the DAG on the member, kept with the DAG."""
+    if member is None:
+        return dag.derive(
+            ("blueprint", default_parallelism, partition_count),
+            lambda dag: draw(
+                dag, EMBEDDED, only(partition_count=partition_count), default_parallelism, partition_count
+            ),
+        )
+    return dag.derive(
+        ("blueprint", default_parallelism, partition_count, member.name, member.placement),
+        lambda dag: draw(dag, member.name, member.placement, default_parallelism, partition_count),
+    )
+
+
+def _tasklets(
+    dag: DAG,
+    blueprint: Blueprint,
+    listener: Listener,
+    budget: MemoryBudget,
+    settings: Settings,
+    resources: Mapping[str, object],
+    partition_count: int,
+    files: FileAccess,
+) -> list[Tasklet]:
+    """The tasklets of the blueprint's places, not connected yet."""
+    vertices = dag.validate()
+    shares: dict[int, Share] = {}
+    tasklets = []
+    for place in blueprint.places:
+        processor: Processor = _FORWARD if place.vertex < 0 else vertices[place.vertex].processor
+        account = OperatorAccount(budget, place.name)
+        share = None
+        if processor.shared:
+            share = shares.setdefault(place.vertex, Share(place.name, place.parallelism))
+        context = ProcessorContext(
+            place.name,
+            account,
+            settings,
+            place.instance,
+            place.parallelism,
+            place.first_global_index + place.instance,
+            place.total_parallelism,
+            place.member_index,
+            place.member_count,
+            place.partitions,
+            partition_count,
+            resources,
+            share,
+            files,
+        )
+        tasklets.append(Tasklet(processor, context, account, listener))
+    return tasklets
+
+
+class _Ends:
+    """Both ends of each link, by its index, for the tasklets that they belong to."""
+
+    __slots__ = ("_flushes", "_readable", "_writable", "inputs", "outputs", "result")
+
+    def __init__(
+        self,
+        blueprint: Blueprint,
+        tasklets: Sequence[Tasklet],
+        reader: Wakeable,
+        budget: MemoryBudget,
+        wire: Wire | None,
+    ) -> None:
+        self._readable: list[Input] = []
+        self._writable: list[Output] = []
+        # What a tasklet calls before it rests.
+        self._flushes: dict[Tasklet, list[Callable[[], None]]] = {}
+        self.outputs: dict[Stream, RemoteOutput] = {}
+        self.inputs: dict[Stream, RemoteInput] = {}
+        self.result: BatchQueue | None = None
+        byte_limit = max(1, min(QUEUE_BYTES, budget.limit // (QUEUE_SHARE * (len(blueprint.links) + 1))))
+        for link in blueprint.links:
+            if type(link) is Link:
+                producer, consumer = tasklets[link.producer], tasklets[link.consumer]
+                queue = BatchQueue(producer, consumer, link.size_limit, byte_limit)
+                self._add(queue, queue)
+            elif type(link) is Outgoing:
+                self._add(NO_INPUT, self._output(wire, link, tasklets[link.producer]))
+            elif type(link) is Incoming:
+                self._add(self._input(wire, link, tasklets[link.consumer]), UNLINKED)
+        if blueprint.sink is not None:
+            self.result = BatchQueue(tasklets[blueprint.sink], reader, DEFAULT_QUEUE_SIZE, byte_limit)
+            self._add(self.result, self.result)
+
+    def _add(self, readable: Input, writable: Output) -> None:
+        self._readable.append(readable)
+        self._writable.append(writable)
+
+    def _output(self, wire: Wire | None, link: Outgoing, producer: Tasklet) -> RemoteOutput:
+        assert wire is not None
+        # Who is quick makes the last batch bring the end; a step of others may take long.
+        patient = producer.cooperative
+        output = RemoteOutput(wire, link.stream, link.config.receive_window, patient=patient)
+        output.producer = producer
+        self.outputs[link.stream] = output
+        if patient:
+            self._flushes.setdefault(producer, []).append(output.flush)
+        return output
+
+    def _input(self, wire: Wire | None, link: Incoming, consumer: Tasklet) -> RemoteInput:
+        assert wire is not None
+        config = link.config
+        source = RemoteInput(wire, link.stream, config.receive_window_multiplier, config.receive_window)
+        source.consumer = consumer
+        self.inputs[link.stream] = source
+        return source
+
+    def connect(self, tasklet: Tasklet, place: Place, *, measured: bool) -> None:
+        """Give a tasklet its inputs and its output."""
+        if place.lone_output is not None:
+            output = self._writable[place.lone_output]
+        else:
+            output = _combined_output(place.outputs, self._writable)
+        flushes = self._flushes.get(tasklet, ())
+        tasklet.hands_on_pieces = len(place.outputs) == 1 and place.outputs[0].takes_turns
+        if place.lone_input is not None:
+            source = self._readable[place.lone_input]
+            tasklet.connect((source,), source, output, flushes, measured=measured)
+        elif not place.inputs:
+            tasklet.connect((), NO_INPUT, output, flushes, measured=measured)
+        else:
+            sources = [_combined_input(wiring, self._readable) for wiring in place.inputs]
+            any_input = _any_input(sources, place.inputs)
+            tasklet.connect(sources, any_input, output, flushes, measured=measured)
+
+
+# ---- links combined
+
+
+def _combined_input(wiring: InputWiring, readable: Sequence[Input]) -> Input:
+    chosen = [readable[index] for index in wiring.links]
+    if len(chosen) == 1:
+        return chosen[0]
+    if wiring.takes_turns:
+        return InTurn(chosen)
+    return merging.MergingInput(chosen, wiring.sort_keys) if wiring.sort_keys else AnyOf(chosen)
+
+
+def _any_input(inputs: Sequence[Input], wirings: Sequence[InputWiring]) -> Input:
+    if len(inputs) == 1:
+        return inputs[0]
+    by_priority: dict[int, list[Input]] = {}
+    for each, wiring in zip(inputs, wirings, strict=True):
+        by_priority.setdefault(wiring.priority, []).append(each)
+    groups = [AnyOf(by_priority[number]) for number in sorted(by_priority)]
+    return groups[0] if len(groups) == 1 else ByPriority(groups)
+
+
+def _combined_output(wirings: Sequence[OutputWiring], writable: Sequence[Output]) -> Output:
+    if not wirings:
+        return UNLINKED
+    outputs = [_routed(wiring, writable) for wiring in wirings]
+    return outputs[0] if len(outputs) == 1 else Broadcast(outputs)
+
+
+def _routed(wiring: OutputWiring, writable: Sequence[Output]) -> Output:
+    if not wiring.links:
+        return Nowhere(wiring.edge)
+    if len(wiring.links) == 1:
+        return writable[wiring.links[0]]
+    chosen = [writable[index] for index in wiring.links]
+    match wiring.routing:
+        case Routing.UNICAST | Routing.ISOLATED:
+            return RoundRobin(chosen)
+        case Routing.FANOUT:
+            local, remote = chosen[: wiring.local], chosen[wiring.local :]
+            if not remote or not local:
+                return Broadcast(remote) if remote else RoundRobin(local)
+            return Broadcast([RoundRobin(local), *remote])
+        case Routing.BROADCAST:
+            return Broadcast(chosen)
+        case Routing.PARTITIONED:
+            assert wiring.owners is not None
+            return Partitioned(chosen, wiring.key_columns, wiring.owners)
+        case _:
+            assert_never(wiring.routing)

@@ -1,0 +1,201 @@
+"""Which member does what in a job: its participants, their partitions, and the members of each vertex.
+
+Mixed member pruning (the design document "Job member pruning" of Hazelcast Jet): without required
+partitions every member that owns one takes part; with them only their owners do, and those whom an edge or
+a vertex names, and what is left of the partitions is dealt out among these.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from sqlfront_engine.dag import COORDINATOR, DAG, Distribution, Edge, Routing, Vertex
+from sqlfront_values.errors import InterfaceError, OperationalError
+from sqlfront_values.settings import DEFAULT_PARTITIONS, EMBEDDED
+
+
+class Placement(msgspec.Struct, frozen=True, cache_hash=True):
+    """A job's participants. ``members`` are those that own partitions of the job, in the order that member
+    indexes count; ``partitions`` are theirs, sorted. The coordinator may be one of them, or just host what
+    is placed on it, such as the result."""
+
+    coordinator: str
+    members: tuple[str, ...]
+    partitions: tuple[tuple[int, ...], ...]
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """All members that may run a part of the job, the coordinator included."""
+        return self.members if self.coordinator in self.members else (*self.members, self.coordinator)
+
+    def all_partitions(self) -> tuple[int, ...]:
+        """The job's partitions, sorted; under pruning not all of the cluster's."""
+        return tuple(sorted(partition for owned in self.partitions for partition in owned))
+
+    def owned_by(self, member: str) -> tuple[int, ...]:
+        """A member's partitions; none if it owns none."""
+        return self.partitions[self.members.index(member)] if member in self.members else ()
+
+    def owner_of(self, partition: int) -> str | None:
+        """The member that handles a partition; None if the job has no such partition."""
+        for member, owned in zip(self.members, self.partitions, strict=True):
+            if partition in owned:
+                return member
+        return None
+
+
+def only(member: str = EMBEDDED, partition_count: int = DEFAULT_PARTITIONS) -> Placement:
+    """The placement of a job on one member."""
+    return Placement(member, (member,), (tuple(range(partition_count)),))
+
+
+class Demands(msgspec.Struct, frozen=True, cache_hash=True):
+    """What a DAG's edges and vertices ask of the placement: members that have to take part, partitions that
+    someone has to handle, and whether that is all of them."""
+
+    members: tuple[str, ...]
+    partitions: tuple[int, ...]
+    all_partitions: bool
+
+
+def demands_of(dag: DAG) -> Demands:
+    """Look at a DAG's edges and at the vertices that run on one member only.
+
+    An edge that is partitioned by keys needs all partitions, a local one as well; one without keys needs
+    its own partition.
+    """
+    members: dict[str, None] = {}
+    partitions: dict[int, None] = {}
+    every = False
+    for edge in dag.edges:
+        if edge.distribution is Distribution.TO_ONE:
+            assert edge.target_member is not None
+            members[edge.target_member] = None
+        if edge.routing is Routing.PARTITIONED:
+            if edge.key_columns:
+                every = True
+            else:
+                partitions[edge.partition] = None
+    for vertex in dag:
+        if vertex.only_on is not None:
+            if vertex.only_on.member is not None:
+                members[vertex.only_on.member] = None
+            if vertex.only_on.partition is not None:
+                partitions[vertex.only_on.partition] = None
+    return Demands(tuple(members), tuple(partitions), every)
+
+
+def place(
+    demands: Demands,
+    owners: Sequence[str],
+    members: Sequence[str],
+    coordinator: str,
+    required: Collection[int] | None = None,
+    required_members: Collection[str] = (),
+) -> Placement:
+    """Assign the cluster's partitions to a job's participants.
+
+    ``owners[p]`` is the member that owns partition p, ``members`` are the data members that may take part,
+    ``required`` the partitions that the job reads (None = all, no member is pruned), ``required_members``
+    members that it needs besides. OperationalError if a required member is not in the cluster, or none is
+    left; InterfaceError for a partition that doesn't exist.
+    """
+    if not members and coordinator not in demands.members:
+        raise OperationalError("no data member is left to run the job", sqlstate="08001")
+    named = [coordinator if name == COORDINATOR else name for name in (*demands.members, *required_members)]
+    for name in named:
+        if name not in members and name != coordinator:
+            raise OperationalError(
+                f"the target member {name!r} is missing or a lite member", sqlstate="08001"
+            )
+    dealt: dict[str, list[int]] = {}
+    turn = 0
+    for partition in range(len(owners)) if required is None else sorted(set(required)):
+        if not 0 <= partition < len(owners):
+            raise InterfaceError(f"there is no partition {partition}; there are {len(owners)}")
+        owner = owners[partition]
+        if owner not in members:
+            owner = members[turn % len(members)]
+            turn += 1
+        dealt.setdefault(owner, []).append(partition)
+    if required is not None:
+        _deal_rest(dealt, demands, named, len(owners), turn, members, coordinator)
+    names = tuple(name for name in (*members, coordinator) if name in dealt)
+    ordered = tuple(dict.fromkeys(names))
+    return Placement(coordinator, ordered, tuple(tuple(sorted(dealt[name])) for name in ordered))
+
+
+def _deal_rest(
+    dealt: dict[str, list[int]],
+    demands: Demands,
+    named: Sequence[str],
+    count: int,
+    turn: int,
+    members: Sequence[str],
+    coordinator: str,
+) -> None:
+    """The partitions that some edge needs, though none of their rows is read, round robin to the members
+    that take part anyway; not balanced, so that no further member has to."""
+    for name in named:
+        if name in members:
+            dealt.setdefault(name, [])
+    takers = list(dealt) or [coordinator]
+    present = {partition for owned in dealt.values() for partition in owned}
+    rest = (
+        range(count) if demands.all_partitions else sorted({number % count for number in demands.partitions})
+    )
+    for partition in rest:
+        if partition not in present:
+            dealt.setdefault(takers[turn % len(takers)], []).append(partition)
+            turn += 1
+
+
+def vertex_members(dag: DAG, placement: Placement) -> Mapping[str, tuple[str, ...]]:
+    """The members on which each vertex exists: where it is a source, or where rows can reach it.
+
+    Queues, senders and receivers are made only between these, so that a sink on the coordinator costs
+    nothing elsewhere.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for vertex in dag:
+        if vertex.only_on is not None:
+            found[vertex.name] = (_only_member(vertex, placement),)
+            continue
+        inbound = dag.inbound(vertex)
+        reached = {name for edge in inbound for name in _reached(edge, found[edge.source.name], placement)}
+        if not inbound:
+            reached = set(placement.members or (placement.coordinator,))
+        found[vertex.name] = tuple(name for name in placement.participants if name in reached)
+    return found
+
+
+def _only_member(vertex: Vertex, placement: Placement) -> str:
+    assert vertex.only_on is not None
+    if vertex.only_on.partition is not None:
+        owner = placement.owner_of(vertex.only_on.partition)
+        if owner is None:
+            raise InterfaceError(
+                f"{vertex.name!r} runs with partition {vertex.only_on.partition}, which the job doesn't have"
+            )
+        return owner
+    return resolve(vertex.only_on.member or COORDINATOR, placement)
+
+
+def resolve(member: str, placement: Placement) -> str:
+    """The member's name, with the coordinator's in place of :data:`~sqlfront_engine.dag.COORDINATOR`."""
+    name = placement.coordinator if member == COORDINATOR else member
+    if name not in placement.participants:
+        raise InterfaceError(f"the target member {name!r} doesn't take part in the job")
+    return name
+
+
+def _reached(edge: Edge, sources: Sequence[str], placement: Placement) -> Sequence[str]:
+    if not sources or edge.distribution is Distribution.LOCAL:
+        return sources
+    if edge.distribution is Distribution.TO_ONE:
+        assert edge.target_member is not None
+        return (resolve(edge.target_member, placement),)
+    if edge.routing is Routing.PARTITIONED and not edge.key_columns:
+        owner = placement.owner_of(edge.partition)
+        return () if owner is None else (owner,)
+    return placement.members or (placement.coordinator,)

@@ -1,0 +1,103 @@
+"""GROUP BY and DISTINCT, in one stage or two."""
+
+from collections.abc import Iterator
+from enum import Enum
+
+import pyarrow as pa
+
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.aggregation.aggregate_calls import AggregateCalls
+from sqlfront_engine.processors.aggregation.state_table import ELEMENT_BYTES, StateTable, held_elements
+from sqlfront_engine.processors.inputs import Blocks, footprint
+from sqlfront_values.columns.batches import empty_batch, make_batch, slices
+from sqlfront_values.columns.grouping import group_rows
+from sqlfront_values.evaluate import Rows, in_pieces
+from sqlfront_values.expression_text import describe_call
+from sqlfront_values.expressions import AggregateCall
+from sqlfront_values.room import returned
+
+#: A partial aggregation hands on what it has beyond that many groups, so that its memory is bounded.
+PARTIAL_GROUPS = 4 * BATCH_ROWS
+
+
+class AggregateMode(Enum):
+    """Which stage of an aggregation."""
+
+    SINGLE = "single"
+    """Rows in, results out."""
+    PARTIAL = "partial"
+    """Rows in, states out: the keys, then the calls' state columns; a key may come several times."""
+    FINAL = "final"
+    """States in, results out."""
+
+
+class Aggregate(Processor, frozen=True, tag_field="processor", tag=True):
+    """One row per distinct key (null is a key), without keys exactly one row: the keys, then the calls'
+    results.
+
+    ``keys`` and the calls' arguments are over the original input row in every mode, ``schema`` is that of the
+    final output. SINGLE and FINAL need all rows of a key in one instance. Memory grows with the groups, not
+    with the rows, except for aggregates that hold all values.
+    """
+
+    cooperative = False
+
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    mode: AggregateMode
+    schema: pa.Schema
+
+    def run(self, context: ProcessorContext) -> Steps:
+        calls = AggregateCalls(self.calls, context.settings)
+        table = StateTable(len(self.keys), calls.accumulators, context.memory)
+        if self.mode is AggregateMode.FINAL:
+            while (states := (yield Take(0))) is not None:
+                table.add(states)
+        else:
+            blocks = Blocks(0, context)
+            while (block := (yield from blocks.take(table.wanted_rows))) is not None:
+                rows, parts = block.num_rows, list(self._states(block, calls))
+                partial = self.mode is AggregateMode.PARTIAL
+                if partial and self.keys and 2 * sum(states.num_rows for states in parts) > rows:
+                    for states in parts:
+                        yield from slices(states, BATCH_ROWS)
+                    continue
+                # Before the groups are merged, which takes room.
+                del block
+                blocks.give_back()
+                while parts:
+                    table.add(parts.pop(), distinct=True)
+                if partial and table.rows > PARTIAL_GROUPS:
+                    yield from slices(table.merged(), BATCH_ROWS)
+                    table.clear()
+        yield from slices(self._output(table, calls, context), BATCH_ROWS)
+
+    def _states(self, block: pa.RecordBatch, calls: AggregateCalls) -> Iterator[pa.RecordBatch]:
+        """The groups of the block, or of one piece of it after the other where there is no room for the
+        calls' arguments all at once: keys and states."""
+
+        def states(rows: Rows) -> pa.RecordBatch:
+            keys = [rows.batch.column(ordinal) for ordinal in self.keys]
+            with returned():
+                return calls.states(rows.batch, keys, group_rows(keys, rows.length))
+
+        return in_pieces(states, Rows(block))
+
+    def _output(self, table: StateTable, calls: AggregateCalls, context: ProcessorContext) -> pa.RecordBatch:
+        """What is emitted at the end of the input; it stays charged."""
+        states = table.merged()
+        if self.mode is AggregateMode.PARTIAL:
+            return states
+        context.memory.charge(footprint(states) + ELEMENT_BYTES * held_elements(states))
+        if states.num_rows == 0:
+            if self.keys or context.total_parallelism > 1:
+                return empty_batch(self.schema)
+            states = calls.empty_state()
+        with returned():
+            columns = calls.finish(states, len(self.keys))
+        return make_batch(columns, self.schema.names, states.num_rows)
+
+    def describe(self) -> str:
+        keys = ", ".join(f"#{ordinal}" for ordinal in self.keys)
+        calls = ", ".join(map(describe_call, self.calls))
+        return f"Aggregate {self.mode.value}: keys [{keys}] calls [{calls}]"

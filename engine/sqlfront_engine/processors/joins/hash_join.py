@@ -1,0 +1,168 @@
+"""Joins on equal keys."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps
+from sqlfront_engine.processors.inputs import GROUPING_BYTES, Blocks, take_all
+from sqlfront_engine.processors.joins.join_rows import (
+    KINDS,
+    JoinRows,
+    Layout,
+    Wanted,
+    make_layout,
+    wanted_rows,
+)
+from sqlfront_engine.processors.joins.join_table import JoinTable, Matches
+from sqlfront_engine.processors.reduction import Reduction
+from sqlfront_values.arrow.arrays import valid_mask
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expression_text import describe
+from sqlfront_values.expressions import EngineExpr
+
+#: Probe batches below this are put together.
+PROBE_ROWS = BATCH_ROWS // 2
+
+JoinKind = Literal["inner", "left", "right", "full", "semi", "anti", "null_aware_anti"]
+
+
+class HashJoin(Processor, frozen=True, tag_field="processor", tag=True):
+    """Rows of input 0 (left) and input 1 (right) whose keys are equal and that satisfy ``condition``.
+
+    The right side, or the left one with ``build_left``, is held; the other streams. Keys are pairs of columns
+    of one type; null equals nothing unless ``null_safe`` says so for its position. ``condition`` (None =
+    true) is over the left row followed by the right row, and ``output`` are the ordinals of that row to emit
+    (None = all; of semi and anti joins the left row).
+
+    Both inputs are partitioned by the keys, or the held one is broadcast; kinds that emit unmatched (or, for
+    semi, matched) held rows can't have it broadcast. ``null_aware_anti`` is NOT IN: one key, no condition,
+    the right side held and broadcast; nothing qualifies if a right key is null.
+    """
+
+    cooperative = False
+
+    kind: JoinKind
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    condition: EngineExpr | None
+    left_schema: pa.Schema
+    right_schema: pa.Schema
+    build_left: bool = False
+    null_safe: tuple[bool, ...] = ()
+    output: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS or not self.left_keys or len(self.left_keys) != len(self.right_keys):
+            raise InternalError(f"a {self.kind} join on {self.left_keys} = {self.right_keys}")
+        if self.kind == "null_aware_anti" and (
+            len(self.left_keys) > 1 or self.condition is not None or self.build_left
+        ):
+            raise InternalError(
+                "a null-aware anti join takes one key, no condition, and holds the right side"
+            )
+
+    def run(self, context: ProcessorContext) -> Steps:
+        build_input, probe_input = (0, 1) if self.build_left else (1, 0)
+        build = yield from take_all(build_input, context)
+        wanted = wanted_rows(self.kind, build_left=self.build_left)
+        if build is None and not wanted.unmatched_probe:
+            return
+        rows = JoinRows(self._layout(), wanted, build, self.condition, context.settings)
+        probing = None
+        if build is not None:
+            working = GROUPING_BYTES * build.num_rows
+            context.memory.charge(working)
+            probing = _Probing(self, build, rows, wanted)
+            context.memory.charge(probing.table.nbytes)
+            context.memory.release(working)
+            if self.kind == "null_aware_anti" and probing.table.has_incomplete_rows():
+                return
+        block_rows = PROBE_ROWS if probing is None else max(PROBE_ROWS, probing.table.wanted_rows)
+        reductions = () if build is None else self._reductions(build, wanted, context)
+        blocks = Blocks(probe_input, context, reductions)
+        while (probe := (yield from blocks.take(block_rows))) is not None:
+            if probing is None:
+                yield from rows.probe_rows(probe, np.zeros(probe.num_rows, np.bool_))
+            else:
+                yield from probing.block(probe)
+        if probing is not None:
+            probing.finish()
+        yield from rows.rest()
+
+    def keys(self, *, left: bool) -> tuple[int, ...]:
+        """The ordinals of one side's keys."""
+        return self.left_keys if left else self.right_keys
+
+    def _reductions(
+        self, build: pa.RecordBatch, wanted: Wanted, context: ProcessorContext
+    ) -> tuple[Reduction, ...]:
+        """What drops probe rows early, where those without a partner aren't wanted."""
+        if wanted.unmatched_probe:
+            return ()
+        pairs = zip(self.keys(left=self.build_left), self.keys(left=not self.build_left), strict=True)
+        null_safe = self.null_safe or (False,) * len(self.left_keys)
+        return tuple(
+            Reduction(build.column(held), streamed, context.memory)
+            for (held, streamed), safe in zip(pairs, null_safe, strict=True)
+            if not safe
+        )
+
+    def _layout(self) -> Layout:
+        return make_layout(self.kind, self.left_schema, self.right_schema, self.output, self.build_left)
+
+    def describe(self) -> str:
+        keys = ", ".join(
+            f"#{left} = #{right}" for left, right in zip(self.left_keys, self.right_keys, strict=True)
+        )
+        condition = "" if self.condition is None else f" and {describe(self.condition)}"
+        side = " (holds left)" if self.build_left else ""
+        return f"HashJoin {self.kind.replace('_', '-')}: {keys}{condition}{side}"
+
+
+class _Probing:
+    """Looks up probe batches, by the shortest way that the kind of join allows."""
+
+    def __init__(self, join: HashJoin, build: pa.RecordBatch, rows: JoinRows, wanted: Wanted) -> None:
+        self._keys = join.keys(left=not join.build_left)
+        self._null_aware = join.kind == "null_aware_anti"
+        self._rows = rows
+        self._wanted = wanted
+        self._by_pairs = join.condition is not None
+        build_columns = [build.column(key) for key in join.keys(left=join.build_left)]
+        self.table = JoinTable(build_columns, build.num_rows, join.null_safe)
+        #: Key numbers that were met, where that is all that counts.
+        self._met = np.zeros(self.table.size, np.bool_)
+
+    def block(self, probe: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """What comes of one probe batch."""
+        keys = [probe.column(key) for key in self._keys]
+        matches = self.table.look_up(keys, probe.num_rows)
+        wanted = self._wanted
+        if self._by_pairs or (wanted.pairs and not (wanted.unmatched_probe and self.table.unique)):
+            yield from self._rows.block(probe, matches.pairs())
+        elif wanted.pairs:
+            yield from self._every_probe_row_once(probe, matches)
+        elif wanted.matched_probe or wanted.unmatched_probe:
+            found = matches.found()
+            valid = valid_mask(keys[0]) if self._null_aware else None
+            yield from self._rows.probe_rows(probe, found if valid is None else found | ~valid)
+        else:
+            self._met[matches.numbers] = True
+
+    def finish(self) -> None:
+        """Tell which build rows were met, where only the keys were noted."""
+        if not (self._by_pairs or self._wanted.pairs) and len(self._rows.build_matched):
+            self._rows.build_matched = self.table.rows_of(self._met)
+
+    def _every_probe_row_once(self, probe: pa.RecordBatch, matches: Matches) -> Iterator[pa.RecordBatch]:
+        """Each probe row with its only build row or with nulls."""
+        found = matches.found()
+        if len(self._rows.build_matched):
+            self._rows.build_matched[matches.only[found]] = True
+        for start in range(0, probe.num_rows, BATCH_ROWS):
+            part = slice(start, start + BATCH_ROWS)
+            piece = probe.slice(start, BATCH_ROWS)
+            yield self._rows.emit(piece, np.arange(piece.num_rows), matches.only[part], found[part])

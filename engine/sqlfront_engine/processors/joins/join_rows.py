@@ -1,0 +1,234 @@
+"""What the joins have in common: from pairs of rows to output batches, by the kind of join."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.processor import BATCH_ROWS, END_OF_STEP
+from sqlfront_engine.processors.aggregation.aggregate_calls import is_true
+from sqlfront_values.arrow.arrays import numpy_view, valid_mask
+from sqlfront_values.columns.batches import Mask, Rows, gather, make_batch, row_indices
+from sqlfront_values.errors import InternalError
+from sqlfront_values.evaluate import compile_expression
+from sqlfront_values.expressions import Column, Expr, columns_used, transform
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import physical
+
+#: Rows of the probe side (ascending) and of the build side that meet.
+Pairs = tuple[Rows, Rows]
+
+LEFT_ONLY: Final = frozenset({"semi", "anti", "null_aware_anti"})
+KINDS: Final = frozenset({"inner", "left", "right", "full"}) | LEFT_ONLY
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which rows a join emits, seen from the side that is held (build) and the one that streams (probe)."""
+
+    pairs: bool = False
+    matched_probe: bool = False
+    unmatched_probe: bool = False
+    matched_build: bool = False
+    unmatched_build: bool = False
+
+
+def wanted_rows(kind: str, *, build_left: bool) -> Wanted:
+    """What a kind of join emits."""
+    match kind:
+        case "inner":
+            return Wanted(pairs=True)
+        case "full":
+            return Wanted(pairs=True, unmatched_probe=True, unmatched_build=True)
+        case "left" | "right":
+            if (kind == "left") == build_left:
+                return Wanted(pairs=True, unmatched_build=True)
+            return Wanted(pairs=True, unmatched_probe=True)
+        case "semi":
+            return Wanted(matched_build=True) if build_left else Wanted(matched_probe=True)
+        case "anti" | "null_aware_anti":
+            return Wanted(unmatched_build=True) if build_left else Wanted(unmatched_probe=True)
+        case _:
+            raise InternalError(f"unknown kind of join: {kind}")
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """Where the columns of the concatenated row (left, then right) come from, and which are emitted, under
+    which names."""
+
+    left_schema: pa.Schema
+    right_schema: pa.Schema
+    output: tuple[int, ...]
+    build_left: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the output's columns."""
+        names = [*self.left_schema.names, *self.right_schema.names]
+        return [names[ordinal] for ordinal in self.output]
+
+    def locate(self, ordinal: int) -> tuple[bool, int]:
+        """Whether a column is the build side's, and its position there."""
+        width = len(self.left_schema)
+        in_left = ordinal < width
+        return in_left == self.build_left, ordinal if in_left else ordinal - width
+
+    def type(self, ordinal: int) -> pa.DataType:
+        """A column's physical type."""
+        width = len(self.left_schema)
+        schema, position = (
+            (self.left_schema, ordinal) if ordinal < width else (self.right_schema, ordinal - width)
+        )
+        return physical(schema.field(position).type)
+
+
+def make_layout(
+    kind: str,
+    left_schema: pa.Schema,
+    right_schema: pa.Schema,
+    output: tuple[int, ...] | None,
+    build_left: bool,
+) -> Layout:
+    """The layout of a kind of join; without ``output`` all columns are emitted (of semi and anti joins the
+    left ones)."""
+    if output is None:
+        width = len(left_schema) + (0 if kind in LEFT_ONLY else len(right_schema))
+        output = tuple(range(width))
+    return Layout(left_schema, right_schema, output, build_left)
+
+
+class JoinRows:
+    """Emits a join's rows: feed :meth:`block` with each probe batch, then take :meth:`rest`."""
+
+    def __init__(
+        self,
+        layout: Layout,
+        wanted: Wanted,
+        build: pa.RecordBatch | None,
+        condition: Expr | None,
+        settings: Settings,
+        *,
+        null_matches: bool = False,
+    ) -> None:
+        self._layout = layout
+        self._wanted = wanted
+        self._build = build
+        self._build_rows = 0 if build is None else build.num_rows
+        self._condition = None if condition is None else _Condition(layout, condition, settings, null_matches)
+        #: Build rows that met a probe row, kept only where the join asks for it.
+        self.build_matched = np.zeros(
+            self._build_rows if wanted.matched_build or wanted.unmatched_build else 0, np.bool_
+        )
+
+    def block(self, probe: pa.RecordBatch, pairs: Iterator[Pairs]) -> Iterator[pa.RecordBatch]:
+        """What comes of one probe batch and its candidate pairs."""
+        wanted = self._wanted
+        matched = np.zeros(probe.num_rows if wanted.matched_probe or wanted.unmatched_probe else 0, np.bool_)
+        for probe_rows, build_rows in pairs:
+            if self._condition is not None:
+                passing = self._condition.passing(probe, self._build, probe_rows, build_rows)
+                probe_rows, build_rows = probe_rows[passing], build_rows[passing]
+            if len(matched):
+                matched[probe_rows] = True
+            if len(self.build_matched):
+                self.build_matched[build_rows] = True
+            if wanted.pairs and len(probe_rows):
+                yield self.emit(probe, probe_rows, build_rows)
+            else:
+                yield END_OF_STEP
+        if wanted.matched_probe or wanted.unmatched_probe:
+            yield from self.probe_rows(probe, matched)
+
+    def probe_rows(self, probe: pa.RecordBatch, matched: Mask) -> Iterator[pa.RecordBatch]:
+        """The probe rows that are emitted because they met, or didn't meet, a build row."""
+        rows = np.flatnonzero(matched if self._wanted.matched_probe else ~matched)
+        for start in range(0, len(rows), BATCH_ROWS):
+            yield self.emit(probe, rows[start : start + BATCH_ROWS], None)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """The build rows that are emitted because they met, or didn't meet, a probe row."""
+        if not (self._wanted.matched_build or self._wanted.unmatched_build):
+            return
+        rows = np.flatnonzero(self.build_matched if self._wanted.matched_build else ~self.build_matched)
+        for start in range(0, len(rows), BATCH_ROWS):
+            yield self.emit(None, None, rows[start : start + BATCH_ROWS])
+
+    def emit(
+        self,
+        probe: pa.RecordBatch | None,
+        probe_rows: Rows | None,
+        build_rows: Rows | None,
+        build_valid: Mask | None = None,
+    ) -> pa.RecordBatch:
+        """A batch of the output columns; a side without rows gives nulls, and so does the build side where it
+        isn't valid."""
+        length = (
+            len(probe_rows) if probe_rows is not None else len(build_rows) if build_rows is not None else 0
+        )
+        whole = probe is not None and probe_rows is not None and _is_every_row(probe_rows, probe.num_rows)
+        probe_indices = None if probe_rows is None or whole else row_indices(probe_rows)
+        build_indices = None if build_rows is None else row_indices(build_rows, build_valid)
+        columns: list[pa.Array] = []
+        for ordinal in self._layout.output:
+            of_build, position = self._layout.locate(ordinal)
+            if of_build and build_indices is not None and self._build is not None:
+                columns.append(gather(self._build.column(position), build_indices))
+            elif not of_build and probe is not None:
+                column = probe.column(position)
+                columns.append(column if probe_indices is None else gather(column, probe_indices))
+            else:
+                columns.append(pa.nulls(length, self._layout.type(ordinal)))
+        return make_batch(columns, self._layout.names, length)
+
+
+class _Condition:
+    """A residual condition, evaluated over the columns that it reads."""
+
+    def __init__(self, layout: Layout, condition: Expr, settings: Settings, null_matches: bool) -> None:
+        self._ordinals = sorted(columns_used(condition))
+        self._places = [layout.locate(ordinal) for ordinal in self._ordinals]
+        self._evaluate = compile_expression(_renumbered(condition, self._ordinals), settings)
+        self._null_matches = null_matches
+
+    def passing(
+        self, probe: pa.RecordBatch, build: pa.RecordBatch | None, probe_rows: Rows, build_rows: Rows
+    ) -> Mask:
+        """Which of the pairs satisfy the condition."""
+        probe_indices, build_indices = row_indices(probe_rows), row_indices(build_rows)
+        columns = []
+        for of_build, position in self._places:
+            if of_build:
+                assert build is not None
+                columns.append(gather(build.column(position), build_indices))
+            else:
+                columns.append(gather(probe.column(position), probe_indices))
+        names = [str(ordinal) for ordinal in self._ordinals]
+        value = self._evaluate(make_batch(columns, names, len(probe_rows)))
+        return not_false(value) if self._null_matches else is_true(value)
+
+
+def not_false(condition: pa.Array) -> Mask:
+    """Where a boolean column is true or null."""
+    values: Mask = numpy_view(condition).astype(np.bool_, copy=False)
+    valid = valid_mask(condition)
+    return values if valid is None else values | ~valid
+
+
+def _renumbered(condition: Expr, ordinals: Sequence[int]) -> Expr:
+    """The condition over a row of only these columns."""
+    positions = {ordinal: position for position, ordinal in enumerate(ordinals)}
+
+    def renumber(expression: Expr) -> Expr:
+        if isinstance(expression, Column):
+            return Column(expression.type, positions[expression.ordinal], expression.name)
+        return expression
+
+    return transform(condition, renumber)
+
+
+def _is_every_row(rows: Rows, length: int) -> bool:
+    """Whether these are all rows of a batch, in order."""
+    if len(rows) != length or length == 0 or rows[0] != 0 or rows[-1] != length - 1:
+        return False
+    return bool((rows[1:] > rows[:-1]).all())

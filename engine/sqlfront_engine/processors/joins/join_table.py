@@ -1,0 +1,124 @@
+"""The build side of a hash join: its rows by key."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.processor import BATCH_ROWS
+from sqlfront_engine.processors.joins.join_rows import Pairs
+from sqlfront_values.columns.batches import Mask, Rows
+from sqlfront_values.columns.encoding import Codes
+from sqlfront_values.columns.matching import KeyDirectory
+from sqlfront_values.columns.ordering import sorting_order
+
+
+class JoinTable:
+    """Build rows by key, in one of two layouts: the only row of each key, or, where a key has several, all
+    rows in the order of their keys' numbers with the place where each number begins."""
+
+    def __init__(self, keys: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
+        self._length = length
+        self._directory = KeyDirectory(keys, length, null_safe)
+        numbers = self._directory.numbers
+        rows = np.arange(length) if self._directory.rows is None else self._directory.rows
+        self._only = np.full(self._directory.size, -1, np.int64)
+        self._only[numbers] = rows
+        self.unique = bool((self._only[numbers] == rows).all())
+        if not self.unique:
+            order = sorting_order(Codes(numbers, self._directory.size))
+            self._rows = rows[order]
+            self._counts = np.bincount(numbers, minlength=self._directory.size)
+            self._begins = np.cumsum(self._counts) - self._counts
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held beside the build rows themselves."""
+        lists = 0 if self.unique else self._rows.nbytes + self._begins.nbytes + self._counts.nbytes
+        return self._directory.nbytes + self._only.nbytes + lists
+
+    @property
+    def wanted_rows(self) -> int:
+        """How many probe rows should be looked up at once, at least."""
+        return self._directory.wanted_rows
+
+    def look_up(self, keys: Sequence[pa.Array], length: int) -> "Matches":
+        """The build rows that each of ``length`` probe rows meets."""
+        return Matches(self, self._directory.find(keys, length))
+
+    def has_incomplete_rows(self) -> bool:
+        """Whether a build row has a null key (that isn't null-safe)."""
+        return self._directory.rows is not None
+
+    def only(self, numbers: Rows) -> Rows:
+        """For each key number a row (the only one if keys are unique), -1 if there is none."""
+        return self._only.take(numbers, mode="clip")
+
+    def ranges(self, numbers: Rows) -> tuple[Rows, Rows]:
+        """For each key number where its rows begin in :attr:`rows`, and how many there are."""
+        begins = self._begins.take(numbers, mode="clip")
+        return begins, self._counts.take(numbers, mode="clip")
+
+    @property
+    def rows(self) -> Rows:
+        """Build rows in the order of their keys' numbers."""
+        return self._rows
+
+    def rows_of(self, used: Mask) -> Mask:
+        """The build rows whose key number is marked."""
+        result = np.zeros(self._length, np.bool_)
+        rows = self._directory.rows
+        marked = used[self._directory.numbers]
+        if rows is None:
+            return marked
+        result[rows] = marked
+        return result
+
+    @property
+    def size(self) -> int:
+        """All key numbers are below."""
+        return self._directory.size
+
+
+class Matches:
+    """What some probe rows met."""
+
+    def __init__(self, table: JoinTable, numbers: Rows) -> None:
+        self._table = table
+        self.numbers = numbers
+        self.only = table.only(numbers)
+
+    def found(self) -> Mask:
+        """Whether each probe row met a build row."""
+        return self.only >= 0
+
+    def pairs(self) -> Iterator[Pairs]:
+        """All pairs of probe and build rows that met, at most BATCH_ROWS at a time, by ascending probe
+        row."""
+        if self._table.unique:
+            return self._single_pairs()
+        return self._multiple_pairs()
+
+    def _single_pairs(self) -> Iterator[Pairs]:
+        probe = np.flatnonzero(self.only >= 0)
+        build = self.only if len(probe) == len(self.only) else self.only[probe]
+        for start in range(0, len(probe), BATCH_ROWS):
+            yield probe[start : start + BATCH_ROWS], build[start : start + BATCH_ROWS]
+
+    def _multiple_pairs(self) -> Iterator[Pairs]:
+        begins, counts = self._table.ranges(self.numbers)
+        met = np.flatnonzero(counts)
+        begins, counts = begins[met], counts[met]
+        ends = np.cumsum(counts)
+        total = int(ends[-1]) if len(ends) else 0
+        # Pair number p of a probe row is build row p + shift in the table's order.
+        shifts = begins - (ends - counts)
+        for start in range(0, total, BATCH_ROWS):
+            stop = min(start + BATCH_ROWS, total)
+            first, last = np.searchsorted(ends, (start, stop - 1), side="right")
+            here = slice(first, last + 1)
+            repeats = counts[here].copy()
+            repeats[0] = ends[first] - start
+            repeats[-1] -= ends[last] - stop
+            build = np.repeat(shifts[here], repeats) + np.arange(start, stop)
+            yield np.repeat(met[here], repeats), self._table.rows[build]

@@ -1,0 +1,67 @@
+"""Joins on any condition."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_engine.processor import BATCH_ROWS, Processor, ProcessorContext, Steps, Take
+from sqlfront_engine.processors.inputs import take_all
+from sqlfront_engine.processors.joins.hash_join import JoinKind
+from sqlfront_engine.processors.joins.join_rows import KINDS, JoinRows, Pairs, make_layout, wanted_rows
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expression_text import describe
+from sqlfront_values.expressions import EngineExpr
+
+
+class NestedLoopJoin(Processor, frozen=True, tag_field="processor", tag=True):
+    """Rows of input 0 (left) and input 1 (right) that satisfy ``condition`` over the left row followed by the
+    right row; None = all, a cross join.
+
+    The right side is held (and broadcast), the left one streams; right and full joins need a total
+    parallelism of one. ``null_aware_anti`` gives the left rows for which the condition is false, not null,
+    for every right row. ``output`` as for :class:`~sqlfront_engine.processors.joins.hash_join.HashJoin`.
+    """
+
+    cooperative = False
+
+    kind: JoinKind
+    condition: EngineExpr | None
+    left_schema: pa.Schema
+    right_schema: pa.Schema
+    output: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InternalError(f"unknown kind of join: {self.kind}")
+
+    def run(self, context: ProcessorContext) -> Steps:
+        right = yield from take_all(1, context)
+        wanted = wanted_rows(self.kind, build_left=False)
+        if right is None and not wanted.unmatched_probe:
+            return
+        layout = make_layout(self.kind, self.left_schema, self.right_schema, self.output, build_left=False)
+        null_matches = self.kind == "null_aware_anti"
+        rows = JoinRows(layout, wanted, right, self.condition, context.settings, null_matches=null_matches)
+        right_rows = 0 if right is None else right.num_rows
+        left_rows = max(1, BATCH_ROWS // max(1, right_rows))
+        while (left := (yield Take(0))) is not None:
+            if self.condition is None and not wanted.pairs:
+                yield from rows.probe_rows(left, np.full(left.num_rows, right_rows > 0))
+                continue
+            for start in range(0, left.num_rows, left_rows):
+                piece = left.slice(start, left_rows)
+                yield from rows.block(piece, _all_pairs(piece.num_rows, right_rows))
+        yield from rows.rest()
+
+    def describe(self) -> str:
+        condition = "" if self.condition is None else f": {describe(self.condition)}"
+        return f"NestedLoopJoin {self.kind.replace('_', '-')}{condition}"
+
+
+def _all_pairs(left: int, right: int) -> Iterator[Pairs]:
+    """Every left row with every right row, at most BATCH_ROWS pairs at a time (``left`` is 1 if ``right`` is
+    more)."""
+    for start in range(0, right, BATCH_ROWS):
+        numbers = np.arange(start, min(start + BATCH_ROWS, right))
+        yield np.repeat(np.arange(left), len(numbers)), np.tile(numbers, left)

@@ -1,0 +1,114 @@
+"""Intervals as Arrow has them: what leaves the engine, and what comes in.
+
+Outside, nobody knows :class:`~sqlfront_values.types.IntervalType`. There a day-time interval is a
+``duration("us")``, as in PySpark's ``toArrow``, and a year-month interval, which PySpark gives up on, a
+``month_day_nano_interval`` of months alone; nested ones likewise. Other types leave as they are.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import bitmap, from_numpy, numpy_view, valid_mask
+from sqlfront_values.errors import DataError
+from sqlfront_values.types import (
+    DAY_TIME_INTERVAL,
+    INT,
+    YEAR_MONTH_INTERVAL,
+    holds_interval,
+    is_interval,
+    is_year_month,
+    physical,
+    with_leaves,
+)
+
+_MONTHS: Final = pa.month_day_nano_interval()
+#: Months and days as int32, nanoseconds as int64.
+_LAYOUT: Final = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8")])
+
+
+def exported_type(data_type: pa.DataType) -> pa.DataType:
+    """Arrow's own type for a logical one.
+
+    >>> exported_type(DAY_TIME_INTERVAL), exported_type(pa.list_(YEAR_MONTH_INTERVAL)).value_type
+    (DurationType(duration[us]), DataType(month_day_nano_interval))
+    """
+    return with_leaves(data_type, _exported_leaf) if holds_interval(data_type) else data_type
+
+
+def _exported_leaf(data_type: pa.DataType) -> pa.DataType:
+    if is_year_month(data_type):
+        return _MONTHS
+    return physical(data_type) if is_interval(data_type) else data_type
+
+
+def exported_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with Arrow's own types."""
+    if not any(holds_interval(data_type) for data_type in schema.types):
+        return schema
+    return pa.schema([field.with_type(exported_type(field.type)) for field in schema])
+
+
+def imported_type(data_type: pa.DataType) -> pa.DataType | None:
+    """The logical type of Arrow's own intervals, None for other types (of one level)."""
+    if pa.types.is_duration(data_type):
+        return DAY_TIME_INTERVAL
+    return YEAR_MONTH_INTERVAL if data_type == _MONTHS else None
+
+
+def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """A physical array of a logical type that holds intervals, as :func:`exported_type` says."""
+    if is_year_month(data_type):
+        return _from_months(array)
+    return converted(array, data_type, exported) if pa.types.is_nested(data_type) else array
+
+
+def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """An array of the :func:`exported_type` of ``data_type`` in physical form. Errors: DataError for an
+    interval that has more than months."""
+    if is_year_month(data_type):
+        return _to_months(array)
+    return converted(array, data_type, imported) if pa.types.is_nested(data_type) else array
+
+
+def converted(
+    array: pa.Array, data_type: pa.DataType, convert: Callable[[pa.Array, pa.DataType], pa.Array]
+) -> pa.Array:
+    """The nested array with its children converted, each by the type that ``data_type`` has in its place;
+    names of fields are those of ``data_type``."""
+    if pa.types.is_struct(data_type):
+        children = [
+            convert(child, data_type.field(index).type) for index, child in enumerate(array.flatten())
+        ]
+        fields = [data_type.field(index).with_type(child.type) for index, child in enumerate(children)]
+        validity = [bitmap(valid_mask(array))]
+        return pa.Array.from_buffers(pa.struct(fields), len(array), validity, children=children)
+    buffers = [bitmap(valid_mask(array)), pa.py_buffer(numpy_view(array.offsets))]
+    if pa.types.is_map(data_type):
+        keys, items = convert(array.keys, data_type.key_type), convert(array.items, data_type.item_type)
+        entry = [pa.field("key", keys.type, nullable=False), pa.field("value", items.type)]
+        entries = pa.StructArray.from_arrays([keys, items], fields=entry)
+        return pa.Array.from_buffers(pa.map_(keys.type, items.type), len(array), buffers, children=[entries])
+    values = convert(array.values, data_type.value_type)
+    kind = pa.list_(data_type.value_field.with_type(values.type))
+    return pa.Array.from_buffers(kind, len(array), buffers, children=[values])
+
+
+def _from_months(months: pa.Array) -> pa.Array:
+    values = np.zeros(len(months), _LAYOUT)
+    values["months"] = numpy_view(months)
+    buffers = [bitmap(valid_mask(months)), pa.py_buffer(values)]
+    return pa.Array.from_buffers(_MONTHS, len(months), buffers)
+
+
+def _to_months(intervals: pa.Array) -> pa.Array:
+    if not len(intervals):
+        return pa.nulls(0, INT)
+    values = np.frombuffer(intervals.buffers()[1], _LAYOUT, len(intervals), 16 * intervals.offset)
+    valid = valid_mask(intervals)
+    mixed = (values["days"] != 0) | (values["nanoseconds"] != 0)
+    if (mixed if valid is None else mixed & valid).any():
+        raise DataError("An interval of months has days or nanoseconds too.")
+    return from_numpy(values["months"].copy(), INT, valid)

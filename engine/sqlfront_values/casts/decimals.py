@@ -1,0 +1,273 @@
+"""Casts to and from decimals: halves are rounded away from zero, too many digits refused."""
+
+import math
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, scalar, to_python, valid_mask
+from sqlfront_values.arrow.forms import (
+    INT64,
+    decimal_text,
+    from_scaled,
+    from_unscaled,
+    narrow_words,
+    rounded,
+    scaled,
+    unscale,
+    unscaled,
+    widened,
+)
+from sqlfront_values.casts.numbers import Convert, int64_view
+from sqlfront_values.columns.batches import Integers
+from sqlfront_values.evaluation_errors import cast_overflow, out_of_range
+from sqlfront_values.java.floats import float_text, rounded_products
+from sqlfront_values.types import BIGINT, MAX_SHORT_PRECISION, is_integral
+
+_CAST: Final = pc.get_function("cast")
+_MULTIPLY: Final = pc.get_function("multiply")
+_DIVIDE: Final = pc.get_function("divide")
+#: Doubles hold integers up to here exactly.
+_EXACT_DOUBLE: Final = 2**53
+#: Powers of ten that a double times an integral number of up to 53 bits stays close to.
+_EXACT_POWERS: Final = 15
+
+
+def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
+    """Rescaling, in int64 where both types have at most 18 digits and nothing can be cut off."""
+    shift = target.scale - source.scale
+    gains = target.precision - target.scale >= source.precision - source.scale and shift >= 0
+    if gains and target.precision <= MAX_SHORT_PRECISION:
+        if shift == 0:
+            return lambda values: from_scaled(scaled(values), target)
+        factor = scalar(10**shift, INT64)
+        return lambda values: from_scaled(_MULTIPLY.call([scaled(values), factor]), target)
+    if gains:
+        options = pc.CastOptions.safe(target)
+        return lambda values: _CAST.call([widened(values)], options)
+    if source.precision <= MAX_SHORT_PRECISION and target.precision <= MAX_SHORT_PRECISION:
+        return _short_to_short(source, target, safe=safe)
+    exact = _by_values(
+        lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
+    )
+    return _by_words(shift, target, exact) if abs(shift) <= MAX_SHORT_PRECISION else exact
+
+
+def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
+    """``shift`` more digits after the point (or fewer): in int64 where the values fit and leave room, else
+    one by one."""
+    factor = 10 ** abs(shift)
+    limit = 10**target.precision
+    bound = min(2**63, limit) // factor - 1 if shift > 0 else min(2**62, (limit - 1) * factor)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = narrow_words(widened(values))
+        if numbers is None:
+            return exact(values)
+        valid = valid_mask(values)
+        known = numbers if valid is None else numbers[valid]
+        if len(known) and (known.max() > bound or known.min() < -bound):
+            return exact(values)
+        rescaled = numbers * np.int64(factor) if shift > 0 else _quotients(numbers, factor)
+        return from_scaled(from_numpy(rescaled, INT64, valid), target)
+
+    return convert
+
+
+def _quotients(numbers: Integers, unit: int) -> Integers:
+    """The numbers divided by ``unit``, halves away from zero; they leave room for half a unit more."""
+    magnitudes = (np.abs(numbers) + unit // 2) // unit
+    return np.where(numbers < 0, -magnitudes, magnitudes)
+
+
+def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
+    """Within int64, where digits may get lost on either side of the point."""
+    shift = target.scale - source.scale
+    exact = _by_values(
+        lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
+    )
+    bound = 10**target.precision
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = int64_view(values)
+        if shift < 0:
+            result = _quotients(numbers, 10**-shift)
+        elif len(numbers) and max(int(numbers.max()), -int(numbers.min())) * 10**shift >= bound:
+            return exact(values)
+        else:
+            result = numbers * 10**shift
+        if len(result) and (int(result.max()) >= bound or int(result.min()) <= -bound):
+            return exact(values)
+        return from_scaled(from_numpy(result, INT64, valid_mask(values)), target)
+
+    return convert
+
+
+def integral_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
+    """The number with zeros after the point."""
+    digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
+    if digits + target.scale > MAX_SHORT_PRECISION or digits > target.precision - target.scale:
+        exact = _by_values(lambda values: ((value, 0) for value in values.to_pylist()), target, safe=safe)
+        if target.scale > MAX_SHORT_PRECISION:
+            return exact
+        return _small_integrals(target, exact)
+    options = pc.CastOptions.unsafe(INT64)
+    factor = scalar(10**target.scale, INT64)
+
+    def convert(values: pa.Array) -> pa.Array:
+        return from_scaled(_MULTIPLY.call([_CAST.call([values], options), factor]), target)
+
+    return convert
+
+
+def _small_integrals(target: pa.DataType, exact: Convert) -> Convert:
+    """In int64 if the values of the batch are small enough."""
+    options = pc.CastOptions.unsafe(INT64)
+    factor = scalar(10**target.scale, INT64)
+    limit = min(10 ** (target.precision - target.scale), 2**63 // 10**target.scale)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = int64_view(values)
+        if len(numbers) and (int(numbers.max()) >= limit or int(numbers.min()) <= -limit):
+            return exact(values)
+        return from_scaled(_MULTIPLY.call([_CAST.call([values], options), factor]), target)
+
+    return convert
+
+
+def boolean_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
+    """1 or 0."""
+    return _by_values(
+        lambda values: ((None if value is None else int(value), 0) for value in values.to_pylist()),
+        target,
+        safe=safe,
+    )
+
+
+def float_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
+    """By the shortest digits of the double, as Java prints them; NaN and the infinities become null, in CAST
+    too."""
+
+    def digits(value: float | None) -> tuple[int | None, int]:
+        if value is None or not math.isfinite(value):
+            return None, 0
+        return decimal_digits(Decimal(float_text(value)))
+
+    exact = _by_values(lambda values: (digits(value) for value in values.to_pylist()), target, safe=safe)
+    if target.scale > _EXACT_POWERS:
+        return exact
+    factor, bound = 10.0**target.scale, min(10**target.precision, _EXACT_DOUBLE)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = numpy_view(values).astype(np.float64, copy=False)
+        products, doubtful = rounded_products(numbers, factor)
+        if doubtful.any() or not (np.abs(products) < bound).all():
+            return exact(values)
+        return from_scaled(from_numpy(products.astype(np.int64), INT64, valid_mask(values)), target)
+
+    return convert
+
+
+def decimal_digits(value: Decimal) -> tuple[int, int]:
+    """A decimal as unscaled value and (not negative) scale.
+
+    >>> decimal_digits(Decimal("1.50")), decimal_digits(Decimal("2E3"))
+    ((150, 2), (2000, 0))
+    """
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)
+    scale = max(-exponent, 0)
+    return unscale(value, scale), scale
+
+
+def _by_values(
+    digits: Callable[[pa.Array], Iterable[tuple[int | None, int]]], target: pa.DataType, *, safe: bool
+) -> Convert:
+    def convert(values: pa.Array) -> pa.Array:
+        return from_unscaled(
+            [
+                None if value is None else fitted(value, scale, target, safe=safe)
+                for value, scale in digits(values)
+            ],
+            target,
+        )
+
+    return convert
+
+
+def fitted(value: int, scale: int, target: pa.DataType, *, safe: bool) -> int | None:
+    """The unscaled value at the target's scale; null or Spark's error if it has too many digits."""
+    number = rounded(value, scale, target.scale)
+    if abs(number) < 10**target.precision:
+        return number
+    if safe:
+        return None
+    raise out_of_range(decimal_text(value, scale), target.precision, target.scale)
+
+
+def decimal_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
+    """Digits after the point are cut off; what is out of bounds is refused."""
+    unit = 10**source.scale
+    bound = 2 ** (target.bit_width - 1)
+
+    def cut(value: int | None) -> int | None:
+        if value is None:
+            return None
+        number = abs(value) // unit
+        number = -number if value < 0 else number
+        if -bound <= number < bound:
+            return number
+        if safe:
+            return None
+        raise cast_overflow(f"{decimal_text(value, source.scale)}BD", source, target)
+
+    def convert(values: pa.Array) -> pa.Array:
+        if source.precision <= MAX_SHORT_PRECISION:
+            numbers = int64_view(values)
+            whole = np.sign(numbers) * (np.abs(numbers) // unit)
+            if not len(whole) or (int(whole.max()) < bound and int(whole.min()) >= -bound):
+                return from_numpy(whole, BIGINT, valid_mask(values)).cast(target)
+        return from_values([cut(value) for value in unscaled(values)], target)
+
+    return convert
+
+
+def decimal_to_float(source: pa.DataType, target: pa.DataType) -> Convert:
+    """The nearest double (and of that the nearest float)."""
+    divisor = 10.0**source.scale
+
+    def convert(values: pa.Array) -> pa.Array:
+        if source.precision <= MAX_SHORT_PRECISION and source.scale <= MAX_SHORT_PRECISION:
+            numbers = int64_view(values)
+            if not len(numbers) or (
+                int(numbers.max()) <= _EXACT_DOUBLE and int(numbers.min()) >= -_EXACT_DOUBLE
+            ):
+                # Both operands of the division are exact, so its result is the nearest double.
+                return from_numpy(numbers / divisor, pa.float64(), valid_mask(values)).cast(
+                    target, safe=False
+                )
+        floats = [None if value is None else float(value) for value in to_python(widened(values))]  # type: ignore[arg-type]
+        return from_values(floats, pa.float64()).cast(target, safe=False)
+
+    return convert
+
+
+def decimal_to_boolean(source: pa.DataType) -> Convert:
+    """Zero is false, everything else true."""
+    not_equal = pc.get_function("not_equal")
+    zero = scalar(Decimal(0), source)
+    return lambda values: not_equal.call([widened(values), zero])
+
+
+def is_exact(source: pa.DataType, target: pa.DataType) -> bool:
+    """Whether every value of ``source`` (integral or decimal) is one of the decimal ``target``, so that the
+    cast never refuses one."""
+    if is_integral(source):
+        digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
+        return bool(digits <= target.precision - target.scale)
+    whole = source.precision - source.scale + (1 if target.scale < source.scale else 0)
+    return bool(whole <= target.precision - target.scale)

@@ -1,0 +1,102 @@
+"""Casts among intervals, and between intervals and numbers.
+
+A number stands for so many of the interval's last unit: 36 for ``INTERVAL '1 12' DAY TO HOUR``.
+"""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_dtype, numpy_view, valid_mask
+from sqlfront_values.arrow.forms import decimal_text, from_unscaled, rounded, unscaled
+from sqlfront_values.casts.decimals import fitted
+from sqlfront_values.casts.interval_texts import interval_text
+from sqlfront_values.casts.numbers import Convert, number_text
+from sqlfront_values.evaluation_errors import cast_overflow
+from sqlfront_values.types import MICROS_OF, MONTHS_OF, IntervalType, is_year_month
+
+_Integers = npt.NDArray[np.int64]
+
+
+def _unit(kind: IntervalType) -> int:
+    """How many months or microseconds the type's last unit has."""
+    return MONTHS_OF[kind.last] if is_year_month(kind) else MICROS_OF[kind.last]
+
+
+def _amounts(values: pa.Array) -> _Integers:
+    return numpy_view(values).astype(np.int64, copy=False)
+
+
+def _whole(amounts: _Integers, unit: int) -> _Integers:
+    """Quotients cut towards zero."""
+    quotients = amounts // unit
+    return quotients + ((amounts < 0) & (quotients * unit != amounts))
+
+
+def interval_to_interval(target: IntervalType) -> Convert:
+    """The same interval, what is smaller than the target's last unit cut off; parts of seconds stay."""
+    unit = _unit(target)
+    if target.last in ("SECOND", "MONTH"):
+        return lambda values: values
+
+    def convert(values: pa.Array) -> pa.Array:
+        return from_numpy(_whole(_amounts(values), unit) * unit, target.storage_type, valid_mask(values))
+
+    return convert
+
+
+def interval_to_integral(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
+    """How many of its last unit are in the interval, cut to a whole number. Errors: CAST_OVERFLOW."""
+    unit, bound = _unit(source), 2 ** (target.bit_width - 1)
+
+    def convert(values: pa.Array) -> pa.Array:
+        amounts, valid = _amounts(values), valid_mask(values)
+        counts = _whole(amounts, unit)
+        fits = (counts >= -bound) & (counts <= bound - 1)
+        wrong = ~fits if valid is None else ~fits & valid
+        if wrong.any():
+            if not safe:
+                amount = int(amounts[np.flatnonzero(wrong)[0]])
+                raise cast_overflow(interval_text(amount, source), source, target)
+            valid = fits if valid is None else fits & valid
+        return from_numpy(counts.astype(numpy_dtype(target)), target, valid)
+
+    return convert
+
+
+def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
+    """How many of its last unit are in the interval: seconds with their fraction, others whole."""
+    seconds = source.last == "SECOND"
+    unit, scale = (1, 6) if seconds else (_unit(source), 0)
+
+    def convert(values: pa.Array) -> pa.Array:
+        counts = from_numpy(_whole(_amounts(values), unit), pa.int64(), valid_mask(values)).to_pylist()
+        fit = [None if count is None else fitted(count, scale, target, safe=safe) for count in counts]
+        return from_unscaled(fit, target)
+
+    return convert
+
+
+def number_to_interval(source: pa.DataType, target: IntervalType, *, safe: bool) -> Convert:
+    """So many of the interval's last unit, rounded to microseconds or months. Errors: CAST_OVERFLOW."""
+    unit, storage = _unit(target), pa.int32() if is_year_month(target) else pa.int64()
+    bound = 2 ** (storage.bit_width - 1)
+    decimals = pa.types.is_decimal(source)
+    scale = source.scale if decimals else 0
+
+    def one(value: int | None) -> int | None:
+        if value is None:
+            return None
+        number = rounded(value * unit, scale, 0)
+        if -bound <= number < bound:
+            return number
+        if safe:
+            return None
+        text = f"{decimal_text(value, scale)}BD" if decimals else number_text(value, source)
+        raise cast_overflow(text, source, target)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = unscaled(values) if decimals else values.to_pylist()
+        return from_values([one(value) for value in numbers], storage).view(target.storage_type)
+
+    return convert

@@ -1,0 +1,104 @@
+"""Casts among booleans, integrals and floats."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, numpy_dtype, numpy_view, scalar, valid_mask
+from sqlfront_values.evaluation_errors import cast_overflow, sql_text
+from sqlfront_values.java.floats import float_text
+from sqlfront_values.types import BIGINT, is_integral
+
+#: A cast of plain physical arrays.
+Convert = Callable[[pa.Array], pa.Array]
+
+_CAST: Final = pc.get_function("cast")
+_NOT_EQUAL: Final = pc.get_function("not_equal")
+
+
+def int64_view(values: pa.Array) -> npt.NDArray[np.int64]:
+    """The integers behind an array of integers, decimal64, timestamps or durations, as int64."""
+    return numpy_view(values).astype(np.int64, copy=False)
+
+
+def by_arrow(target: pa.DataType) -> Convert:
+    """Arrow's unchecked cast, for pairs where it never loses more than Spark's does."""
+    options = pc.CastOptions.unsafe(target)
+    return lambda values: _CAST.call([values], options)
+
+
+def to_boolean(source: pa.DataType) -> Convert:
+    """Zero is false, everything else true, NaN included."""
+    zero = scalar(0, source)
+    return lambda values: _NOT_EQUAL.call([values, zero])
+
+
+def integral_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
+    """Wider types hold all values; a narrower one refuses those beyond its bounds."""
+    cast = by_arrow(target)
+    if target.bit_width >= source.bit_width:
+        return cast
+    bound = 2 ** (target.bit_width - 1)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = numpy_view(values)
+        bad = (numbers < -bound) | (numbers >= bound)
+        return (
+            cast(values) if not bad.any() else _without(cast(values), values, bad, source, target, safe=safe)
+        )
+
+    return convert
+
+
+def float_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
+    """Digits after the point are cut off; NaN and what is out of bounds is refused. As in Spark, 2**63
+    itself becomes the greatest bigint."""
+    limit = 2.0 ** (target.bit_width - 1)
+    saturates = target.equals(BIGINT)
+
+    def convert(values: pa.Array) -> pa.Array:
+        numbers = numpy_view(values).astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore"):
+            bad = ~((np.ceil(numbers) >= -limit) & (np.floor(numbers) < limit))
+            if saturates:
+                bad &= numbers != limit
+            integers = numbers.astype(np.int64)
+        if saturates:
+            integers[numbers == limit] = np.iinfo(np.int64).max
+        valid = valid_mask(values)
+        result = from_numpy(integers.astype(numpy_dtype(target)), target, valid)
+        return result if not bad.any() else _without(result, values, bad, source, target, safe=safe)
+
+    return convert
+
+
+def _without(
+    result: pa.Array,
+    values: pa.Array,
+    bad: npt.NDArray[np.bool_],
+    source: pa.DataType,
+    target: pa.DataType,
+    *,
+    safe: bool,
+) -> pa.Array:
+    """The result with nulls for the bad rows, or Spark's error for the first of them; bad rows under nulls
+    don't count."""
+    valid = valid_mask(values)
+    if valid is not None:
+        bad = bad & valid
+    if not bad.any():
+        return result
+    if not safe:
+        value = values[int(np.argmax(bad))].as_py()
+        raise cast_overflow(number_text(value, source), source, target)
+    return from_numpy(numpy_view(result), target, ~bad if valid is None else valid & ~bad)
+
+
+def number_text(value: float, data_type: pa.DataType) -> str:
+    """An integral or float as Spark's messages write it."""
+    text = str(value) if is_integral(data_type) else float_text(value, single=data_type.bit_width == 32)
+    return sql_text(value, data_type, text)

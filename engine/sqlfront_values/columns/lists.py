@@ -1,0 +1,98 @@
+"""Lists and maps taken apart into their elements, and put together again.
+
+Inside a list, map or struct values have their logical form (decimals of any precision as ``decimal128``,
+strings plain): :func:`inner` brings a column in, :func:`outer` takes one out.
+"""
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import bitmap, valid_mask
+from sqlfront_values.arrow.forms import narrowed, plain, widened
+from sqlfront_values.columns.batches import Integers, Mask, gather, row_indices
+from sqlfront_values.errors import OperationalError
+
+_MOST_ELEMENTS = 2**31 - 1
+
+
+class Lists(msgspec.Struct, frozen=True):
+    """A list or map column: row ``i`` holds ``elements[starts[i] : starts[i] + lengths[i]]``; null rows
+    (False in ``valid``, None if there are none) hold nothing. A map's elements are its entries."""
+
+    elements: pa.Array
+    starts: Integers
+    lengths: Integers
+    valid: Mask | None
+
+    def rows(self) -> Integers:
+        """The row of each element, in the order of :meth:`flat`."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    def firsts(self) -> Integers:
+        """The place of each row's first element in :meth:`flat`."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    def places(self) -> Integers:
+        """Where the elements of :meth:`flat` are in ``elements``."""
+        return np.arange(int(self.lengths.sum())) + np.repeat(self.starts - self.firsts(), self.lengths)
+
+    def flat(self) -> pa.Array:
+        """The elements row after row, without gaps."""
+        total = int(self.lengths.sum())
+        if total == 0:
+            return self.elements.slice(0, 0)
+        used = self.lengths > 0
+        starts, lengths = self.starts[used], self.lengths[used]
+        if np.array_equal(starts[1:], starts[:-1] + lengths[:-1]):
+            return self.elements.slice(int(starts[0]), total)
+        return gather(self.elements, row_indices(self.places()))
+
+
+def inner(column: pa.Array) -> pa.Array:
+    """A physical column as the child of a nested one."""
+    return widened(plain(column))
+
+
+def outer(column: pa.Array) -> pa.Array:
+    """A child of a nested column as a physical column; the inverse of :func:`inner`."""
+    return narrowed(column)
+
+
+def take_apart(column: pa.Array) -> Lists:
+    """The parts of a list or map column; zero-copy."""
+    valid, length = valid_mask(column), len(column)
+    if length == 0:
+        nothing = np.zeros(0, np.int64)
+        return Lists(column.values.slice(0, 0), nothing, nothing, None)
+    offsets = np.frombuffer(column.buffers()[1], np.int32, length + 1, 4 * column.offset).astype(np.int64)
+    lengths = np.diff(offsets)
+    return Lists(
+        column.values, offsets[:-1], lengths if valid is None else np.where(valid, lengths, 0), valid
+    )
+
+
+def put_together(
+    data_type: pa.DataType, elements: pa.Array, lengths: Integers, valid: Mask | None = None
+) -> pa.Array:
+    """The list or map column of ``data_type`` whose rows hold that many of the elements each, one after the
+    other; ``valid``: False where a row (of length 0) is null."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    if offsets[-1] > _MOST_ELEMENTS:
+        raise OperationalError(f"the arrays of one batch have {offsets[-1]} elements; 2147483647 can be held")
+    buffers = [bitmap(valid), pa.py_buffer(offsets.astype(np.int32))]
+    return pa.Array.from_buffers(data_type, len(lengths), buffers, children=[elements])
+
+
+def entries(data_type: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
+    """The entries of a map column of that type."""
+    fields = [pa.field("key", data_type.key_type, nullable=False), data_type.item_field]
+    return pa.StructArray.from_arrays([keys, items], fields=fields)
+
+
+def both_valid(left: Mask | None, right: Mask | None) -> Mask | None:
+    """True where both are; None stands for all."""
+    if left is None or right is None:
+        return right if left is None else left
+    return left & right

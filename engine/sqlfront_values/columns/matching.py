@@ -1,0 +1,304 @@
+"""Keys that are looked up later: the build side of a join numbers its keys, the probe side finds the
+numbers."""
+
+from collections.abc import Hashable, Sequence
+from typing import Final, Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import numpy_view, valid_mask
+from sqlfront_values.columns.batches import Integers, Mask, Rows, mask_array
+from sqlfront_values.columns.encoding import (
+    MAX_BOUND,
+    Codes,
+    as_integers,
+    decimal_words,
+    dictionary_indices,
+    hashable_value,
+    to_hashable,
+    value_range,
+)
+from sqlfront_values.columns.hashing import IntegerTable
+from sqlfront_values.columns.text import TextTable, is_hashable_text
+
+#: A number may be its code as long as there are at most so many codes per row, or SMALL_BOUND.
+CODES_PER_ROW: Final = 16
+SMALL_BOUND: Final = 65_536
+#: Codes that were hashed get a table of numbers by code after all, once this part of the codes' bound was
+#: looked up ...
+PROBES_PER_CODE: Final = 1 / 16
+#: ... and if it isn't too large: such a table takes eight bytes a code.
+MAX_TABLE: Final = 2**23
+#: In keys of several columns each column's codes stay below this, so that two always combine.
+MAX_COLUMN_BOUND: Final = 2**31
+#: So many strings are worth a table that is kept from call to call.
+MAX_VALUES: Final = 1024
+
+
+class KeyDirectory:
+    """The different keys of some rows, numbered.
+
+    ``rows`` are the rows that can be found at all (None = all): those without a null, except in the columns
+    that are ``null_safe``, where null is a value. ``numbers`` holds a number for each of these, ``0 <= number
+    < size``, the same for equal keys. Not every number need have a row.
+    """
+
+    def __init__(self, columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
+        self._null_safe = tuple(null_safe) or (False,) * len(columns)
+        complete = _complete_rows(columns, self._null_safe)
+        self.rows: Rows | None = None
+        if complete is not None:
+            self.rows = np.flatnonzero(complete)
+            columns = [column.filter(mask_array(complete)) for column in columns]
+            length = len(self.rows)
+        self._steps: list[_Step] = []
+        codes = Codes(np.zeros(length, np.int64), 1)
+        for column, safe in zip(columns, self._null_safe, strict=True):
+            codes = self._add_column(column, codes, safe, several=len(columns) > 1)
+        self._codes, self._looked_up = codes, 0
+        self._hashed: IntegerTable | None = None
+        self._table: Integers | None = None
+        if codes.bound > max(CODES_PER_ROW * length, SMALL_BOUND):
+            self._hashed, codes = _renumber(codes)
+        self.numbers, self.size = codes.values, codes.bound
+
+    def find(self, columns: Sequence[pa.Array], length: int) -> Integers:
+        """A number per row: that of its key, or one that no row of the directory has. The columns have the
+        types of those that the directory was made of."""
+        codes: Integers | None = None
+        for column, step in zip(columns, self._steps, strict=True):
+            codes = step.extend(codes, column)
+        if codes is None:
+            return np.zeros(length, np.int64)
+        if self._hashed is None:
+            return codes
+        if self._table is None:
+            return self._find_hashed(codes, self._hashed)
+        return self._table.take(codes, mode="clip")
+
+    def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
+        """Look codes up, and make a table of numbers by code if so many look-ups are worth it."""
+        self._looked_up += len(codes)
+        if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
+            self._table = np.full(self._codes.bound, hashed.missing)
+            self._table[self._codes.values] = self.numbers
+        return hashed.find(codes)
+
+    @property
+    def wanted_rows(self) -> int:
+        """How many rows a call of :meth:`find` should have to be worth its fixed cost."""
+        return max((step.coder.fixed_cost for step in self._steps), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        hashed = 0 if self._hashed is None else self._hashed.nbytes + 8 * min(self._codes.bound, MAX_TABLE)
+        return self.numbers.nbytes + hashed
+
+    def _add_column(self, column: pa.Array, codes: Codes, null_safe: bool, *, several: bool) -> Codes:
+        coder = _make_coder(column, MAX_COLUMN_BOUND if several else MAX_BOUND)
+        step = _Step(coder, null_safe)
+        if codes.bound * step.bound > MAX_BOUND:
+            folded, codes = _renumber(codes)
+            self._steps.append(_Step(coder, null_safe, folded))
+        else:
+            self._steps.append(step)
+        return Codes(step.extend(codes.values, column), codes.bound * step.bound)
+
+
+class _Coder(Protocol):
+    """Codes for the values of one column, ``0 <= code < bound``; ``bound - 1`` is for values that it doesn't
+    know. What nulls get is undefined."""
+
+    bound: int
+    #: As many values should be coded at once, at least, for the fixed cost of a call not to matter.
+    fixed_cost: int
+
+    def code(self, column: pa.Array) -> Integers: ...
+
+
+class _Step(msgspec.Struct, frozen=True):
+    """One more column of a compound key; ``folded`` renumbers the codes of the columns before it, to make
+    room."""
+
+    coder: _Coder
+    null_safe: bool
+    folded: IntegerTable | None = None
+
+    @property
+    def bound(self) -> int:
+        return self.coder.bound + self.null_safe
+
+    def extend(self, codes: Integers | None, column: pa.Array) -> Integers:
+        """The codes so far (None = this is the first column), and this column's."""
+        own = self.coder.code(column)
+        valid = valid_mask(column)
+        if valid is not None:
+            own = np.where(valid, own, self.bound - 1)
+        if codes is None:
+            return own
+        if self.folded is not None:
+            codes = self.folded.find(codes)
+        return codes * self.bound + own
+
+
+class _RangeCoder:
+    """Whole numbers of a limited range: the distance from the least one."""
+
+    fixed_cost = 0
+
+    def __init__(self, low: int, count: int) -> None:
+        self._low = low
+        self.bound = count + 1
+
+    def code(self, column: pa.Array) -> Integers:
+        values = as_integers(column)
+        if values is None:  # decimals, some of which don't fit into 64 bits
+            outside = self._low - 1 if self._low > -(2**63) else self._low + self.bound
+            values = _narrow_or(column, outside)
+        # Seen as unsigned, what is below the range is far above it.
+        distance = (values - np.int64(self._low)).view(np.uint64)
+        return np.minimum(distance, np.uint64(self.bound - 1), out=distance).view(np.int64)
+
+
+class _TableCoder:
+    """Whole numbers that lie far apart."""
+
+    fixed_cost = 0
+
+    def __init__(self, values: Integers) -> None:
+        self._table = IntegerTable(values)
+        self.bound = self._table.missing + 1
+
+    def code(self, column: pa.Array) -> Integers:
+        values = as_integers(column)
+        assert values is not None
+        return self._table.find(values)
+
+
+class _StringCoder:
+    """Strings and the like; a dictionary's values are looked up once."""
+
+    def __init__(self, known: int) -> None:
+        self.bound = known + 1
+        self.fixed_cost = 0
+        self._dictionary: pa.Array | None = None
+        self._dictionary_codes: Integers = np.zeros(0, np.int64)
+
+    def code(self, column: pa.Array) -> Integers:
+        if not pa.types.is_dictionary(column.type):
+            return self._look_up(column)
+        dictionary = column.dictionary
+        if self._dictionary is None or not _same_buffers(self._dictionary, dictionary):
+            self._dictionary, self._dictionary_codes = dictionary, self._look_up(dictionary)
+        if len(dictionary) == 0:
+            return np.zeros(len(column), np.int64)
+        return self._dictionary_codes[dictionary_indices(column)]
+
+    def _look_up(self, column: pa.Array) -> Integers:
+        raise NotImplementedError
+
+
+class _ValueCoder(_StringCoder):
+    """Few different values, by Arrow's lookup, which hashes them anew at each call."""
+
+    def __init__(self, values: pa.Array) -> None:
+        super().__init__(len(values))
+        self.fixed_cost = len(values)
+        self._values = values
+
+    def _look_up(self, column: pa.Array) -> Integers:
+        found = pc.index_in(to_hashable(column), value_set=self._values)
+        codes = numpy_view(found).astype(np.int64)
+        known = valid_mask(found)
+        return codes if known is None else np.where(known, codes, self.bound - 1)
+
+
+class _TextCoder(_StringCoder):
+    """Many different strings, by their hashes."""
+
+    def __init__(self, table: TextTable) -> None:
+        super().__init__(table.missing)
+        self._table = table
+
+    def _look_up(self, column: pa.Array) -> Integers:
+        return self._table.find(column)
+
+
+class _ObjectCoder:
+    """Nested values, one by one."""
+
+    fixed_cost = 0
+
+    def __init__(self, column: pa.Array) -> None:
+        self._codes: dict[Hashable, int] = {}
+        for value in column.to_pylist():
+            self._codes.setdefault(hashable_value(value), len(self._codes))
+        self.bound = len(self._codes) + 1
+
+    def code(self, column: pa.Array) -> Integers:
+        missing = self.bound - 1
+        codes = [self._codes.get(hashable_value(value), missing) for value in column.to_pylist()]
+        return np.array(codes, np.int64)
+
+
+def _make_coder(column: pa.Array, max_bound: int) -> _Coder:
+    data_type = column.type
+    if pa.types.is_null(data_type):
+        return _ObjectCoder(column)
+    if pa.types.is_dictionary(data_type):
+        return _make_string_coder(column.dictionary)
+    values = as_integers(column)
+    if values is not None:
+        low, high = value_range(values, valid_mask(column))
+        if high - low + 2 <= max_bound:
+            return _RangeCoder(low, high - low + 1)
+        if not pa.types.is_decimal128(data_type):
+            return _TableCoder(values)
+    hashable = to_hashable(column)
+    return _ObjectCoder(column) if hashable is None else _make_string_coder(hashable)
+
+
+def _make_string_coder(column: pa.Array) -> _Coder:
+    if len(column) > MAX_VALUES and is_hashable_text(column):
+        table = TextTable(column)
+        if table.exact:
+            return _TextCoder(table)
+    return _ValueCoder(column.unique())
+
+
+def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Mask | None:
+    """Rows without a null in a column that isn't null-safe; None = all."""
+    result: Mask | None = None
+    for column, safe in zip(columns, null_safe, strict=True):
+        valid = None if safe else valid_mask(column)
+        if valid is not None:
+            result = valid if result is None else result & valid
+    return result
+
+
+def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
+    """The codes in a table, and replaced by their numbers in it."""
+    table = IntegerTable(codes.values)
+    return table, Codes(table.numbers, table.missing + 1)
+
+
+def _narrow_or(column: pa.Array, otherwise: int) -> Integers:
+    """Unscaled values of decimals, ``otherwise`` for those beyond 64 bits."""
+    words = decimal_words(column)
+    fits = words[:, 1] == words[:, 0] >> 63
+    return np.where(fits, words[:, 0], otherwise)
+
+
+def _same_buffers(left: pa.Array, right: pa.Array) -> bool:
+    """Whether two dictionaries are the same piece of memory."""
+    if len(left) != len(right) or left.offset != right.offset:
+        return False
+    return [_address(buffer) for buffer in left.buffers()] == [_address(buffer) for buffer in right.buffers()]
+
+
+def _address(buffer: pa.Buffer | None) -> int | None:
+    return None if buffer is None else int(buffer.address)

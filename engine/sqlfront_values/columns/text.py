@@ -1,0 +1,114 @@
+"""Strings and binaries as words of eight bytes, so that numpy can hash and compare them."""
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.columns.batches import Integers, Mask, Rows
+from sqlfront_values.columns.hashing import MULTIPLIERS, IntegerTable, Words
+
+#: Values are padded to the longest one's length unless that takes so many times their size, and more than a
+#: page each.
+_MAX_PADDING: Final = 4
+_TURN: Final = np.uint64(29)
+
+
+class Text:
+    """The bytes of a plain string or binary column, every value padded with zeros to the same number of
+    words.
+
+    ``words[row, n]`` are the bytes 8 n to 8 n + 7 of a value, the first one lowest; ``lengths`` tells zeros
+    that belong to it from those that don't. What nulls hold is undefined but harmless.
+    """
+
+    def __init__(self, column: pa.Array) -> None:
+        length = len(column)
+        _, offsets_buffer, data = column.buffers()
+        if length == 0:
+            self.lengths = np.zeros(0, np.int64)
+            self.words: Words = np.zeros((0, 1), np.uint64)
+            return
+        offsets = np.frombuffer(offsets_buffer, np.int32, length + 1, 4 * column.offset)
+        self.lengths = np.diff(offsets).astype(np.int64)
+        width = max(1, (int(self.lengths.max()) + 7) // 8)
+        values = pa.Array.from_buffers(
+            pa.string(), length, [None, offsets_buffer, data], offset=column.offset
+        )
+        padded = pc.ascii_rpad(values, width=8 * width, padding="\0")
+        words = np.frombuffer(padded.buffers()[2], np.uint64, width * length, padded.offset * 8 * width)
+        self.words = words.reshape(length, width)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.lengths.nbytes + self.words.nbytes
+
+    def sortable(self, number: int, rows: Rows | None = None) -> Integers:
+        """A word of each value (of these rows) as an integer that sorts like its bytes."""
+        word = self.words[:, number] if rows is None else self.words[rows, number]
+        return (word.byteswap() ^ np.uint64(1 << 63)).view(np.int64)
+
+    def hashes(self) -> Integers:
+        """A hash of each value, the same in every column."""
+        result = self.lengths.view(np.uint64) * MULTIPLIERS[1]
+        for number in range(self.words.shape[1]):
+            # Zeros after the end don't count, since another column may have fewer of them.
+            rows = slice(None) if number == 0 else np.flatnonzero(self.lengths > 8 * number)
+            mixed = result[rows]
+            mixed ^= self.words[rows, number]
+            mixed *= MULTIPLIERS[number % 2]
+            mixed ^= mixed >> _TURN
+            result[rows] = mixed
+        return result.view(np.int64)
+
+    def equal(self, rows: Rows, other: "Text", other_rows: Rows) -> Mask:
+        """Whether the values of these rows equal the other text's values of those rows, pair by pair."""
+        result = self.lengths[rows] == other.lengths[other_rows]
+        # Where the lengths are equal there is nothing but zeros beyond the narrower text's words.
+        for number in range(min(self.words.shape[1], other.words.shape[1])):
+            result &= self.words[rows, number] == other.words[other_rows, number]
+        return result
+
+
+def is_hashable_text(column: pa.Array) -> bool:
+    """Whether this is a string or binary column whose values are of similar enough lengths for
+    :class:`Text`."""
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
+        return False
+    length = len(column)
+    if length == 0:
+        return True
+    offsets = np.frombuffer(column.buffers()[1], np.int32, length + 1, 4 * column.offset)
+    longest = int((offsets[1:] - offsets[:-1]).max())
+    return longest <= 64 or longest * length <= _MAX_PADDING * int(offsets[-1] - offsets[0])
+
+
+class TextTable:
+    """Strings by number, as :class:`~sqlfront_values.columns.hashing.IntegerTable` has integers: by their
+    hashes, every hit compared. ``exact`` is False in the unlikely case that two of the strings have the same
+    hash; such a table is of no use."""
+
+    def __init__(self, column: pa.Array) -> None:
+        self._text = Text(column)
+        self._table = IntegerTable(self._text.hashes())
+        self.missing = self._table.missing
+        self.numbers = self._table.numbers
+        others = np.flatnonzero(self.numbers != np.arange(len(self.numbers)))
+        self.exact = bool(self._text.equal(others, self._text, self.numbers[others]).all())
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._table.nbytes + self._text.nbytes
+
+    def find(self, column: pa.Array) -> Rows:
+        """The number of each value, or ``missing``."""
+        text = Text(column)
+        numbers = self._table.find(text.hashes())
+        hits = np.flatnonzero(numbers != self.missing)
+        wrong = ~text.equal(hits, self._text, numbers[hits])
+        if wrong.any():
+            numbers[hits[wrong]] = self.missing
+        return numbers

@@ -1,0 +1,92 @@
+"""Where the rows of a window lie: sorted by partition and order, with the bounds of partitions, peers and
+frames."""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.columns.batches import Rows
+from sqlfront_values.columns.encoding import Codes
+from sqlfront_values.columns.grouping import group_rows
+from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_values.expressions import Frame, FrameUnit, SortKey
+from sqlfront_values.room import check
+
+
+class Bounds(msgspec.Struct, frozen=True):
+    """A half-open range of positions for each position."""
+
+    starts: Rows
+    ends: Rows
+
+    def lengths(self) -> Rows:
+        """The number of positions in each range."""
+        return self.ends - self.starts
+
+
+class WindowRows(msgspec.Struct, frozen=True):
+    """The rows of all partitions of a window, one partition after the other, each in the window's order.
+
+    ``order[position]`` is the input row at each position. ``partitions`` and ``peers`` give for each position
+    the range of its partition and of the rows that the order doesn't tell from it. ``ids`` numbers the
+    partitions.
+    """
+
+    order: Rows
+    ids: Rows
+    partitions: Bounds
+    peers: Bounds
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @property
+    def partition_count(self) -> int:
+        """The number of partitions."""
+        return int(self.ids[-1]) + 1 if len(self.ids) else 0
+
+    def frame(self, frame: Frame) -> Bounds:
+        """The frame of each position; an empty one ends where it starts."""
+        positions = np.arange(len(self))
+        first, last = self.partitions.starts, self.partitions.ends
+        starts, ends = first, last
+        if frame.unit is FrameUnit.ROWS:
+            if frame.start is not None:
+                starts = np.clip(positions + frame.start, first, last)
+            if frame.end is not None:
+                ends = np.clip(positions + frame.end + 1, first, last)
+        else:
+            if frame.start is not None:
+                starts = self.peers.starts
+            if frame.end is not None:
+                ends = self.peers.ends
+        return Bounds(starts, np.maximum(starts, ends))
+
+
+def window_rows(
+    batch: pa.RecordBatch, partition_keys: Sequence[int], order_keys: Sequence[SortKey]
+) -> WindowRows:
+    """Sort the rows of a batch by the columns of a window."""
+    length = batch.num_rows
+    grouping = group_rows([batch.column(key) for key in partition_keys], length)
+    keys = [Codes(grouping.ids, grouping.size)]
+    keys += [
+        ranks(batch.column(key.ordinal), descending=key.descending, nulls_first=key.nulls_first)
+        for key in order_keys
+    ]
+    codes = combine_ranks(keys, length)
+    order = sorting_order(codes)
+    check()
+    ids = grouping.ids[order]
+    sorted_codes = codes.values[order]
+    return WindowRows(order, ids, _runs(ids), _runs(sorted_codes))
+
+
+def _runs(values: Rows) -> Bounds:
+    """For each position the range of equal neighbours around it."""
+    length = len(values)
+    begins = np.flatnonzero(np.concatenate([np.ones(min(length, 1), np.bool_), values[1:] != values[:-1]]))
+    counts = np.diff(begins, append=length)
+    return Bounds(np.repeat(begins, counts), np.repeat(begins + counts, counts))

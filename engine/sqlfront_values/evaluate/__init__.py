@@ -1,0 +1,177 @@
+"""Evaluation of bound expressions over batches.
+
+In: an :class:`~sqlfront_values.expressions.Expr` and a batch in physical form. Out: an array in physical
+form, or the batch's rows that satisfy a condition. An expression is compiled to closures once
+(:func:`compile_expression`, :func:`compile_filter`, :func:`compile_projection`); a processor does that
+before its first batch. :func:`evaluate` and :func:`filter_batch` keep what they compiled.
+
+Read :mod:`.rows` (what is evaluated over) and :mod:`.compiler` first (node by node), then :mod:`.lazy`
+(operands for the rows that need them; :mod:`.fallible` says why), :mod:`.selection` (filters) and
+:mod:`.boundary` (errors, and values that are too large for a batch).
+:mod:`.sharing` computes repeated subexpressions once, :mod:`.scaled` decimals as integers.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import to_python
+from sqlfront_values.arrow.forms import full_array, plain, to_array
+from sqlfront_values.columns.batches import concat_batches
+from sqlfront_values.evaluate.boundary import bounded, in_pieces, joined
+from sqlfront_values.evaluate.compiler import Compiler
+from sqlfront_values.evaluate.fallible import can_fail, is_deterministic
+from sqlfront_values.evaluate.rows import Evaluator, Rows
+from sqlfront_values.expressions import Expr
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import BatchTooLargeError, limited
+from sqlfront_values.settings import Settings
+
+if TYPE_CHECKING:
+    from sqlfront_values.evaluate import selection
+else:
+    selection = lazy_module("sqlfront_values.evaluate.selection")
+
+__all__ = [
+    "can_fail",
+    "Rows",
+    "compile_expression",
+    "compile_expressions",
+    "compile_filter",
+    "compile_projection",
+    "evaluate",
+    "check_constant",
+    "evaluate_scalar",
+    "filter_batch",
+    "in_pieces",
+    "is_deterministic",
+]
+
+Evaluate = Callable[[pa.RecordBatch], pa.Array]
+Filter = Callable[[pa.RecordBatch], pa.RecordBatch]
+
+_KEPT = 512
+#: By the expression's identity; the expression is held, so that its identity is not used again.
+_expressions: dict[tuple[int, Settings], tuple[Expr, Evaluate]] = {}
+_filters: dict[tuple[int, Settings], tuple[Expr, Filter]] = {}
+
+
+def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
+    """A function that gives the expression's values for a batch: a physical array of ``batch.num_rows`` rows.
+
+    It raises what Spark would raise for these rows (:class:`~sqlfront_values.errors.DataError`).
+    """
+    run = _as_array(Compiler(settings).node(expression))
+    return lambda batch: run(Rows(batch))
+
+
+def compile_filter(condition: Expr, settings: Settings) -> Filter:
+    """A function that gives the rows of a batch for which the condition is true (the batch itself if all
+    are)."""
+    select = selection.compile_selection(condition, settings)
+
+    def run(rows: Rows) -> pa.RecordBatch:
+        return select(rows).of_batch(rows.batch)
+
+    inner = bounded(run)
+
+    def selected(batch: pa.RecordBatch) -> pa.RecordBatch:
+        try:
+            return inner(Rows(batch))
+        except BatchTooLargeError:
+            return concat_batches(list(in_pieces(inner, Rows(batch))))
+
+    return selected
+
+
+def compile_projection(
+    expressions: tuple[Expr, ...], settings: Settings, condition: Expr | None = None
+) -> Callable[[Rows], tuple[list[pa.Array], int]]:
+    """A function that gives the expressions' values, and their number of rows, for those rows (of a batch:
+    ``Rows(batch)``) for which the condition is true. Columns that no expression reads are never gathered.
+
+    Values that are too large together raise :class:`~sqlfront_values.room.BatchTooLargeError`;
+    :func:`in_pieces` takes fewer rows at a time then."""
+    compiler = Compiler(settings, expressions)
+    runs = [compiler.node(expression) for expression in expressions]
+    select = None if condition is None else selection.compile_selection(condition, settings)
+
+    def project(rows: Rows) -> tuple[list[pa.Array], int]:
+        if select is not None:
+            rows = select(rows).of_rows(rows)
+        length = rows.length
+        return [to_array(run(rows), length) for run in runs], length
+
+    return bounded(project)
+
+
+def compile_expressions(
+    expressions: tuple[Expr, ...], settings: Settings, compact: frozenset[int] = frozenset()
+) -> tuple[Callable[[Rows], pa.Array], ...]:
+    """Functions that give the expressions' values for rows (``Rows(batch)``: all of a batch), one each, so
+    that a caller asks for those it needs; parts that they share are computed once per ``Rows``.
+
+    At the positions in ``compact`` a decimal of more than 18 digits may come as a decimal64 of 18 digits and
+    the same scale, whose unscaled values fit 64 bits: good for sums, wrong for a column that is passed on.
+    """
+    compiler = Compiler(settings, expressions)
+    runs = [
+        compiler.compact(expression) if position in compact else compiler.node(expression)
+        for position, expression in enumerate(expressions)
+    ]
+    return tuple(_as_array(run) for run in runs)
+
+
+def _as_array(run: Evaluator) -> Callable[[Rows], pa.Array]:
+    return joined(lambda rows: to_array(run(rows), rows.length))
+
+
+def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
+    """The expression's values for the batch, see :func:`compile_expression`."""
+    key = (id(expression), settings)
+    kept = _expressions.get(key)
+    if kept is None:
+        _make_room(_expressions)
+        kept = _expressions[key] = (expression, compile_expression(expression, settings))
+    return kept[1](batch)
+
+
+def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> pa.RecordBatch:
+    """The batch's rows for which the condition is true, see :func:`compile_filter`."""
+    key = (id(condition), settings)
+    kept = _filters.get(key)
+    if kept is None:
+        _make_room(_filters)
+        kept = _filters[key] = (condition, compile_filter(condition, settings))
+    return kept[1](batch)
+
+
+def evaluate_scalar(expression: Expr, settings: Settings) -> object:
+    """The Python value of an expression without columns; raises as at run time, and OverflowError for a date
+    or timestamp outside of the years 1 to 9999, which no Python value stands for. Nothing large is made
+    (TooLargeError): a plan is no place for it."""
+    return to_python(_one_value(expression, settings))[0]
+
+
+def check_constant(expression: Expr, settings: Settings) -> None:
+    """Evaluate an expression without columns for its error alone; as :func:`evaluate_scalar`."""
+    _one_value(expression, settings)
+
+
+def _one_value(expression: Expr, settings: Settings) -> pa.Array:
+    with limited():
+        return _evaluated(expression, settings)(Rows(_ONE_ROW))
+
+
+def _evaluated(expression: Expr, settings: Settings) -> Callable[[Rows], pa.Array]:
+    """Compiles and evaluates: a constant's pattern or format may be refused by either."""
+    return bounded(lambda rows: plain(full_array(Compiler(settings).node(expression)(rows), 1)))
+
+
+def _make_room(kept: dict[tuple[int, Settings], tuple[Expr, Evaluate]]) -> None:
+    if len(kept) >= _KEPT:
+        kept.clear()
+
+
+_ONE_ROW = pa.RecordBatch.from_arrays([pa.nulls(1)], names=[""])

@@ -1,0 +1,84 @@
+"""Where evaluation begins and ends: foreign exceptions become errors of the hierarchy, room that was claimed
+is given back, and rows whose values are too large together are taken in pieces."""
+
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import pyarrow as pa
+
+from sqlfront_values import room
+from sqlfront_values.columns.batches import concat_columns
+from sqlfront_values.errors import Error
+from sqlfront_values.evaluate.rows import Rows
+from sqlfront_values.evaluation_errors import foreign_error
+
+_T = TypeVar("_T")
+
+
+def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
+    """``run``, which raises nothing but errors of the hierarchy and leaves no room claimed."""
+
+    def evaluator(rows: Rows) -> _T:
+        before = room.held()
+        try:
+            return run(rows)
+        except Error:
+            raise
+        except Exception as error:
+            raise foreign_error(error) from error
+        finally:
+            room.give_back(before)
+
+    return evaluator
+
+
+def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
+    """What ``run`` gives for the rows, or for one piece of them after the other where there is no room for
+    all at once."""
+    try:
+        result = run(rows)
+    except room.BatchTooLargeError as error:
+        if rows.length < 2:
+            raise
+        size = error.size
+    else:
+        yield result
+        return
+    for piece in _pieces(rows, size):
+        room.check()
+        yield from in_pieces(run, piece)
+
+
+def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
+    """The rows in so many pieces that half of what is allowed is made for each, if all would make ``size``
+    bytes."""
+    count = max(2, 2 * size // room.MOST_AT_ONCE)
+    step = max(1, rows.length // count)
+    for start in range(0, rows.length, step):
+        yield rows.part(start, min(step, rows.length - start))
+
+
+def joined(run: Callable[[Rows], pa.Array]) -> Callable[[Rows], pa.Array]:
+    """``run`` of a column, bounded; its values come together even if those that they are made of had to be
+    made in pieces."""
+    inner = bounded(run)
+
+    def evaluator(rows: Rows) -> pa.Array:
+        try:
+            return inner(rows)
+        except room.BatchTooLargeError as error:
+            return _together(in_pieces(inner, rows), error)
+
+    return evaluator
+
+
+def _together(arrays: Iterator[pa.Array], error: room.BatchTooLargeError) -> pa.Array:
+    """The arrays as one, or the error where they are too large for that."""
+    found: list[pa.Array] = []
+    size = 0
+    for array in arrays:
+        found.append(array)
+        size += array.nbytes
+        if size > room.MOST_AT_ONCE:
+            raise error
+    return concat_columns(found)

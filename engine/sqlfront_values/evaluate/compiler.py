@@ -1,0 +1,297 @@
+"""Expressions become closures over rows: dispatch on node, function and types happens once, not per batch."""
+
+import sys
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from sqlfront_values.arrow.forms import Datum, constant, plain
+from sqlfront_values.evaluate.fallible import can_fail, entry_of, unknown
+from sqlfront_values.evaluate.rows import LEVELS_OF_A_STACK, Evaluator, Rows, on_another_stack
+from sqlfront_values.expressions import (
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    Previous,
+    RunValue,
+    connected,
+)
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.settings import Settings
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import BOOLEAN, MAX_SHORT_PRECISION, STRING, is_decimal
+
+if TYPE_CHECKING:
+    from sqlfront_values import casts
+    from sqlfront_values.arrow import dictionaries
+    from sqlfront_values.evaluate import lazy as lazy_forms
+    from sqlfront_values.evaluate import scaled, sharing
+    from sqlfront_values.functions import registry
+    from sqlfront_values.functions.logic import comparison
+else:
+    casts = lazy_module("sqlfront_values.casts")
+    dictionaries = lazy_module("sqlfront_values.arrow.dictionaries")
+    lazy_forms = lazy_module("sqlfront_values.evaluate.lazy")
+    scaled = lazy_module("sqlfront_values.evaluate.scaled")
+    sharing = lazy_module("sqlfront_values.evaluate.sharing")
+    comparison = lazy_module("sqlfront_values.functions.logic.comparison")
+    registry = lazy_module("sqlfront_values.functions.registry")
+
+_COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
+_STRING_ID: Final = STRING.id
+#: Where the rows' memo has the value of :class:`Previous`; subexpressions have other numbers.
+_PREVIOUS: Final = sys.maxsize
+
+
+class Compiler:
+    """Compiles expressions that are evaluated over the same rows; equal parts of them are computed once."""
+
+    def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
+        self._settings = settings
+        self._depth = 0
+        computed = [item for item in expressions if not isinstance(item, Column)]
+        self._sharing = sharing.Sharing(computed) if computed and len(expressions) > 1 else None
+
+    @cached_property
+    def _scaled(self) -> "scaled.ScaledCompiler":
+        return scaled.ScaledCompiler(self.node, self._slot)
+
+    def node(self, expression: Expr) -> Evaluator:
+        """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
+        one value."""
+        if isinstance(expression, Column):  # wide rows have many, none of which is worth keeping
+            return _column(expression.ordinal)
+        self._depth += 1
+        evaluator = (
+            self._node(expression)
+            if self._depth % LEVELS_OF_A_STACK
+            else on_another_stack(on_fresh_stack(self._node, expression))
+        )
+        self._depth -= 1
+        slot = self._slot(expression)
+        if slot is None:
+            return evaluator
+
+        def run(rows: Rows) -> pa.Array | pa.Scalar:
+            kept = rows.memo.get(slot)
+            if kept is None:
+                kept = rows.memo[slot] = evaluator(rows)
+            return kept
+
+        return run
+
+    def compact(self, expression: Expr) -> Evaluator:
+        """As :meth:`node`, but a decimal of more than 18 digits comes as a decimal64 of 18 digits, where all
+        of a batch's unscaled values fit 64 bits (so there may be more than 18 digits)."""
+        data_type = expression.type
+        if (
+            is_decimal(data_type)
+            and data_type.precision > MAX_SHORT_PRECISION
+            and scaled.is_plannable(expression)
+        ):
+            return self._scaled.evaluator(expression, lambda: self._plain_node(expression), compact=True)
+        return self.node(expression)
+
+    def _slot(self, expression: Expr) -> int | None:
+        return None if self._sharing is None else self._sharing.slot(expression)
+
+    def _node(self, expression: Expr) -> Evaluator:
+        if not isinstance(expression, Column | Literal) and scaled.is_plannable(expression):
+            return self._scaled.evaluator(expression, lambda: self._plain_node(expression))
+        return self._plain_node(expression)
+
+    def _plain_node(self, expression: Expr) -> Evaluator:
+        match expression:
+            case Column(ordinal=ordinal):
+                return _column(ordinal)
+            case Literal(value=value, type=data_type):
+                return _always(constant(value, data_type))
+            case Call():
+                return self._call(expression)
+            case Cast(operand=operand, safe=safe):
+                convert = casts.compile_cast(
+                    operand.type, expression.type, safe=safe, settings=self._settings
+                )
+                inner = self.node(operand)
+                return lambda rows: convert(inner(rows))
+            case Case():
+                return self._case(expression)
+            case Chain():
+                return self._chain(expression)
+            case Previous():
+                return lambda rows: rows.memo[_PREVIOUS]
+            case Parameter() | RunValue() | _:
+                raise unknown(expression)
+
+    def _chain(self, chain: Chain) -> Evaluator:
+        """The closure that goes from link to link; a link's operands may have chains of their own."""
+        first, links = self.node(chain.first), [self.node(link) for link in chain.links]
+
+        def run(rows: Rows) -> Datum:
+            memo, value = rows.memo, first(rows)
+            around = memo.get(_PREVIOUS)
+            for link in links:
+                memo[_PREVIOUS] = value
+                value = link(rows)
+            memo[_PREVIOUS] = around
+            return value
+
+        return run
+
+    def _case(self, case: Case) -> Evaluator:
+        branches = tuple((self.node(condition), self.node(value)) for condition, value in case.branches)
+        form = lazy_forms.lazy_case if any(map(can_fail, case.children()[1:])) else lazy_forms.eager_case
+        return form(branches, self.node(case.otherwise), case.type)
+
+    def _call(self, call: Call) -> Evaluator:
+        function, arguments = call.function, call.arguments
+        if function == "in":
+            return self._among(call)
+        if len(arguments) > 1 and any(map(can_fail, arguments[1:])):
+            lazy = self._lazy_form(call)
+            if lazy is not None:
+                return lazy
+        if function in comparison.KERNELS and any(map(scaled.is_plannable, arguments)):
+            return self._decimal_comparison(call)
+        return self._kernel(call)
+
+    def _among(self, call: Call) -> Evaluator:
+        """``x IN (...)``: many literals as a set."""
+        tested, *listed = call.arguments
+        values = [choice.value for choice in listed if isinstance(choice, Literal)]
+        if len(values) < len(listed):
+            return self.node(_as_alternatives(call.arguments))
+        kernel = comparison.among(tested.type, values)
+        if kernel is None:
+            return self._kernel(call)
+        return _placed(kernel, (self.node(tested),), call, (tested.type,))
+
+    def _kernel(self, call: Call) -> Evaluator:
+        """The call's kernel over its operands, dictionary strings by distinct value where that is allowed."""
+        arguments = call.arguments
+        entry = entry_of(call)
+        types = tuple([argument.type for argument in arguments])
+        constants = _constants(arguments)
+        signature = registry.Signature(registry.kernel_type(call.type), types, constants, self._settings)
+        kernel = entry.prepared(signature)
+        operands = tuple(
+            [
+                self.node(argument) if known is None else _always(known)
+                for argument, known in zip(arguments, constants, strict=True)
+            ]
+        )
+        return _placed(kernel, operands, call, types)
+
+    def _decimal_comparison(self, call: Call) -> Evaluator:
+        """A comparison of decimal expressions by their unscaled values."""
+        left, right = call.arguments
+        if not left.type.equals(right.type):
+            return self._kernel(call)
+        wide: Evaluator | None = None
+        kernel = comparison.KERNELS[call.function]
+        first, second = self._scaled.plan(left).run, self._scaled.plan(right).run
+
+        def run(rows: Rows) -> pa.Array | pa.Scalar:
+            nonlocal wide
+            if wide is None:
+                try:
+                    return kernel.call([first(rows).values, second(rows).values])
+                except scaled.TooWideError:
+                    wide = self._kernel(call)
+            return wide(rows)
+
+        return run
+
+    def _lazy_form(self, call: Call) -> Evaluator | None:
+        """The closure of a function that must not evaluate its later operands for all rows."""
+        function, arguments = call.function, call.arguments
+        match function:
+            case "and" | "or":
+                left, right = map(self.node, arguments)
+                return lazy_forms.lazy_connective(left, right, conjunction=function == "and")
+            case "if":
+                return self.node(Case(call.type, ((arguments[0], arguments[1]),), arguments[2]))
+            case "nvl2":
+                present = Call(BOOLEAN, "is_not_null", (arguments[0],))
+                return self.node(Case(call.type, ((present, arguments[1]),), arguments[2]))
+            case _ if function in _COALESCES:
+                return lazy_forms.lazy_coalesce(tuple(map(self.node, arguments)), call.type)
+            case _:
+                return None
+
+
+def _column(ordinal: int) -> Evaluator:
+    return lambda rows: rows.column(ordinal)
+
+
+def _always(scalar: pa.Scalar) -> Evaluator:
+    return lambda rows: scalar
+
+
+def _constants(arguments: tuple[Expr, ...]) -> tuple[pa.Scalar | None, ...]:
+    return tuple(
+        [
+            constant(argument.value, argument.type) if isinstance(argument, Literal) else None
+            for argument in arguments
+        ]
+    )
+
+
+def _placed(
+    kernel: "registry.PreparedKernel",
+    operands: tuple[Evaluator, ...],
+    call: Call,
+    types: tuple[pa.DataType, ...],
+) -> Evaluator:
+    """The call's kernel over its operands, which are of these types."""
+    if not any(data_type.id == _STRING_ID for data_type in types):
+        return _applied(kernel, operands)
+    entry = entry_of(call)
+    if entry.elementwise_values and entry.deterministic and not entry.fails(call):
+        return _over_strings(kernel, operands, call.type, entry.null_propagating)
+    return _decoded(kernel, operands)
+
+
+def _applied(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
+    """The kernel over its operands, by arity, since small batches feel each Python step."""
+    match operands:
+        case (only,):
+            return lambda rows: kernel((only(rows),), rows.length)
+        case (left, right):
+            return lambda rows: kernel((left(rows), right(rows)), rows.length)
+        case _:
+            return lambda rows: kernel(tuple([operand(rows) for operand in operands]), rows.length)
+
+
+def _decoded(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
+    return lambda rows: kernel(tuple([plain(operand(rows)) for operand in operands]), rows.length)
+
+
+def _over_strings(
+    kernel: "registry.PreparedKernel",
+    operands: tuple[Evaluator, ...],
+    data_type: pa.DataType,
+    null_propagating: bool,
+) -> Evaluator:
+    def run(rows: Rows) -> pa.Array | pa.Scalar:
+        arguments = tuple([operand(rows) for operand in operands])
+        for argument in arguments:
+            if isinstance(argument, pa.DictionaryArray):
+                return dictionaries.over_dictionary(
+                    kernel, arguments, rows.length, data_type, null_propagating
+                )
+        return kernel(arguments, rows.length)
+
+    return run
+
+
+def _as_alternatives(arguments: tuple[Expr, ...]) -> Expr:
+    """``x IN (a, b)`` as ``x = a OR x = b``."""
+    return connected("or", [Call(BOOLEAN, "equal", (arguments[0], value)) for value in arguments[1:]])

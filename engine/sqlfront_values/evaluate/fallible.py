@@ -1,0 +1,62 @@
+"""Which expressions may raise: those must not be evaluated for rows that don't ask for them."""
+
+from typing import TYPE_CHECKING
+
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import (
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    Previous,
+    RunValue,
+    walk,
+)
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_values import casts
+    from sqlfront_values.functions import registry
+else:
+    casts = lazy_module("sqlfront_values.casts")
+    registry = lazy_module("sqlfront_values.functions.registry")
+
+
+def can_fail(expression: Expr) -> bool:
+    """Whether evaluating the expression may raise a DataError for some rows."""
+    return any(map(_fails_itself, walk(expression)))
+
+
+def _fails_itself(expression: Expr) -> bool:
+    """Whether it may where none of its operands does."""
+    match expression:
+        case Column() | Literal() | Parameter() | RunValue() | Case() | Chain() | Previous():
+            return False
+        case Call():
+            return entry_of(expression).fails(expression)
+        case Cast(operand=operand, safe=safe):
+            return not safe and casts.cast_can_fail(operand.type, expression.type)
+        case _:
+            raise unknown(expression)
+
+
+def is_deterministic(expression: Expr) -> bool:
+    """Whether the expression has the same value for the same row whenever it is evaluated."""
+    return all(not isinstance(item, Call) or entry_of(item).deterministic for item in walk(expression))
+
+
+def entry_of(call: Call) -> "registry.ScalarFunction":
+    """The registry entry of a bound call."""
+    entry = registry.lookup(call.function)
+    if entry is None:
+        raise InternalError(f"the expression calls {call.function}, which is not registered")
+    return entry
+
+
+def unknown(expression: Expr) -> InternalError:
+    """The error for an expression that the engine does not know."""
+    return InternalError(f"{type(expression).__name__} must not reach the engine")

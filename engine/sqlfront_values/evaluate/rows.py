@@ -1,0 +1,70 @@
+"""The rows that an expression is evaluated over: a batch, or some rows of it."""
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.stacks import on_fresh_stack
+
+_TAKE: Final = pc.function("array_take", "TakeOptions", boundscheck=False)
+
+
+class Rows:
+    """All rows of a batch. ``memo`` keeps the values of subexpressions that occur several times."""
+
+    __slots__ = ("batch", "length", "memo")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self.batch = batch
+        self.length: int = batch.num_rows
+        self.memo: dict[int, object] = {}
+
+    def column(self, ordinal: int) -> pa.Array:
+        """The column's values for these rows."""
+        return self.batch.column(ordinal)
+
+    def select(self, indices: pa.Array) -> "Rows":
+        """Those of these rows at ``indices``; a column is gathered when it is first asked for."""
+        return _SelectedRows(self, indices)
+
+    def part(self, start: int, length: int) -> "Rows":
+        """So many of these rows from one on, without what is remembered of them."""
+        return Rows(self.batch.slice(start, length))
+
+
+class _SelectedRows(Rows):
+    """Some rows of others."""
+
+    __slots__ = ("_columns", "_indices", "_parent")
+
+    def __init__(self, parent: Rows, indices: pa.Array) -> None:
+        self.batch = parent.batch
+        self.length = len(indices)
+        self.memo = {}
+        self._parent = parent
+        self._indices = indices
+        self._columns: dict[int, pa.Array] = {}
+
+    def column(self, ordinal: int) -> pa.Array:
+        values = self._columns.get(ordinal)
+        if values is None:
+            values = self._columns[ordinal] = _TAKE.call([self._parent.column(ordinal), self._indices])
+        return values
+
+    def part(self, start: int, length: int) -> Rows:
+        return _SelectedRows(self._parent, self._indices.slice(start, length))
+
+
+#: A compiled expression: its values for rows, or one value that all of them have.
+Evaluator = Callable[[Rows], Datum]
+
+#: After so many levels of operands an expression is compiled, and evaluated, on another stack.
+LEVELS_OF_A_STACK: Final = 60
+
+
+def on_another_stack(evaluator: Evaluator) -> Evaluator:
+    """The same expression, evaluated on a stack of its own."""
+    return lambda rows: on_fresh_stack(evaluator, rows)

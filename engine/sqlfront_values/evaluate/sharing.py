@@ -1,0 +1,83 @@
+"""Subexpressions that occur several times: their values are kept with the rows, computed once."""
+
+from collections.abc import Sequence
+
+from sqlfront_values.evaluate.fallible import is_deterministic
+from sqlfront_values.expressions import Call, Cast, Chain, Column, Expr, Literal
+from sqlfront_values.stacks import deep
+
+
+class Sharing:
+    """Which subexpressions of some expressions occur more than once; equal ones have one number.
+
+    ``slot(node)`` is asked with the very nodes that the expressions hold.
+    """
+
+    def __init__(self, expressions: Sequence[Expr]) -> None:
+        self._numbers: dict[tuple[object, ...], int] = {}
+        self._uses: dict[int, int] = {}
+        self._of_node: dict[int, int] = {}
+        #: Holds the nodes, so that their identities stay theirs.
+        self._expressions = tuple(expressions)
+        for expression in self._expressions:
+            self._visit(expression)
+
+    def slot(self, node: Expr) -> int | None:
+        """The number of a subexpression whose value is worth keeping, else None."""
+        number = self._of_node.get(id(node))
+        return number if number is not None and self._uses[number] > 1 and is_deterministic(node) else None
+
+    @deep
+    def _visit(self, node: Expr) -> int:
+        if isinstance(node, Chain):
+            return self._chain(node)
+        children = node.children()
+        if not children:
+            return self._number(_leaf_key(node))
+        known = len(self._numbers)
+        parts = tuple(self._visit(child) for child in children)
+        number = self._number((type(node), _own_part(node), parts))
+        self._of_node[id(node)] = number
+        self._uses[number] = self._uses.get(number, 0) + 1
+        if number < known:
+            self._forget_use(children)
+        return number
+
+    def _chain(self, node: Chain) -> int:
+        """A chain as a whole: what is equal in two of its links stands for other values there."""
+        number = self._of_node[id(node)] = self._number((Chain, id(node)))
+        self._uses[number] = self._uses.get(number, 0) + 1
+        return number
+
+    @deep
+    def _forget_use(self, children: tuple[Expr, ...]) -> None:
+        """What is below a node that was met before has been counted with it."""
+        for child in children:
+            number = self._of_node.get(id(child))
+            if number is not None:
+                self._uses[number] -= 1
+                self._forget_use(child.children())
+
+    def _number(self, key: tuple[object, ...]) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+
+def _leaf_key(node: Expr) -> tuple[object, ...]:
+    match node:
+        case Column(ordinal=ordinal):
+            return (Column, ordinal)
+        case Literal(value=value, type=data_type):
+            # Equal Python values of different classes (1 and True, 0.0 and -0.0) are different literals.
+            return (Literal, type(value), repr(value), data_type)
+        case _:
+            return (type(node), node)
+
+
+def _own_part(node: Expr) -> object:
+    match node:
+        case Call(function=function, type=data_type):
+            return function, data_type
+        case Cast(safe=safe, type=data_type):
+            return safe, data_type
+        case _:
+            return None

@@ -1,0 +1,160 @@
+"""The errors of running expressions, worded as Spark words them.
+
+Spark's advice to switch ANSI mode off is left out: sqlfront has no other mode.
+"""
+
+from decimal import Decimal
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_values.errors import (
+    DatabaseError,
+    DataError,
+    Error,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    spark_error,
+)
+from sqlfront_values.types import BIGINT, DOUBLE, SMALLINT, STRING, TINYINT, sql_name
+
+#: What Arrow says where texts of more than 2 GiB would come into one column.
+_CAPACITY: Final = ("offset overflow", "would overflow", "cannot contain more than", "exceeds the maximum")
+_SUFFIXES: Final = {TINYINT: "S", SMALLINT: "S", BIGINT: "L"}
+
+
+def divide_by_zero() -> DatabaseError:
+    """DIVIDE_BY_ZERO: of ``/`` and ``div``."""
+    return spark_error(
+        "DIVIDE_BY_ZERO",
+        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
+    )
+
+
+def remainder_by_zero() -> DatabaseError:
+    """REMAINDER_BY_ZERO: of ``%``, mod and pmod."""
+    return spark_error(
+        "REMAINDER_BY_ZERO",
+        "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.",
+    )
+
+
+def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> DatabaseError:
+    """ARITHMETIC_OVERFLOW; ``advice`` names the function that gives null instead (``"try_add"``)."""
+    hint = f" Use '{advice}' to tolerate overflow and return NULL instead." if advice else ""
+    return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
+
+
+def interval_overflow(advice: str = "") -> DatabaseError:
+    """INTERVAL_ARITHMETIC_OVERFLOW: of ``+`` and ``-`` over intervals; ``advice`` is the function that
+    tolerates it."""
+    if not advice:
+        return spark_error(
+            "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
+            "Integer overflow while operating with intervals. Try devising appropriate values for the"
+            " interval parameters.",
+        )
+    return spark_error(
+        "INTERVAL_ARITHMETIC_OVERFLOW.WITH_SUGGESTION",
+        f"Integer overflow while operating with intervals. Use `{advice}` to tolerate overflow and return"
+        " NULL instead.",
+    )
+
+
+def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseError:
+    """BINARY_ARITHMETIC_OVERFLOW: of ``+ - *`` over tinyint and smallint, with the two values."""
+    return spark_error(
+        "BINARY_ARITHMETIC_OVERFLOW",
+        f"{left}S {symbol} {right}S caused overflow."
+        f" Use `{advice}` to ignore overflow problem and return NULL.",
+    )
+
+
+def out_of_range(value: str, precision: int, scale: int, *, suggestion: bool = True) -> DatabaseError:
+    """NUMERIC_VALUE_OUT_OF_RANGE: a number that the decimal type cannot hold; ``suggestion`` picks the
+    sub-condition."""
+    return spark_error(
+        f"NUMERIC_VALUE_OUT_OF_RANGE.{'WITH' if suggestion else 'WITHOUT'}_SUGGESTION",
+        f"{value} cannot be represented as Decimal({precision}, {scale}).",
+    )
+
+
+def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
+    """CAST_INVALID_INPUT: text (as SQL would write the value, strings quoted) that is no value of the
+    target type."""
+    return spark_error(
+        "CAST_INVALID_INPUT",
+        f'The value {value} of the type "{sql_name(source)}" cannot be cast to "{sql_name(target)}" because'
+        " it is malformed. Correct the value as per the syntax, or change its target type. Use `try_cast` to"
+        " tolerate malformed input and return NULL instead.",
+    )
+
+
+def cast_overflow(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
+    """CAST_OVERFLOW: a number (as SQL would write it) beyond the target type."""
+    return spark_error(
+        "CAST_OVERFLOW",
+        f'The value {value} of the type "{sql_name(source)}" cannot be cast to "{sql_name(target)}" due to an'
+        " overflow. Use `try_cast` to tolerate overflow and return NULL instead.",
+    )
+
+
+def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
+    """A value as Spark's messages write it: with its type's suffix, strings quoted; ``text`` is its cast to
+    string.
+
+    >>> sql_text(300, pa.int64(), "300"), sql_text("x", pa.string(), "x")
+    ('300L', "'x'")
+    """
+    if data_type == STRING:
+        return f"'{text}'"
+    if isinstance(value, Decimal):
+        return f"{text}BD"
+    if data_type == DOUBLE:
+        return text if text in ("NaN", "Infinity", "-Infinity") else f"{text}D"
+    return f"{text}{_SUFFIXES.get(data_type, '')}"
+
+
+def foreign_error(error: BaseException, where: str = "") -> Error:
+    """What of our hierarchy an exception of Arrow, numpy or Python stands for; one of ours is itself.
+
+    Memory, files and sizes that Arrow can't hold are the world's (OperationalError), bytes that are no text
+    the data's (DataError). Anything else should have been foreseen where it arose: InternalError. ``where``
+    is for the message: the step of a job.
+
+    >>> foreign_error(MemoryError())
+    OperationalError('there is not enough memory')
+    """
+    place = f" in {where}" if where else ""
+    match error:
+        case Error():
+            return error
+        case MemoryError():
+            return OperationalError(
+                f"there is not enough memory{place}", condition="UNABLE_TO_ACQUIRE_MEMORY", sqlstate="53200"
+            )
+        case pa.ArrowCapacityError():
+            return _too_large(error, place)
+        case pa.ArrowInvalid() if any(text in str(error) for text in _CAPACITY):
+            return _too_large(error, place)
+        case pa.ArrowInvalid() if "pattern too large" in str(error):
+            return NotSupportedError(f"a regular expression that is too large for Arrow's matcher{place}")
+        case RecursionError():
+            return OperationalError(f"an expression or a value is nested too deeply{place}", sqlstate="54001")
+        case UnicodeDecodeError():
+            return DataError(f"a string holds bytes that are not UTF-8{place}: {error}", sqlstate="22021")
+        case pa.ArrowInvalid() if "Invalid UTF8" in str(error):
+            return DataError(f"a string holds bytes that are not UTF-8{place}", sqlstate="22021")
+        case OSError():
+            return OperationalError(f"{type(error).__name__}{place}: {error}")
+        case _:
+            return InternalError(f"{type(error).__name__}{place}: {error}")
+
+
+def _too_large(error: BaseException, place: str) -> OperationalError:
+    return OperationalError(
+        f"the values of one batch are too large{place}: {error}",
+        condition="UNABLE_TO_ACQUIRE_MEMORY",
+        sqlstate="53200",
+    )

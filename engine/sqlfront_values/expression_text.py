@@ -1,0 +1,168 @@
+"""Expressions as one line of text, for EXPLAIN and for processors' descriptions.
+
+A column shows as ``name#ordinal``, since several columns of a row may have one name; operators stand between
+their operands, everything else looks like a call. The text is for readers, nothing parses it.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import (
+    AggregateCall,
+    Call,
+    Case,
+    Cast,
+    Chain,
+    Column,
+    Expr,
+    Literal,
+    Parameter,
+    Previous,
+    RunValue,
+    SortKey,
+    WindowCall,
+)
+from sqlfront_values.functions.registry import OPERATORS
+from sqlfront_values.stacks import deep
+from sqlfront_values.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, ddl
+
+_POSTFIX: Final = frozenset({"is_null", "is_not_null"})
+_PREFIX: Final = {"not": "NOT ", "negative": "- ", "bit_not": "~ "}
+_PREFIXED_LITERALS: Final = {DATE: "DATE", TIMESTAMP: "TIMESTAMP", TIMESTAMP_NTZ: "TIMESTAMP_NTZ"}
+
+
+def describe(expression: Expr) -> str:
+    """The expression as one line, outermost parentheses left out.
+
+    >>> import pyarrow as pa
+    >>> price = Column(pa.float64(), 3, "price")
+    >>> describe(Call(pa.bool_(), "less", (price, Literal(pa.float64(), 2.5))))
+    'price#3 < 2.5'
+    """
+    text = _describe(expression)
+    return text[1:-1] if _is_infix(expression) else text
+
+
+def describe_call(call: AggregateCall | WindowCall) -> str:
+    """An aggregate or window call as one line, without its frame.
+
+    >>> import pyarrow as pa
+    >>> describe_call(AggregateCall("count", (Column(pa.string(), 0, "name"),), pa.int64(), distinct=True))
+    'count(DISTINCT name#0)'
+    """
+    arguments = ", ".join(describe(argument) for argument in call.arguments)
+    if isinstance(call, WindowCall):
+        return f"{call.function}({arguments})" + (" IGNORE NULLS" if call.ignore_nulls else "")
+    if call.function == "count" and not call.arguments:
+        arguments = "*"
+    text = f"{call.function}({'DISTINCT ' if call.distinct else ''}{arguments})"
+    return text if call.filter is None else f"{text} FILTER (WHERE {describe(call.filter)})"
+
+
+def describe_key(key: SortKey, name: str = "") -> str:
+    """A sort key as one line; the default order (ascending, nulls first; descending, nulls last) is left out.
+
+    >>> describe_key(SortKey(2, descending=True, nulls_first=True), "price")
+    'price#2 DESC NULLS FIRST'
+    """
+    text = f"{name}#{key.ordinal}{' DESC' if key.descending else ''}"
+    if key.nulls_first == key.descending:
+        text += " NULLS FIRST" if key.nulls_first else " NULLS LAST"
+    return text
+
+
+def _is_infix(expression: Expr) -> bool:
+    if isinstance(expression, Chain):
+        return _is_infix(expression.links[-1])
+    return (
+        isinstance(expression, Call)
+        and expression.function in OPERATORS
+        and expression.function not in ("get_item", "get_field")
+    )
+
+
+@deep
+def _describe(expression: Expr) -> str:
+    match expression:
+        case Column(ordinal=ordinal, name=name):
+            return f"{name}#{ordinal}"
+        case Literal():
+            return _literal(expression)
+        case Parameter(index=index):
+            return f"?{index}"
+        case RunValue(name=name):
+            return f"{name}()"
+        case Call():
+            return _call(expression)
+        case Cast(operand=operand, safe=safe):
+            return f"{'try_cast' if safe else 'cast'}({describe(operand)} as {ddl(expression.type)})"
+        case Case(branches=branches, otherwise=otherwise):
+            parts = [f"WHEN {describe(condition)} THEN {describe(value)}" for condition, value in branches]
+            return f"CASE {' '.join(parts)} ELSE {describe(otherwise)} END"
+        case Chain():
+            return describe_chain(expression, _describe)
+        case Previous():
+            return PREVIOUS
+        case _:
+            return _extension(expression)
+
+
+#: What stands for the value before in the text of a chain's link, until that value's text takes the place.
+PREVIOUS: Final = "\0"
+
+
+def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
+    """The text of the operators that a chain holds, as if each stood in the next; ``text_of`` gives the
+    texts of its links."""
+    before, after = [], []
+    for link in reversed(chain.links):
+        opening, _, closing = text_of(link).partition(PREVIOUS)
+        before.append(opening)
+        after.append(closing)
+    return "".join((*before, text_of(chain.first), *reversed(after)))
+
+
+def _extension(expression: Expr) -> str:
+    """The text of an expression from outside of the engine's language, which brings its own
+    ``describe()``."""
+    own = getattr(expression, "describe", None)
+    if own is None:
+        raise InternalError(f"no text for {type(expression).__name__}")
+    return str(own())
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.value
+    if value is None:
+        return "NULL"
+    if literal.type == STRING:
+        text = str(value).replace("'", "''")
+        return f"'{text}'"
+    if literal.type in _PREFIXED_LITERALS:
+        return f"{_PREFIXED_LITERALS[literal.type]} '{value}'"
+    return str(value)
+
+
+def _call(call: Call) -> str:
+    function, arguments = call.function, call.arguments
+    if not _is_infix(call):
+        return f"{function}({', '.join(describe(argument) for argument in arguments)})"
+    return operator_text(function, [_describe(argument) for argument in arguments])
+
+
+def operator_text(function: str, operands: Sequence[str]) -> str:
+    """An operator (by its function's name) with the texts of its operands, in parentheses.
+
+    >>> operator_text("is_null", ["a"]), operator_text("in", ["a", "1", "2"]), operator_text("not", ["b"])
+    ('(a IS NULL)', '(a IN (1, 2))', '(NOT b)')
+    """
+    symbol = OPERATORS[function]
+    first, *rest = operands
+    if function in _POSTFIX:
+        return f"({first} {symbol})"
+    if function in _PREFIX:
+        return f"({_PREFIX[function]}{first})"
+    if function == "in":
+        return f"({first} IN ({', '.join(rest)}))"
+    return f"({f' {symbol} '.join([first, *rest])})"

@@ -1,0 +1,299 @@
+"""The bound expression language, shared by the logical plan, the connectors' pushdown and the DAG.
+
+An expression is plain frozen data: it prints, compares, hashes and travels. Columns are ordinals of the input
+row, every node knows its (logical) type, and all of Spark's implicit casts are already written out as
+:class:`Cast`.
+
+The set is closed; :mod:`sqlfront_values.evaluate` matches over it. The planner adds subquery expressions of
+its own (:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan. A field of what
+travels to other members is therefore annotated with :data:`EngineExpr`, the closed set, not with the open
+base.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from operator import is_not
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+from msgspec.structs import force_setattr
+
+from sqlfront_values.stacks import on_fresh_stack
+from sqlfront_values.types import BOOLEAN
+
+if TYPE_CHECKING:
+    LiteralValue: TypeAlias = object
+else:
+    #: To msgspec a literal's value is undecoded at first: only the literal's type says what its bytes mean.
+    LiteralValue = msgspec.Raw
+
+
+class Expr(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+    """The base of all bound expressions; ``type`` is a logical Arrow type."""
+
+    type: pa.DataType
+
+    def children(self) -> tuple["Expr", ...]:
+        """The direct operands, in evaluation order."""
+        return ()
+
+    def with_children(self, children: tuple["Expr", ...]) -> "Expr":
+        """The same node over other operands; ``children`` has the length of :meth:`children`."""
+        assert not children
+        return self
+
+
+class Column(Expr, frozen=True, tag_field="kind", tag=True):
+    """The input row's column at position ``ordinal``; ``name`` is for display only and does not take part in
+    equality of plans' meaning."""
+
+    ordinal: int
+    name: str = ""
+
+
+class Literal(Expr, frozen=True, tag_field="kind", tag=True):
+    """A constant: ``value`` is the Python object that ``pa.scalar(value, type).as_py()`` gives (date,
+    Decimal, datetime, str, ...), or None for null."""
+
+    value: LiteralValue
+
+    def __post_init__(self) -> None:
+        if type(self.value) is msgspec.Raw:
+            from sqlfront_values.literal_values import decode_value  # noqa: PLC0415 - what stays here needs it not
+
+            force_setattr(self, "value", decode_value(self.type, self.value))
+
+
+class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
+    """A value that the run supplies: argument number ``index`` of the plan. Bound before the engine
+    begins. ``sample`` is for the planner's estimates only: the number that the value was when the query was
+    planned."""
+
+    index: int
+    sample: float | None = None
+
+
+class RunValue(Expr, frozen=True, tag_field="kind", tag=True):
+    """A value that is fixed once per run, such as ``current_date``; ``name`` is its function's Spark name.
+    Bound before the engine begins."""
+
+    name: str
+
+
+class Call(Expr, frozen=True, tag_field="kind", tag=True):
+    """A scalar function or operator of the registry applied to operands whose types the registry entry
+    accepts.
+
+    Operators have function names too (:data:`sqlfront_values.functions.registry.OPERATORS`). ``and``, ``or``
+    and ``coalesce`` evaluate an operand only for the rows that still need it, as Spark does.
+    """
+
+    function: str
+    arguments: tuple["EngineExpr", ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return self.arguments
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Call":
+        return Call(self.type, self.function, children)
+
+
+class Cast(Expr, frozen=True, tag_field="kind", tag=True):
+    """Conversion of ``operand`` to ``type``. ``safe`` gives null (``try_cast``) where it would otherwise be
+    an error."""
+
+    operand: "EngineExpr"
+    safe: bool = False
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.operand,)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Cast":
+        return Cast(self.type, children[0], self.safe)
+
+
+class Case(Expr, frozen=True, tag_field="kind", tag=True):
+    """``CASE WHEN condition THEN value ... ELSE otherwise END``; a branch is evaluated only for the rows that
+    take it."""
+
+    branches: tuple[tuple["EngineExpr", "EngineExpr"], ...]
+    otherwise: "EngineExpr"
+
+    def children(self) -> tuple[Expr, ...]:
+        return (*(operand for branch in self.branches for operand in branch), self.otherwise)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Case":
+        pairs = tuple(zip(children[:-1:2], children[1:-1:2], strict=True))
+        return Case(self.type, pairs, children[-1])
+
+
+class Previous(Expr, frozen=True, tag_field="kind", tag=True):
+    """In a link of a :class:`Chain`: the value that the chain has so far."""
+
+
+class Chain(Expr, frozen=True, tag_field="kind", tag=True):
+    """Thousands of operators in a row, as ``a + b + c + ...``, which would nest as deeply: the value of
+    ``first``, then of each link, in which :class:`Previous` stands for the value before it. A link doesn't
+    choose the rows for which it needs that value."""
+
+    first: "EngineExpr"
+    links: tuple["EngineExpr", ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        return (self.first, *self.links)
+
+    def with_children(self, children: tuple[Expr, ...]) -> "Chain":
+        return Chain(self.type, children[0], children[1:])
+
+
+if TYPE_CHECKING:
+    EngineExpr: TypeAlias = Expr
+else:
+    #: Any of the engine's own expressions: to a type checker the base, to msgspec the closed set that
+    #: travels.
+    EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case | Chain | Previous
+
+
+class AggregateCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+    """An aggregate function over the rows of a group: ``arguments`` are expressions over the input row.
+    ``filter`` is SQL's FILTER clause. ``count`` without arguments counts rows."""
+
+    function: str
+    arguments: tuple[EngineExpr, ...]
+    type: pa.DataType
+    distinct: bool = False
+    filter: EngineExpr | None = None
+
+
+class SortKey(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+    """One key of an ordering over input columns."""
+
+    ordinal: int
+    descending: bool = False
+    nulls_first: bool = True
+
+
+class FrameUnit(Enum):
+    """What a window frame's offsets count."""
+
+    ROWS = "rows"
+    """Rows before and after the current one."""
+    RANGE = "range"
+    """Peers of the current row (the only offsets are 0 and unbounded)."""
+
+
+class Frame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+    """A window frame: offsets relative to the current row (negative before, 0 the row or its peers), None =
+    unbounded."""
+
+    unit: FrameUnit
+    start: int | None
+    end: int | None
+
+
+class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
+    """A ranking, offset or aggregate function over a window frame; ``arguments`` are expressions over the
+    input row."""
+
+    function: str
+    arguments: tuple[EngineExpr, ...]
+    type: pa.DataType
+    frame: Frame
+    ignore_nulls: bool = False
+
+
+def walk(expression: Expr) -> Iterator[Expr]:
+    """The expression and everything below it, parents first."""
+    waiting = [expression]
+    while waiting:
+        item = waiting.pop()
+        yield item
+        children = item.children()
+        if children:
+            waiting += reversed(children)
+
+
+def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
+    """Rewrite bottom-up; nodes under which nothing changed are kept as they are. ``rewrite`` is pure."""
+    try:
+        changed = expression
+        children = expression.children()
+        if children:
+            rewritten = tuple([transform(child, rewrite) for child in children])
+            if any(map(is_not, rewritten, children)):
+                changed = expression.with_children(rewritten)
+        return rewrite(changed)
+    except RecursionError:
+        return on_fresh_stack(transform, expression, rewrite)
+
+
+def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
+    """The expression with ``move(column)`` in the place of every column; nodes under which nothing changed
+    are kept as they are."""
+    try:
+        if isinstance(expression, Column):
+            return move(expression)
+        children = expression.children()
+        if not children:
+            return expression
+        moved = tuple([map_columns(child, move) for child in children])
+        return expression.with_children(moved) if any(map(is_not, moved, children)) else expression
+    except RecursionError:
+        return on_fresh_stack(map_columns, expression, move)
+
+
+def columns_used(expression: Expr) -> frozenset[int]:
+    """The ordinals of all input columns that the expression reads."""
+    if isinstance(expression, Column):
+        return frozenset((expression.ordinal,))
+    items, found = list(expression.children()), set[int]()
+    for item in items:  # grows
+        if isinstance(item, Column):
+            found.add(item.ordinal)
+        else:
+            items += item.children()
+    return frozenset(found)
+
+
+def conjuncts(expression: Expr) -> tuple[Expr, ...]:
+    """The operands of a (nested) AND, left to right; a single expression is its own only conjunct."""
+    return operands_of("and", expression)
+
+
+def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
+    """The operands of nested calls of an associative function, left to right; any other expression is its own
+    only operand."""
+    if not isinstance(expression, Call) or expression.function != function:
+        return (expression,)
+    found: list[Expr] = []
+    waiting: list[Expr] = [expression]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Call) and item.function == function:
+            waiting += reversed(item.arguments)
+        else:
+            found.append(item)
+    return tuple(found)
+
+
+def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
+    """The parts joined by AND, or None when there are none."""
+    return connected("and", parts) if parts else None
+
+
+#: So many operands of AND or OR stand one in the other; more are cut in half, and their halves too.
+_MOST_NESTED: Final = 16
+
+
+def connected(function: str, parts: Sequence[Expr]) -> Expr:
+    """The parts, of which there are some, joined by ``and`` or ``or``: they are evaluated in their order,
+    however they are grouped."""
+    if len(parts) > _MOST_NESTED:
+        middle = len(parts) // 2
+        halves = connected(function, parts[:middle]), connected(function, parts[middle:])
+        return Call(BOOLEAN, function, halves)
+    result = parts[0]
+    for part in parts[1:]:
+        result = Call(BOOLEAN, function, (result, part))
+    return result

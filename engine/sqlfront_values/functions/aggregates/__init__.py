@@ -1,0 +1,4 @@
+"""Aggregate functions.
+
+``aggregate_function`` is the contract, ``registry`` lists the functions, :mod:`.accumulators` compute them.
+"""

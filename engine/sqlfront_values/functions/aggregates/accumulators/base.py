@@ -1,0 +1,168 @@
+"""The contract of an accumulator, and the sums and counts per group that most of them are made of."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import numpy_view, valid_mask
+from sqlfront_values.columns.batches import Integers, Mask, Rows, gather, mask_array, row_indices
+from sqlfront_values.columns.grouping import Grouping
+from sqlfront_values.columns.text import Text
+
+#: Whole numbers up to here are exact in a float64.
+EXACT_DOUBLE: Final = 2**53
+
+Doubles = npt.NDArray[np.float64]
+
+
+class Groups(msgspec.Struct, frozen=True):
+    """Which group each row belongs to: ``0 <= ids[row] < size``; a group may have no row at all."""
+
+    ids: Rows
+    size: int
+    _counts: list[Integers] = msgspec.field(default_factory=list)
+
+    @staticmethod
+    def of(grouping: Grouping) -> "Groups":
+        """The groups of a grouping."""
+        known = [] if grouping.counts is None else [grouping.counts]
+        return Groups(grouping.ids, grouping.size, known)
+
+    def counts(self) -> Integers:
+        """The number of rows of each group, computed once."""
+        if not self._counts:
+            self._counts.append(np.bincount(self.ids, minlength=self.size))
+        return self._counts[0]
+
+    def select(self, mask: Mask | None) -> "Groups":
+        """Only the rows where the mask is true; None keeps all."""
+        return self if mask is None else Groups(self.ids[mask], self.size)
+
+
+class Accumulator(Protocol):
+    """One aggregate function over groups; holds no state itself.
+
+    ``update`` must cope with groups without rows and gives the states of an empty input for them; ``merge``
+    too. Rows with a null argument reach the accumulator, which decides about them.
+    """
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        """Physical types of the state columns."""
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        """The state of each group from argument rows."""
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        """The state of each group from state rows."""
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        """The result of each state row, in physical form."""
+
+
+def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
+    """True for rows without a null argument, None if that is all of them."""
+    result: Mask | None = None
+    for argument in arguments:
+        valid = valid_mask(argument)
+        if valid is not None:
+            result = valid if result is None else result & valid
+    return result
+
+
+def keep_rows(
+    groups: Groups, arguments: Sequence[pa.Array], mask: Mask | None
+) -> tuple[Groups, list[pa.Array]]:
+    """The rows where the mask is true; None keeps all."""
+    if mask is None:
+        return groups, list(arguments)
+    chosen = mask_array(mask)
+    return groups.select(mask), [argument.filter(chosen) for argument in arguments]
+
+
+def without_nulls(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
+    """The rows that have no null argument."""
+    return keep_rows(groups, arguments, all_valid(arguments))
+
+
+def sum_doubles(groups: Groups, values: npt.NDArray[np.generic]) -> Doubles:
+    """The sum of each group in floating point; 0.0 without rows."""
+    if groups.size == 1:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.array([values.sum(dtype=np.float64)])
+    sums = np.bincount(groups.ids, weights=values, minlength=groups.size)
+    return sums.astype(np.float64, copy=False)
+
+
+def doubles(column: pa.Array) -> Doubles:
+    """The values of a double column."""
+    return numpy_view(column).astype(np.float64, copy=False)
+
+
+def integers(column: pa.Array) -> Integers:
+    """The values of a column of whole numbers."""
+    return numpy_view(column).astype(np.int64, copy=False)
+
+
+def peak(values: Integers) -> int:
+    """The greatest magnitude."""
+    return max(int(values.max()), -int(values.min())) if len(values) else 0
+
+
+def sum_integers(groups: Groups, values: Integers) -> Integers | None:
+    """The exact sum of each group, or None where the magnitudes don't rule out that one leaves 64 bits."""
+    limit = peak(values) * len(values)
+    if limit >= 2**63:
+        return None
+    if groups.size == 1:
+        return np.array([values.sum(dtype=np.int64)])
+    if limit < EXACT_DOUBLE:
+        return np.bincount(groups.ids, weights=values, minlength=groups.size).astype(np.int64)
+    sums = np.zeros(groups.size, np.int64)
+    np.add.at(sums, groups.ids, values)
+    return sums
+
+
+def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[Rows, Mask]:
+    """For each group the first (or last) row of lowest rank, and whether it has a row at all."""
+    found = groups.counts() > 0
+    hits = np.flatnonzero(ranks == _least(groups, ranks)[groups.ids])
+    rows = np.zeros(groups.size, np.int64)
+    # Of several assignments to one place the last one stays.
+    hits = hits if last else hits[::-1]
+    rows[groups.ids[hits]] = hits
+    return rows, found
+
+
+def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows, Mask]:
+    """As :func:`best_rows` for strings: word by word among the rows that are still the best, then the length,
+    which tells zeros at the end from none."""
+    candidates = np.arange(len(groups.ids))
+    for number in range(text.words.shape[1] + 1):
+        values = (
+            text.sortable(number, candidates) if number < text.words.shape[1] else text.lengths[candidates]
+        )
+        if greatest:
+            values = ~values
+        ids = groups.ids[candidates]
+        candidates = candidates[values == _least(Groups(ids, groups.size), values)[ids]]
+    rows = np.zeros(groups.size, np.int64)
+    rows[groups.ids[candidates]] = candidates
+    return rows, groups.counts() > 0
+
+
+def _least(groups: Groups, values: Integers) -> Integers:
+    """The least value of each group; the greatest integer without rows."""
+    least = np.full(groups.size, np.iinfo(np.int64).max)
+    np.minimum.at(least, groups.ids, values)
+    return least
+
+
+def pick_rows(columns: Sequence[pa.Array], rows: Rows, found: Mask) -> list[pa.Array]:
+    """The columns' values at these rows, null where none was found."""
+    indices = row_indices(rows, found)
+    return [gather(column, indices) for column in columns]

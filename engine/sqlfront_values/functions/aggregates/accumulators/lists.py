@@ -1,0 +1,219 @@
+"""Aggregates that hold all values of a group, in list columns: collections, percentiles, modes, and
+DISTINCT."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar
+from sqlfront_values.columns.batches import Mask, Rows, gather, row_indices
+from sqlfront_values.columns.encoding import Codes, canonical, combine, encode
+from sqlfront_values.columns.grouping import group_codes
+from sqlfront_values.columns.ordering import combine_ranks, ranks, sorting_order
+from sqlfront_values.functions import growth
+from sqlfront_values.functions.aggregates.accumulators.base import (
+    Accumulator,
+    Groups,
+    integers,
+    pick_rows,
+    without_nulls,
+)
+from sqlfront_values.room import claim
+from sqlfront_values.types import DOUBLE, STRING, logical, physical
+
+
+class ListResult(Protocol):
+    """What becomes of a group's values: ``lists`` holds them per group, without nulls."""
+
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
+        """One result per list."""
+
+
+class Values(msgspec.Struct, frozen=True):
+    """All non-null values of the logical ``type``, ``result`` of them at the end; None gives them as an
+    array. With ``unique`` each value once."""
+
+    type: pa.DataType
+    unique: bool = False
+    result: ListResult | None = None
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return (physical(pa.list_(self.type)),)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (values,) = without_nulls(groups, arguments[:1])
+        if self.unique:
+            groups, (values,) = distinct_rows(groups, [values])
+        return to_lists(groups, [values])
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return self.update(*flatten_lists(groups, states))
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        return states[0] if self.result is None else self.result(states[0])
+
+
+class Distinct(msgspec.Struct, frozen=True):
+    """Another aggregate over the distinct argument rows of each group; ``types`` are the arguments' logical
+    types."""
+
+    inner: Accumulator
+    types: tuple[pa.DataType, ...]
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return tuple(physical(pa.list_(data_type)) for data_type in self.types)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        return to_lists(*distinct_rows(groups, arguments))
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        return self.update(*flatten_lists(groups, states))
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        size = len(states[0])
+        groups, arguments = flatten_lists(Groups(np.arange(size), size), states)
+        return self.inner.finish(self.inner.update(groups, arguments))
+
+
+def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
+    """Each different row of each group once."""
+    arguments = [canonical(argument) for argument in arguments]
+    codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
+    first = group_codes(combine(codes, len(groups.ids))).rows
+    return Groups(groups.ids[first], groups.size), [
+        gather(argument, row_indices(first)) for argument in arguments
+    ]
+
+
+def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """The rows of each group as one list per column, in the order in which they come."""
+    order = sorting_order(Codes(groups.ids, groups.size))
+    offsets = np.zeros(groups.size + 1, np.int32)
+    np.cumsum(groups.counts(), out=offsets[1:])
+    indices = row_indices(order)
+    return [_list_column(offsets, gather(column, indices)) for column in columns]
+
+
+def flatten_lists(groups: Groups, lists: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
+    """The inverse of :func:`to_lists`, in physical form: the elements, each in the group of its list."""
+    offsets = numpy_view(lists[0].offsets).astype(np.int64)
+    ids = np.repeat(groups.ids, np.diff(offsets))
+    elements = [column.flatten() for column in lists]
+    return Groups(ids, groups.size), [
+        column.cast(physical(column.type)) if column.type != physical(column.type) else column
+        for column in elements
+    ]
+
+
+def _list_column(offsets: npt.NDArray[np.int32], values: pa.Array) -> pa.Array:
+    plain = logical(values.type)
+    if values.type != plain:
+        if pa.types.is_dictionary(values.type):
+            claim("an aggregate of texts", int(growth.sizes(values).sum()))
+        values = values.cast(plain)
+    data_type = pa.list_(plain)
+    return pa.Array.from_buffers(
+        data_type, len(offsets) - 1, [None, pa.py_buffer(offsets)], children=[values]
+    )
+
+
+def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
+    """The values sorted within each list, where each list starts, and how long it is."""
+    starts = numpy_view(lists.offsets).astype(np.int64)
+    lengths = np.diff(starts)
+    values = lists.flatten()
+    parents = Codes(np.repeat(np.arange(len(lists)), lengths), max(1, len(lists)))
+    order = sorting_order(combine_ranks([parents, ranks(values)], len(values)))
+    return gather(values, row_indices(order)), starts[:-1] - starts[0], lengths
+
+
+class Percentile(msgspec.Struct, frozen=True):
+    """percentile and median of doubles: linear interpolation at ``(n - 1) * fraction``; one or, from an array
+    of fractions, several."""
+
+    fractions: tuple[float, ...]
+    several: bool = False
+
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
+        column, starts, lengths = _sorted_values(lists)
+        values, valid = numpy_view(column), lengths > 0
+        results = [self._interpolate(values, starts, lengths, fraction) for fraction in self.fractions]
+        if not self.several:
+            return from_numpy(results[0], DOUBLE, valid)
+        return _fixed_lists(from_numpy(np.stack(results, axis=1).ravel(), DOUBLE), len(results), valid)
+
+    @staticmethod
+    def _interpolate(
+        values: npt.NDArray[np.generic], starts: Rows, lengths: Rows, fraction: float
+    ) -> npt.NDArray[np.float64]:
+        if len(values) == 0:
+            return np.zeros(len(starts))
+        position = np.maximum(lengths - 1, 0) * fraction
+        lower, upper = np.floor(position).astype(np.int64), np.ceil(position).astype(np.int64)
+        last = len(values) - 1
+        low, high = values[np.minimum(starts + lower, last)], values[np.minimum(starts + upper, last)]
+        # Written as Spark does: no interpolation between equal values (they may be infinite).
+        with np.errstate(all="ignore"):
+            between = (upper - position) * low + (position - lower) * high
+        return np.where((lower == upper) | (low == high), low, between)
+
+
+class ApproximatePercentile(msgspec.Struct, frozen=True):
+    """percentile_approx: the least value that at least the fraction of the values don't exceed - exact,
+    whatever accuracy is asked for."""
+
+    fractions: tuple[float, ...]
+    several: bool = False
+
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
+        values, starts, lengths = _sorted_values(lists)
+        values, valid = values.cast(physical(values.type)), lengths > 0
+        rows = [
+            starts + np.clip(np.ceil(lengths * fraction).astype(np.int64) - 1, 0, np.maximum(lengths - 1, 0))
+            for fraction in self.fractions
+        ]
+        if not self.several:
+            return pick_rows([values], rows[0], valid)[0]
+        chosen = pick_rows([values], np.stack(rows, axis=1).ravel(), np.repeat(valid, len(rows)))[0]
+        return _fixed_lists(chosen, len(rows), valid)
+
+
+def most_frequent(lists: pa.ListArray) -> pa.Array:
+    """mode: one of the values that are in the list most often; null without values."""
+    size = len(lists)
+    groups, (values,) = flatten_lists(Groups(np.arange(size), size), [lists])
+    values = canonical(values)
+    pairs = group_codes(combine([Codes(groups.ids, max(1, size)), encode(values)], len(values)))
+    counts = np.bincount(pairs.ids, minlength=pairs.size)
+    rows = np.zeros(size, np.int64)
+    order = np.argsort(counts, kind="stable")
+    # The last assignment to a place stays: that of the greatest count.
+    rows[groups.ids[pairs.rows[order]]] = pairs.rows[order]
+    return pick_rows([values], rows, groups.counts() > 0)[0]
+
+
+class Joined(msgspec.Struct, frozen=True):
+    """listagg: the values with a delimiter in between; null without values."""
+
+    delimiter: str | bytes
+    type: pa.DataType = STRING
+
+    def __call__(self, lists: pa.ListArray) -> pa.Array:
+        delimiter = scalar(self.delimiter, self.type)
+        claim("listagg", growth.size_of(lists) + len(lists.values) * growth.size_of(delimiter))
+        joined = pc.binary_join(lists, delimiter)
+        return pick_rows([joined], np.arange(len(lists)), integers(pc.list_value_length(lists)) > 0)[0]
+
+
+def _fixed_lists(values: pa.Array, length: int, valid: Mask) -> pa.Array:
+    """Lists of ``length`` values each, null where not valid."""
+    offsets = np.arange(len(valid) + 1, dtype=np.int32) * np.int32(length)
+    lists = _list_column(offsets, values)
+    return pick_rows([lists], np.arange(len(valid)), valid)[0]

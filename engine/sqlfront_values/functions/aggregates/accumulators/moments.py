@@ -1,0 +1,171 @@
+"""Variance, skewness, kurtosis, covariance and correlation, by central moments that merge without
+cancellation.
+
+Two sets of rows with the means a and b join by moving each to the common mean: with ``d = mean - common
+mean`` a set of ``n`` rows contributes ``m2 + n d^2``, ``m3 + 3 d m2 + n d^3`` and ``m4 + 4 d m3 + 6 d^2 m2 +
+n d^4`` (Chan, Golub and LeVeque, 1979; Pebay, 2008).
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import from_numpy
+from sqlfront_values.columns.batches import Mask
+from sqlfront_values.functions.aggregates.accumulators.base import (
+    Doubles,
+    Groups,
+    doubles,
+    sum_doubles,
+    without_nulls,
+)
+from sqlfront_values.types import DOUBLE
+
+#: From (n, m2, m3, m4) to the result and where it is not null.
+Formula = Callable[[Doubles, Doubles, Doubles, Doubles], tuple[Doubles, Mask]]
+#: From (n, covariance sum, m2 of the first, m2 of the second) to the same.
+PairFormula = Formula
+
+
+class Moments(msgspec.Struct, frozen=True):
+    """A statistic of one double column from its central moments up to ``order`` (2 to 4)."""
+
+    order: int
+    formula: Formula
+
+    @property
+    def state_types(self) -> tuple[pa.DataType, ...]:
+        return (DOUBLE,) * (self.order + 1)
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, (column,) = without_nulls(groups, arguments)
+        values = doubles(column)
+        counts = groups.counts().astype(np.float64)
+        with np.errstate(all="ignore"):
+            means = sum_doubles(groups, values) / np.maximum(counts, 1)
+            distance = values - means[groups.ids]
+            powers = [sum_doubles(groups, product) for product in _products(distance, self.order)]
+        return [from_numpy(values, DOUBLE) for values in (counts, means, *powers)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        n, mean, *powers = (doubles(state) for state in states)
+        counts, means, distance = _common_mean(groups, n, mean)
+        with np.errstate(all="ignore"):
+            merged = [
+                sum_doubles(groups, _moved(power, n, distance, powers)) for power in range(2, self.order + 1)
+            ]
+        return [from_numpy(values, DOUBLE) for values in (counts, means, *merged)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        n, _, *powers = (doubles(state) for state in states)
+        powers += [np.zeros(0)] * (3 - len(powers))
+        with np.errstate(all="ignore"):
+            result, valid = self.formula(n, *powers)
+        return from_numpy(result, DOUBLE, valid)
+
+
+class PairMoments(msgspec.Struct, frozen=True):
+    """A statistic of two double columns from their second moments; rows with a null in either don't count."""
+
+    formula: PairFormula
+    state_types = (DOUBLE,) * 6
+
+    def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
+        groups, columns = without_nulls(groups, arguments)
+        counts = groups.counts().astype(np.float64)
+        with np.errstate(all="ignore"):
+            first, second = (doubles(column) for column in columns)
+            means = [sum_doubles(groups, values) / np.maximum(counts, 1) for values in (first, second)]
+            x, y = first - means[0][groups.ids], second - means[1][groups.ids]
+            sums = [sum_doubles(groups, product) for product in (x * y, x * x, y * y)]
+        return [from_numpy(values, DOUBLE) for values in (counts, *means, *sums)]
+
+    def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
+        n, mean_x, mean_y, xy, xx, yy = (doubles(state) for state in states)
+        counts, means_x, x = _common_mean(groups, n, mean_x)
+        _, means_y, y = _common_mean(groups, n, mean_y)
+        with np.errstate(all="ignore"):
+            parts = (xy + n * x * y, xx + n * x * x, yy + n * y * y)
+            sums = [sum_doubles(groups, part) for part in parts]
+        return [from_numpy(values, DOUBLE) for values in (counts, means_x, means_y, *sums)]
+
+    def finish(self, states: Sequence[pa.Array]) -> pa.Array:
+        n, _, _, *sums = (doubles(state) for state in states)
+        with np.errstate(all="ignore"):
+            result, valid = self.formula(n, *sums)
+        return from_numpy(result, DOUBLE, valid)
+
+
+def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Doubles, Doubles]:
+    """Counts and means of the groups, and each state's distance from its group's mean (0 for an empty
+    state)."""
+    with np.errstate(all="ignore"):
+        counts = sum_doubles(groups, n)
+        means = sum_doubles(groups, n * mean) / np.maximum(counts, 1)
+        return counts, means, np.where(n > 0, mean - means[groups.ids], 0.0)
+
+
+def _products(distance: Doubles, order: int) -> list[Doubles]:
+    """The powers of the distances from the second up to that of ``order``; numpy's own powers of negative
+    values take ten times as long, and differ from machine to machine."""
+    products = [distance * distance]
+    while len(products) < order - 1:
+        products.append(products[-1] * distance)
+    return products
+
+
+def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles]) -> Doubles:
+    """The central moment of order ``power`` of each state about the common mean."""
+    products = _products(distance, power)
+    if power == 2:
+        return powers[0] + n * products[0]
+    if power == 3:
+        return powers[1] + 3 * distance * powers[0] + n * products[1]
+    return powers[2] + 4 * distance * powers[1] + 6 * products[0] * powers[0] + n * products[2]
+
+
+def variance_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """m2 / n; null without rows."""
+    return m2 / n, n > 0
+
+
+def variance_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """m2 / (n - 1); null for fewer than two rows."""
+    return m2 / (n - 1), n > 1
+
+
+def deviation_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """The root of the population's variance."""
+    return np.sqrt(m2 / n), n > 0
+
+
+def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """The root of the sample's variance."""
+    return np.sqrt(m2 / (n - 1)), n > 1
+
+
+def skewness(n: Doubles, m2: Doubles, m3: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """sqrt(n) m3 / m2^1.5; null if all values are equal."""
+    return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n > 0) & (m2 != 0)
+
+
+def kurtosis(n: Doubles, m2: Doubles, _: Doubles, m4: Doubles) -> tuple[Doubles, Mask]:
+    """Excess kurtosis n m4 / m2^2 - 3; null if all values are equal."""
+    return n * m4 / (m2 * m2) - 3.0, (n > 0) & (m2 != 0)
+
+
+def covariance_population(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """xy / n; null without rows."""
+    return xy / n, n > 0
+
+
+def covariance_sample(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
+    """xy / (n - 1); null for fewer than two rows."""
+    return xy / (n - 1), n > 1
+
+
+def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doubles, Mask]:
+    """Pearson's coefficient; null where a column doesn't vary."""
+    return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)

@@ -1,0 +1,448 @@
+"""The registry of aggregate functions: what they take, what they give, and the accumulator that computes
+them.
+
+:mod:`.aggregate_function` is the contract of an entry, :mod:`.accumulators` computes.
+"""
+
+from decimal import Decimal
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from msgspec.structs import replace
+
+from sqlfront_values.errors import InternalError, spark_error
+from sqlfront_values.functions.aggregates.accumulators import moments
+from sqlfront_values.functions.aggregates.accumulators.base import Accumulator
+from sqlfront_values.functions.aggregates.accumulators.extremes import Bits, Edge, Extreme, ExtremeBy
+from sqlfront_values.functions.aggregates.accumulators.lists import (
+    ApproximatePercentile,
+    Joined,
+    ListResult,
+    Percentile,
+    Values,
+    most_frequent,
+)
+from sqlfront_values.functions.aggregates.accumulators.moments import Moments, PairMoments
+from sqlfront_values.functions.aggregates.accumulators.sums import (
+    AverageDecimals,
+    AverageDoubles,
+    Count,
+    CountIf,
+    SumDecimals,
+    SumDoubles,
+    SumIntegers,
+    SumIntervals,
+)
+from sqlfront_values.functions.aggregates.aggregate_function import (
+    AccumulatorFactory,
+    AggregateFunction,
+    AggregateSignature,
+)
+from sqlfront_values.functions.registry import Kind
+from sqlfront_values.types import (
+    BIGINT,
+    BOOLEAN,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    MAX_PRECISION,
+    YEAR_MONTH_INTERVAL,
+    decimal,
+    is_decimal,
+    is_integral,
+    is_interval,
+    is_year_month,
+)
+
+_AGGREGATES: Final[dict[str, AggregateFunction]] = {}
+
+
+def lookup_aggregate(name: str) -> AggregateFunction | None:
+    """The entry of a lower-case Spark name, or None."""
+    return _AGGREGATES.get(name)
+
+
+def aggregate_names() -> tuple[str, ...]:
+    """All registered names, sorted."""
+    return tuple(sorted(_AGGREGATES))
+
+
+def _register(function: AggregateFunction, *aliases: str) -> None:
+    """Add an entry, under other names too (each of which result-column names then show)."""
+    for name in (function.name, *aliases):
+        if name in _AGGREGATES:
+            raise InternalError(f"aggregate {name} is registered twice")
+        _AGGREGATES[name] = replace(function, name=name)
+
+
+def _same_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    return types[0]
+
+
+def _array_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    return pa.list_(types[0])
+
+
+def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    """The type of ``sum``: bigint of whole numbers, ten more digits of decimals, that of intervals, else
+    double."""
+    argument = types[0]
+    if is_interval(argument):
+        return argument
+    if is_integral(argument):
+        return BIGINT
+    if is_decimal(argument):
+        return decimal(min(argument.precision + 10, MAX_PRECISION), argument.scale)
+    return DOUBLE
+
+
+def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    """The type of ``avg``: four more digits after the point of decimals, all units of intervals, else
+    double."""
+    argument = types[0]
+    if is_interval(argument):
+        return YEAR_MONTH_INTERVAL if is_year_month(argument) else DAY_TIME_INTERVAL
+    if is_decimal(argument):
+        return decimal(min(argument.precision + 4, MAX_PRECISION), min(argument.scale + 4, MAX_PRECISION))
+    return DOUBLE
+
+
+# ---- count, sum, avg
+
+
+def _sum(signature: AggregateSignature, *, tolerant: bool = False) -> Accumulator:
+    argument = signature.argument_types[0]
+    if is_integral(argument):
+        return SumIntegers(tolerant)
+    if is_decimal(argument):
+        return SumDecimals(signature.type, tolerant)
+    if is_interval(argument):
+        return SumIntervals(signature.type, tolerant=tolerant)
+    return SumDoubles()
+
+
+def _average(signature: AggregateSignature, *, tolerant: bool = False) -> Accumulator:
+    argument = signature.argument_types[0]
+    if is_decimal(argument):
+        return AverageDecimals(signature.type, sum_type((argument,)), tolerant)
+    if is_interval(argument):
+        return SumIntervals(signature.type, average=True, tolerant=tolerant)
+    return AverageDoubles()
+
+
+_register(
+    AggregateFunction(
+        "count",
+        (Kind.ANY,),
+        BIGINT,
+        lambda _: Count(),
+        optional=1,
+        variadic=True,
+        example=("SELECT count(*) FROM VALUES (1), (NULL) AS t(x)", "2"),
+    )
+)
+_register(
+    AggregateFunction(
+        "count_if",
+        (BOOLEAN,),
+        BIGINT,
+        lambda _: CountIf(),
+        example=("SELECT count_if(x > 1) FROM VALUES (1), (2), (NULL) AS t(x)", "1"),
+    )
+)
+_register(
+    AggregateFunction(
+        "sum",
+        (Kind.NUMERIC_OR_INTERVAL,),
+        sum_type,
+        _sum,
+        example=("SELECT sum(x) FROM VALUES (1), (2) AS t(x)", "3"),
+    )
+)
+_register(
+    AggregateFunction(
+        "try_sum",
+        (Kind.NUMERIC_OR_INTERVAL,),
+        sum_type,
+        lambda signature: _sum(signature, tolerant=True),
+        example=("SELECT try_sum(x) FROM VALUES (9223372036854775807), (1) AS t(x)", "None"),
+    )
+)
+_register(
+    AggregateFunction(
+        "avg",
+        (Kind.NUMERIC_OR_INTERVAL,),
+        average_type,
+        _average,
+        example=("SELECT avg(x) FROM VALUES (1), (2) AS t(x)", "1.5"),
+    ),
+    "mean",
+)
+_register(
+    AggregateFunction(
+        "try_avg",
+        (Kind.NUMERIC_OR_INTERVAL,),
+        average_type,
+        lambda signature: _average(signature, tolerant=True),
+        example=("SELECT try_avg(x) FROM VALUES (1), (2) AS t(x)", "1.5"),
+    )
+)
+
+# ---- one of the values
+
+
+def _register_extremes(name: str, *, greatest: bool) -> None:
+    values = "VALUES (1, 'a'), (3, 'b') AS t(x, y)"
+    _register(
+        AggregateFunction(
+            name,
+            (Kind.ANY,),
+            _same_type,
+            lambda signature: Extreme(signature.type, greatest),
+            distinct_matters=False,
+            example=(f"SELECT {name}(x) FROM {values}", "3" if greatest else "1"),
+        )
+    )
+    _register(
+        AggregateFunction(
+            f"{name}_by",
+            (Kind.ANY, Kind.ANY),
+            _same_type,
+            lambda signature: ExtremeBy((signature.argument_types[0], signature.argument_types[1]), greatest),
+            distinct_matters=False,
+            example=(f"SELECT {name}_by(y, x) FROM {values}", "'b'" if greatest else "'a'"),
+        )
+    )
+
+
+_register_extremes("min", greatest=False)
+_register_extremes("max", greatest=True)
+
+
+def _register_edge(name: str, *aliases: str, last: bool) -> None:
+    _register(
+        AggregateFunction(
+            name,
+            (Kind.ANY, BOOLEAN),
+            _same_type,
+            lambda signature: Edge(
+                signature.type, last, bool(signature.constants and signature.constants[0])
+            ),
+            optional=1,
+            constants=(1,),
+            hidden=(1,),
+            distinct_matters=False,
+            example=(f"SELECT {name}(x, true) FROM VALUES (NULL), (1), (NULL) AS t(x)", "1"),
+        ),
+        *aliases,
+    )
+
+
+_register_edge("first", "first_value", "any_value", last=False)
+_register_edge("last", "last_value", last=True)
+
+
+def _register_boolean(name: str, *aliases: str, greatest: bool) -> None:
+    _register(
+        AggregateFunction(
+            name,
+            (BOOLEAN,),
+            BOOLEAN,
+            lambda _: Extreme(BOOLEAN, greatest),
+            distinct_matters=False,
+            example=(f"SELECT {name}(x) FROM VALUES (true), (false), (NULL) AS t(x)", repr(greatest)),
+        ),
+        *aliases,
+    )
+
+
+_register_boolean("bool_and", "every", greatest=False)
+_register_boolean("bool_or", "any", "some", greatest=True)
+
+
+def _register_bits(name: str, operation: np.ufunc, example: int) -> None:
+    _register(
+        AggregateFunction(
+            name,
+            (Kind.INTEGRAL,),
+            _same_type,
+            lambda signature: Bits(signature.type, operation),
+            distinct_matters=name == "bit_xor",
+            example=(f"SELECT {name}(x) FROM VALUES (3), (5) AS t(x)", str(example)),
+        )
+    )
+
+
+_register_bits("bit_and", np.bitwise_and, 1)
+_register_bits("bit_or", np.bitwise_or, 7)
+_register_bits("bit_xor", np.bitwise_xor, 6)
+
+# ---- statistics
+
+
+def _register_moments(name: str, *aliases: str, order: int, formula: moments.Formula, example: float) -> None:
+    _register(
+        AggregateFunction(
+            name,
+            (DOUBLE,),
+            DOUBLE,
+            lambda _: Moments(order, formula),
+            example=(f"SELECT {name}(x) FROM VALUES (1), (2), (3), (10) AS t(x)", repr(example)),
+        ),
+        *aliases,
+    )
+
+
+_register_moments("var_pop", order=2, formula=moments.variance_population, example=12.5)
+_register_moments(
+    "var_samp", "variance", order=2, formula=moments.variance_sample, example=16.666666666666668
+)
+_register_moments("stddev_pop", order=2, formula=moments.deviation_population, example=3.5355339059327378)
+_register_moments(
+    "stddev_samp", "stddev", "std", order=2, formula=moments.deviation_sample, example=4.08248290463863
+)
+_register_moments("skewness", order=3, formula=moments.skewness, example=1.018233764908628)
+_register_moments("kurtosis", order=4, formula=moments.kurtosis, example=-0.7696)
+
+
+def _register_pair(name: str, formula: moments.PairFormula, example: float) -> None:
+    _register(
+        AggregateFunction(
+            name,
+            (DOUBLE, DOUBLE),
+            DOUBLE,
+            lambda _: PairMoments(formula),
+            example=(f"SELECT {name}(x, y) FROM VALUES (1, 2), (3, 6) AS t(x, y)", repr(example)),
+        )
+    )
+
+
+_register_pair("covar_pop", moments.covariance_population, 2.0)
+_register_pair("covar_samp", moments.covariance_sample, 4.0)
+_register_pair("corr", moments.correlation, 1.0)
+
+# ---- all of the values
+
+
+def _register_list(name: str, *aliases: str, unique: bool = False) -> None:
+    _register(
+        AggregateFunction(
+            name,
+            (Kind.ANY,),
+            _array_type,
+            lambda signature: Values(signature.argument_types[0], unique),
+            distinct_matters=not unique,
+            display=name,
+            example=(f"SELECT {name}(x) FROM VALUES (1), (NULL) AS t(x)", "[1]"),
+        ),
+        *aliases,
+    )
+
+
+_register_list("collect_list", "array_agg")
+_register_list("collect_set", unique=True)
+
+
+def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
+    """The wanted percentages, and whether they came as an array."""
+    constant = signature.constants[0]
+    several = isinstance(constant, list | tuple)
+    chosen = constant if isinstance(constant, list | tuple) else [constant]
+    fractions = tuple(float(item) for item in chosen if isinstance(item, int | float | Decimal))
+    if len(fractions) < len(chosen) or not all(0.0 <= fraction <= 1.0 for fraction in fractions):
+        raise spark_error(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"The percentage must be between 0.0 and 1.0, not {constant}.",
+        )
+    return fractions, several
+
+
+def _percentile(signature: AggregateSignature) -> Accumulator:
+    return Values(DOUBLE, result=Percentile(*_fractions(signature)))
+
+
+def _approximate_percentile(signature: AggregateSignature) -> Accumulator:
+    accuracy = signature.constants[1] if len(signature.constants) > 1 else None
+    if isinstance(accuracy, int) and accuracy <= 0:
+        raise spark_error(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"The accuracy must be between 1 and 2147483647, not {accuracy}.",
+        )
+    return Values(signature.argument_types[0], result=ApproximatePercentile(*_fractions(signature)))
+
+
+def _percentile_type(value_type: pa.DataType, percentage_type: pa.DataType) -> pa.DataType:
+    return pa.list_(value_type) if pa.types.is_list(percentage_type) else value_type
+
+
+_register(
+    AggregateFunction(
+        "median",
+        (DOUBLE,),
+        DOUBLE,
+        lambda _: Values(DOUBLE, result=Percentile((0.5,))),
+        example=("SELECT median(x) FROM VALUES (1), (2), (10) AS t(x)", "2.0"),
+    )
+)
+_register(
+    AggregateFunction(
+        "percentile",
+        (DOUBLE, Kind.ANY),
+        lambda types: _percentile_type(DOUBLE, types[1]),
+        _percentile,
+        constants=(1,),
+        shown_defaults=("1",),
+        example=("SELECT percentile(x, 0.25D) FROM VALUES (0), (10) AS t(x)", "2.5"),
+    )
+)
+_register(
+    AggregateFunction(
+        "percentile_approx",
+        (Kind.ORDINAL, Kind.ANY, BIGINT),
+        lambda types: _percentile_type(types[0], types[1]),
+        _approximate_percentile,
+        optional=1,
+        constants=(1, 2),
+        shown_defaults=("10000",),
+        example=("SELECT percentile_approx(x, 0.5D) FROM VALUES (1), (2), (3) AS t(x)", "2"),
+    ),
+    "approx_percentile",
+)
+
+
+def _list_result(result: ListResult) -> AccumulatorFactory:
+    return lambda signature: Values(signature.argument_types[0], result=result)
+
+
+_register(
+    AggregateFunction(
+        "mode",
+        (Kind.ANY,),
+        _same_type,
+        _list_result(most_frequent),
+        example=("SELECT mode(x) FROM VALUES (1), (2), (2) AS t(x)", "2"),
+    )
+)
+
+
+def _joined(signature: AggregateSignature) -> Accumulator:
+    kind = signature.argument_types[0]
+    empty: str | bytes = b"" if pa.types.is_binary(kind) else ""
+    delimiter = signature.constants[0] if signature.constants else None
+    assert delimiter is None or isinstance(delimiter, str | bytes)
+    return Values(kind, result=Joined(empty if delimiter is None else delimiter, kind))
+
+
+_register(
+    AggregateFunction(
+        "listagg",
+        (Kind.STRING_OR_BINARY, Kind.STRING_OR_BINARY),
+        _same_type,
+        _joined,
+        optional=1,
+        constants=(1,),
+        shown_defaults=("NULL",),
+        example=("SELECT listagg(x, ',') FROM VALUES ('a'), ('b') AS t(x)", "'a,b'"),
+    ),
+    "string_agg",
+)

@@ -1,0 +1,237 @@
+"""How large what a function makes can get: bytes, by arithmetic on the lengths of its arguments.
+
+A rule says for arguments and a number of rows (1 where all arguments are constants) how many bytes the
+function makes at most, working space included, before any of them is made. Whoever calls the function claims
+that much :mod:`~sqlfront_values.room`. A rule may say too much of many rows, which are then made in pieces,
+but must be near the truth for one.
+
+Most functions make no more than what they are given (:func:`of_arguments`); the others declare a rule in
+their registry entry.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import numpy_view, valid_mask
+from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.room import MOST_TEXT, NO_LIMIT, UNCOUNTED
+from sqlfront_values.types import is_string_like
+
+Growth: TypeAlias = Callable[[tuple[Datum, ...], int], int]
+#: A number per row, or one for all of them. Floats, so that no product overflows.
+Numbers: TypeAlias = "npt.NDArray[np.float64] | float"
+
+#: What Python takes for a text beside its characters, or Arrow for one that is gathered.
+_PER_VALUE: Final = 16
+#: What making an array's element takes beside the element: its place in the source, and in the result.
+_PER_ELEMENT: Final = 24
+_DIGITS: Final = re.compile(r"\d+")
+#: The digits of the longest double, with grouping, and more than any other value prints.
+_LONGEST_NUMBER: Final = 512
+
+
+def most_bytes(data_type: pa.DataType) -> int:
+    """The most bytes that one value of a type can take."""
+    return MOST_TEXT if is_string_like(data_type) else NO_LIMIT
+
+
+def is_variable(data_type: pa.DataType) -> bool:
+    """Whether values of the type differ in size."""
+    return is_string_like(data_type) or bool(pa.types.is_nested(data_type))
+
+
+# ---- measures of arguments
+
+
+def size_of(datum: Datum) -> int:
+    """Bytes of a column's values, or of one value."""
+    if isinstance(datum, pa.Array):
+        size: int = datum.get_total_buffer_size()  # of the whole buffers: quick, and often small enough
+        return size if size <= UNCOUNTED else datum.nbytes
+    if not datum.is_valid:
+        return 0
+    data_type = datum.type
+    if is_string_like(data_type):
+        return len(datum.as_buffer())
+    return _PER_VALUE if not pa.types.is_nested(data_type) else pa.repeat(datum, 1).nbytes
+
+
+def spread(datum: Datum, rows: int) -> int:
+    """Bytes of a column, or of one value repeated for all rows."""
+    return size_of(datum) if isinstance(datum, pa.Array) else size_of(datum) * rows
+
+
+def lengths(datum: Datum) -> Numbers:
+    """Bytes of each text; 0 for null."""
+    if not isinstance(datum, pa.Array):
+        return float(size_of(datum))
+    return _numbers(pc.call_function("binary_length", [datum]))
+
+
+def counts(datum: Datum) -> Numbers:
+    """Each number, 0 for null and below."""
+    if isinstance(datum, pa.Array):
+        return np.maximum(_numbers(datum), 0.0)
+    return max(float(datum.as_py()), 0.0) if datum.is_valid else 0.0
+
+
+def _numbers(column: pa.Array) -> npt.NDArray[np.float64]:
+    values = numpy_view(column).astype(np.float64)
+    valid = valid_mask(column)
+    if valid is not None:
+        values[~valid] = 0.0
+    return values
+
+
+def total(numbers: Numbers, rows: int) -> int:
+    """Their sum over all rows."""
+    return int(numbers.sum()) if isinstance(numbers, np.ndarray) else int(numbers * rows)
+
+
+def largest(numbers: Numbers) -> float:
+    """The largest of them."""
+    return float(numbers.max(initial=0.0)) if isinstance(numbers, np.ndarray) else numbers
+
+
+def elements(datum: Datum) -> Numbers:
+    """The number of elements of each array."""
+    if isinstance(datum, pa.Array):
+        return _numbers(pc.call_function("list_value_length", [datum]))
+    return float(len(datum)) if datum.is_valid else 0.0
+
+
+def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
+    """Bytes of each of the column's values, in plain form: of texts exactly, of arrays and maps by their
+    numbers of elements, of structs all fields together."""
+    data_type = column.type
+    if pa.types.is_dictionary(data_type):
+        known = np.append(sizes(column.dictionary), 0.0)
+        valid = valid_mask(column)
+        places = numpy_view(column.indices)
+        return known[places if valid is None else np.where(valid, places, -1)]
+    if pa.types.is_struct(data_type):
+        fields = (sizes(column.field(number)) for number in range(data_type.num_fields))
+        return sum(fields, start=np.zeros(len(column)))
+    size = float(size_of(column))
+    if is_string_like(data_type):
+        numbers = lengths(column)
+        assert isinstance(numbers, np.ndarray)
+    elif pa.types.is_nested(data_type):
+        numbers = np.diff(numpy_view(column.offsets)).astype(np.float64)
+    else:
+        return np.full(len(column), size / max(len(column), 1))
+    return numbers * (size / max(numbers.sum(), 1.0))
+
+
+def _each(datum: Datum, rows: int) -> Numbers:
+    """Bytes of each value: of texts exactly, of numbers their width; of arrays, among several rows, all."""
+    data_type = datum.type
+    if is_string_like(data_type):
+        return lengths(datum)
+    return float(size_of(datum)) if pa.types.is_nested(data_type) else float(_PER_VALUE)
+
+
+# ---- rules
+
+
+def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
+    """As much as the arguments take together, those that are constants repeated for all rows."""
+    size = 0
+    for argument in arguments:
+        size += spread(argument, rows)
+    return size
+
+
+def times(factor: int) -> Growth:
+    """So many times what the arguments take."""
+    return lambda arguments, rows: factor * of_arguments(arguments, rows)
+
+
+def at_most(size: int) -> Growth:
+    """So many bytes per row, whatever the arguments are."""
+    return lambda arguments, rows: size * rows
+
+
+def counted(arguments: tuple[Datum, ...], rows: int) -> int:
+    """As many bytes as the only argument says."""
+    return total(counts(arguments[0]), rows)
+
+
+def padded(arguments: tuple[Datum, ...], rows: int) -> int:
+    """As many characters as the second argument says, of the first and the third one."""
+    widest = 1.0
+    if len(arguments) > 2 and not _is_ascii(arguments[2]):
+        widest = 4.0
+    return total(counts(arguments[1]) * widest, rows) + spread(arguments[0], rows)
+
+
+def _is_ascii(datum: Datum) -> bool:
+    if isinstance(datum, pa.Array):
+        return False
+    return not datum.is_valid or max(datum.as_buffer(), default=0) < 128
+
+
+def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
+    """The first argument with the third one in the place of each occurrence of the second one, which, in one
+    text, are counted."""
+    text, search, *replacement = arguments
+    if not replacement:
+        return spread(text, rows)
+    old, new = lengths(search), lengths(replacement[0])
+    fits = lengths(text) // np.maximum(old, 1.0)
+    size = total(lengths(text) + fits * np.maximum(new - old, 0.0) * np.minimum(old, 1.0), rows)
+    if rows > 1 or size <= UNCOUNTED:
+        return size
+    known = [argument[0] if isinstance(argument, pa.Array) else argument for argument in arguments]
+    if not all(scalar.is_valid for scalar in known) or not len(known[1].as_buffer()):
+        return spread(text, rows)
+    found = pc.call_function("count_substring", [known[0]], pc.MatchSubstringOptions(known[1].as_py()))
+    return size_of(text) + found.as_py() * max(size_of(known[2]) - size_of(known[1]), 0)
+
+
+def joined(arguments: tuple[Datum, ...], rows: int) -> int:
+    """The elements of the first argument with the second one between them, and the third one for nulls."""
+    fillers = sum((lengths(argument) for argument in arguments[1:]), start=0.0)
+    return spread(arguments[0], rows) + total(elements(arguments[0]) * fillers, rows)
+
+
+def separated(arguments: tuple[Datum, ...], rows: int) -> int:
+    """The values and the elements of arrays after the first argument, with that between them."""
+    between = lengths(arguments[0])
+    size = 0
+    for argument in arguments[1:]:
+        parts = elements(argument) if pa.types.is_list(argument.type) else 1.0
+        size += spread(argument, rows) + total(parts * between, rows)
+    return size
+
+
+def filled(datum: Datum, numbers: Numbers, rows: int) -> int:
+    """Arrays that hold a value so many times."""
+    return total(numbers * (_each(datum, rows) + _PER_ELEMENT), rows)
+
+
+def formatted(arguments: tuple[Datum, ...], rows: int) -> int:
+    """A format's own text, its arguments as often as it may mention them, and its widths and precisions."""
+    form = arguments[0]
+    if isinstance(form, pa.Array):
+        texts = [value for value in form.to_pylist() if value is not None]
+        return sum(_formatted(text, arguments[1:], rows) for text in set(texts)) * rows if texts else 0
+    return _formatted(form.as_py(), arguments[1:], rows) if form.is_valid else 0
+
+
+def _formatted(text: str, values: tuple[Datum, ...], rows: int) -> int:
+    numbers = sum(int(digits[:18]) for digits in _DIGITS.findall(text))
+    mentions = text.count("%")
+    largest = max((spread(value, rows) for value in values), default=0)
+    return (len(text) + numbers + mentions * _LONGEST_NUMBER) * rows + mentions * largest
+
+
+def by_pattern(arguments: tuple[Datum, ...], rows: int) -> int:
+    """A date by a pattern (the last argument), no letter of which prints more than a name of a month."""
+    return 12 * spread(arguments[-1], rows) + 32 * rows

@@ -1,0 +1,1 @@
+"""``hash`` and ``xxhash64``, as Spark computes them."""

@@ -1,0 +1,147 @@
+"""JSON read and written as Jackson does it for Spark: objects keep duplicate names, numbers their kind.
+
+Texts may be in single quotes and hold control characters; what follows the first value is ignored. A parsed
+value is None, bool, int, float, str, a list, or an :class:`JsonObject`.
+"""
+
+import re
+from json import JSONDecoder
+from typing import Final, TypeAlias
+
+import msgspec
+
+from sqlfront_values.functions.json.scanner import JsonSyntaxError, Liberties
+from sqlfront_values.functions.json.tokens import JsonTokens, Token
+from sqlfront_values.java.floats import float_text
+
+
+class JsonObject(msgspec.Struct, frozen=True):
+    """Names and values in the order of the text."""
+
+    members: tuple[tuple[str, "JsonValue"], ...]
+
+
+JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | JsonObject | None
+
+
+class JsonError(ValueError):
+    """The text is no JSON."""
+
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+#: What Spark's functions allow beyond the standard.
+_LIBERTIES: Final = Liberties(words_for_numbers=False, control_characters=True)
+_WRITTEN: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_SURROGATES: Final = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
+_TO_ESCAPE: Final = re.compile(r'["\\\x00-\x1f]')
+
+
+def parse_json(text: str) -> JsonValue:
+    """The first value of a text.
+
+    >>> parse_json("{'a': [1.50, null]} rest")
+    JsonObject(members=(('a', [1.5, None]),))
+
+    Errors: :class:`JsonError`.
+    """
+    start = _SPACE.match(text).end()  # type: ignore[union-attr]
+    if "\\u" not in text:
+        try:
+            value, place = _PLAIN_JSON.raw_decode(text, start)
+        except ValueError:  # it may be in single quotes
+            pass
+        else:
+            # A number or a word may go on.
+            if isinstance(value, str | list | JsonObject) or not text[place : place + 1].strip(" \t\r\n"):
+                return value
+    tokens = JsonTokens(text.encode(), _LIBERTIES)
+    try:
+        tokens.advance()
+        return value_of(tokens)
+    except JsonSyntaxError as error:
+        raise JsonError(*error.args) from None
+
+
+def _no_number(text: str) -> JsonValue:
+    raise JsonError(f"{text} is no number")
+
+
+#: Reads what needs none of Jackson's liberties, many times as fast: surrogates stay as they are escaped, too.
+_PLAIN_JSON: Final = JSONDecoder(
+    object_pairs_hook=lambda members: JsonObject(tuple(members)), parse_constant=_no_number, strict=False
+)
+
+
+def value_of(tokens: JsonTokens) -> JsonValue:
+    """The value that begins with the current token; the tokens then stand at its end.
+
+    Errors: JsonSyntaxError.
+    """
+    match tokens.token:
+        case Token.START_OBJECT:
+            members: list[tuple[str, JsonValue]] = []
+            while tokens.advance() is not Token.END_OBJECT:
+                name = tokens.name or ""
+                tokens.advance()
+                members.append((name, value_of(tokens)))
+            return JsonObject(tuple(members))
+        case Token.START_ARRAY:
+            items: list[JsonValue] = []
+            while tokens.advance() is not Token.END_ARRAY:
+                items.append(value_of(tokens))
+            return items
+        case Token.STRING:
+            return tokens.text()
+        case Token.INTEGER:
+            return int(tokens.text())
+        case Token.FRACTION:
+            return tokens.number()
+        case Token.TRUE:
+            return True
+        case Token.FALSE:
+            return False
+        case Token.NULL:
+            return None
+        case _:
+            raise JsonError("no value")
+
+
+def write_json(value: JsonValue) -> str:
+    """The value as Jackson copies it: without spaces, floats as Java prints doubles, surrogates escaped.
+
+    >>> write_json(parse_json('{"a": 1.50, "b": [1e2]}'))
+    '{"a":1.5,"b":[100.0]}'
+    """
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            text = float_text(value)
+            return text if text[-1].isdigit() else f'"{text}"'
+        case str():
+            return _escaped(value)
+        case list():
+            return f"[{','.join(map(write_json, value))}]"
+        case JsonObject():
+            members = (f"{_escaped(name)}:{write_json(item)}" for name, item in value.members)
+            return f"{{{','.join(members)}}}"
+
+
+def _escaped(text: str) -> str:
+    """A JSON string in which characters beyond 16 bits, and halves of them, are escaped, too."""
+    written = write_string(text)
+    return written if written.isascii() else _SURROGATES.sub(_units, written)
+
+
+def _units(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex().upper()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def write_string(text: str) -> str:
+    """A JSON string; only quotes, backslashes and control characters are escaped."""
+    return '"' + _TO_ESCAPE.sub(lambda found: _WRITTEN.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'

@@ -1,0 +1,1 @@
+"""Comparisons, three-valued logic, and functions that choose one of their operands."""

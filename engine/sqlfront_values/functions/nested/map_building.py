@@ -1,0 +1,74 @@
+"""Maps made of keys and values, and values found by their keys."""
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import valid_mask
+from sqlfront_values.casts import compile_cast
+from sqlfront_values.columns.batches import Integers, Mask, concat_columns, gather, row_indices
+from sqlfront_values.columns.encoding import Codes, canonical, combine, encode
+from sqlfront_values.columns.grouping import group_codes
+from sqlfront_values.columns.lists import entries, outer, put_together, take_apart
+from sqlfront_values.errors import DatabaseError, spark_error
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import STRING
+
+
+def make_map(
+    data_type: pa.MapType,
+    keys: pa.Array,
+    items: pa.Array,
+    lengths: Integers,
+    valid: Mask | None = None,
+    *,
+    as_given: bool = False,
+) -> pa.Array:
+    """The map column whose rows hold that many of the entries each, one after the other; keys ``as_given``
+    stay -0.0 where they are.
+
+    Raises NULL_MAP_KEY, and DUPLICATED_MAP_KEY where a row has equal keys: NaN equals NaN, -0.0 is 0.0.
+    """
+    if keys.null_count:
+        raise spark_error("NULL_MAP_KEY", "Cannot use null as map key.")
+    if len(keys) > 1 and lengths.max() > 1:
+        rows = np.repeat(np.arange(len(lengths)), lengths)
+        codes = combine([Codes(rows, len(lengths)), encode(keys)], len(keys))
+        groups = group_codes(codes)
+        if groups.size < len(keys):
+            raise _duplicated(keys, groups.ids)
+    if not as_given and pa.types.is_floating(keys.type):  # Spark leaves alone what is inside of arrays
+        keys = canonical(keys)
+    return put_together(data_type, entries(data_type, keys, items), lengths, valid)
+
+
+def _duplicated(keys: pa.Array, groups: Integers) -> DatabaseError:
+    _, firsts = np.unique(groups, return_index=True)
+    again = np.ones(len(keys), np.bool_)
+    again[firsts] = False
+    key = outer(keys.slice(int(np.flatnonzero(again)[0]), 1))
+    text = compile_cast(keys.type, STRING, safe=False, settings=Settings())(key)[0].as_py()
+    return spark_error(
+        "DUPLICATED_MAP_KEY", f"Duplicate map key {text} was found, please check the input data."
+    )
+
+
+def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
+    """For each row the place, among the map column's entries, of the entry with that key; and whether there
+    is one. ``keys`` are in the form of a map's keys."""
+    parts = take_apart(maps)
+    flat, rows = parts.flat().field(0), parts.rows()
+    codes = encode(concat_columns([flat, keys])).values
+    wanted = codes[len(flat) :]
+    matches = np.flatnonzero(codes[: len(flat)] == wanted[rows])
+    places, found = np.zeros(len(maps), np.int64), np.zeros(len(maps), np.bool_)
+    hit = rows[matches]
+    places[hit] = parts.starts[hit] + matches - parts.firsts()[hit]
+    found[hit] = True
+    known = valid_mask(keys)
+    return places, found if known is None else found & known
+
+
+def map_values(maps: pa.Array, keys: pa.Array) -> pa.Array:
+    """Each row's value of that key, null if there is none; in the form of a map's values."""
+    places, found = key_places(maps, keys)
+    return gather(maps.items, row_indices(places, found))

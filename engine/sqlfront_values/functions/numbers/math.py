@@ -1,0 +1,293 @@
+"""Functions of real numbers: roots, powers, logarithms, trigonometry, and a few of integers.
+
+All of them take and give doubles, as in Spark; a logarithm of what has none is null. ``fdlibm`` computes as
+Java does; sines, cosines and tangents are the C library's, which may differ from Java's in the last bit.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
+from sqlfront_values.arrow.forms import Datum, full_array, is_scalar, nulls
+from sqlfront_values.evaluation_errors import arithmetic_overflow
+from sqlfront_values.functions.numbers.arithmetic import sign_fails
+from sqlfront_values.functions.numbers.decimals import prepare_decimal_abs
+from sqlfront_values.functions.numbers.fdlibm import arcs, exponentials, hyperbolics, logarithms, powers
+from sqlfront_values.functions.registry import (
+    Invocation,
+    Kind,
+    PreparedKernel,
+    ScalarFunction,
+    Signature,
+    register,
+)
+from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, is_decimal, is_fractional, physical
+
+Doubles = npt.NDArray[np.float64]
+Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
+
+_IF_ELSE: Final = pc.get_function("if_else")
+_LESS_EQUAL: Final = pc.get_function("less_equal")
+_DIVIDE: Final = pc.get_function("divide")
+_OR: Final = pc.get_function("or_kleene")
+_NULL: Final = nulls(DOUBLE)
+_ONE: Final = scalar(1.0, DOUBLE)
+_DEGREES: Final = 57.29577951308232
+_RADIANS: Final = 0.017453292519943295
+
+
+def _entry(name: str, kernel: Kernel, result: str) -> ScalarFunction:
+    """A function of doubles; ``result`` is a call and its value, ``"sqrt(4) = 2.0"``."""
+    call, _, value = result.partition(" = ")
+    count = call.count(",") + (0 if call.endswith("()") else 1)
+    return ScalarFunction(name, (DOUBLE,) * count, DOUBLE, kernel, example=(call, value))
+
+
+def _arrow(name: str) -> Kernel:
+    kernel = pc.get_function(name)
+    return lambda arguments, invocation: kernel.call(arguments)
+
+
+def _reciprocal(name: str) -> Kernel:
+    """One divided by the results of Arrow's kernel."""
+    kernel = pc.get_function(name)
+    return lambda arguments, invocation: _DIVIDE.call([_ONE, kernel.call(arguments)])
+
+
+def _numpy(function: Callable[..., Doubles]) -> Kernel:
+    """A kernel of a numpy function of doubles."""
+
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        constant = all(map(is_scalar, arguments))
+        length = 1 if constant else invocation.length
+        arrays = [full_array(argument, length) for argument in arguments]
+        masks = [mask for array in arrays if (mask := valid_mask(array)) is not None]
+        with np.errstate(all="ignore"):
+            values = function(*(numpy_view(array) for array in arrays))
+        result = from_numpy(values, DOUBLE, np.logical_and.reduce(masks) if masks else None)
+        return result[0] if constant else result
+
+    return kernel
+
+
+def _logarithm(kernel: Kernel, least: float = 0.0) -> Kernel:
+    """Null at and below ``least``."""
+    bound = scalar(least, DOUBLE)
+
+    def run(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        outside = _LESS_EQUAL.call([arguments[0], bound])
+        if is_scalar(outside):
+            return _NULL if outside.as_py() is not False else kernel(arguments, invocation)
+        values = kernel(arguments, invocation)
+        return _IF_ELSE.call([outside, _NULL, values]) if outside.true_count else values
+
+    return run
+
+
+_LN: Final = _logarithm(_numpy(logarithms.log))
+
+
+def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """``log(x)`` is natural, ``log(base, x)`` a quotient of natural logarithms, as Spark computes it."""
+    if len(arguments) == 1:
+        return _LN(arguments, invocation)
+    base, value = (_LN((argument,), invocation) for argument in arguments)
+    return _DIVIDE.call([value, base])
+
+
+def _atan2(y: Doubles, x: Doubles) -> Doubles:
+    """Spark knows no negative zero here."""
+    return arcs.atan2(y + 0.0, x + 0.0)
+
+
+def _sign(values: Doubles) -> Doubles:
+    return np.where(values == 0, values, np.sign(values))
+
+
+def _constant(value: float) -> Kernel:
+    known = scalar(value, DOUBLE)
+    return lambda arguments, invocation: known
+
+
+def _abs(signature: Signature) -> PreparedKernel:
+    data_type = signature.type
+    if is_decimal(data_type):
+        return prepare_decimal_abs(signature)
+    if is_fractional(data_type):
+        plain = pc.get_function("abs")
+        return lambda arguments, length: plain.call(arguments)
+    checked = pc.get_function("abs_checked")
+    form = physical(data_type)
+    storage = BIGINT if pa.types.is_duration(form) else form
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        datum = arguments[0]
+        if is_scalar(datum):
+            return run((pa.repeat(datum, 1),), 1)[0]
+        try:
+            result = checked.call([datum.view(storage)])
+        except pa.ArrowInvalid:
+            raise arithmetic_overflow() from None
+        return result.view(form)
+
+    return run
+
+
+def _factorial(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Null outside of 0 to 20."""
+    datum = arguments[0]
+    if is_scalar(datum):
+        value = datum.as_py()
+        known = value is not None and 0 <= value <= 20
+        return scalar(math.factorial(value) if known else None, BIGINT)
+    values = [
+        math.factorial(value) if value is not None and 0 <= value <= 20 else None
+        for value in datum.to_pylist()
+    ]
+    return from_values(values, BIGINT)
+
+
+def _is_nan(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """False for null."""
+    is_nan = pc.get_function("is_nan").call(arguments)
+    return pc.get_function("coalesce").call([is_nan, scalar(False, BOOLEAN)])
+
+
+def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """The second value where the first is NaN; null where the first is null."""
+    value, other = arguments
+    is_nan = pc.get_function("is_nan").call([value])
+    if is_scalar(is_nan):
+        return other if is_nan.as_py() else value
+    if not is_nan.true_count:
+        return value
+    return _IF_ELSE.call([pc.get_function("coalesce").call([is_nan, scalar(False, BOOLEAN)]), other, value])
+
+
+def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """Null where a bound is not finite, the value NaN, the bounds equal, or the count not positive."""
+    columns = [full_array(argument, invocation.length).to_pylist() for argument in arguments]
+    values = [
+        None if None in row else bucket(float(row[0]), float(row[1]), float(row[2]), row[3])
+        for row in zip(*columns, strict=True)
+    ]
+    result = from_values(values, BIGINT)
+    return result[0] if all(map(is_scalar, arguments)) and invocation.length == 1 else result
+
+
+def bucket(value: float, least: float, most: float, count: int) -> int | None:
+    """The number of the bucket, of ``count`` between ``least`` and ``most``, that holds the value; 0 below
+    them and ``count + 1`` above.
+
+    >>> bucket(5.3, 0.2, 10.6, 5), bucket(10.0, 0.0, 10.0, 3), bucket(0.0, 10.0, 0.0, 3)
+    (3, 4, 4)
+    """
+    bounds_exist = math.isfinite(least) and math.isfinite(most) and least != most
+    if not bounds_exist or math.isnan(value) or not 0 < count < 2**63 - 1:
+        return None
+    lower, upper = min(least, most), max(least, most)
+    if least < most:
+        if value < lower:
+            return 0
+        if value >= upper:
+            return count + 1
+        return _next(count * (value - lower) / (upper - lower))
+    if value > upper:
+        return 0
+    if value <= lower:
+        return count + 1
+    return _next(count * (upper - value) / (upper - lower))
+
+
+def _next(position: float) -> int:
+    """The number after a whole position, as Java's long: a position of NaN is zero, one beyond the longs the
+    greatest, and the number after the greatest the least."""
+    if math.isnan(position):
+        return 1
+    whole = int(min(max(position, -(2.0**63)), 2.0**63))
+    return whole + 1 if whole < 2**63 - 1 else -(2**63)
+
+
+_ZERO_AT_ZERO: Final = {
+    "sin": _arrow("sin"),
+    "tan": _arrow("tan"),
+    "asin": _numpy(arcs.asin),
+    "atan": _numpy(arcs.atan),
+    "sinh": _numpy(hyperbolics.sinh),
+    "tanh": _numpy(hyperbolics.tanh),
+    "asinh": _numpy(hyperbolics.asinh),
+    "atanh": _numpy(hyperbolics.atanh),
+    "expm1": _numpy(exponentials.expm1),
+}
+
+
+def _same(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    return types[0]
+
+
+register(
+    _entry("sqrt", _arrow("sqrt"), "sqrt(4) = 2.0"),
+    _entry("cbrt", _numpy(powers.cbrt), "cbrt(27) = 3.0"),
+    _entry("exp", _numpy(exponentials.exp), "exp(0) = 1.0"),
+    _entry("ln", _LN, "ln(1) = 0.0"),
+    ScalarFunction("log", (DOUBLE, DOUBLE), DOUBLE, _log, optional=1, example=("log(2, 8)", "3.0")),
+    _entry("log10", _logarithm(_numpy(logarithms.log10)), "log10(100) = 2.0"),
+    _entry("log2", _logarithm(_numpy(logarithms.log2)), "log2(8) = 3.0"),
+    _entry("log1p", _logarithm(_numpy(logarithms.log1p), -1.0), "log1p(0) = 0.0"),
+    _entry("pow", _numpy(powers.power), "pow(2, 3) = 8.0"),
+    _entry("power", _numpy(powers.power), "power(2, 3) = 8.0"),
+    _entry("hypot", _numpy(powers.hypot), "hypot(3, 4) = 5.0"),
+    *(_entry(name, kernel, f"{name}(0) = 0.0") for name, kernel in _ZERO_AT_ZERO.items()),
+    _entry("cos", _arrow("cos"), "cos(0) = 1.0"),
+    _entry("cosh", _numpy(hyperbolics.cosh), "cosh(0) = 1.0"),
+    _entry("acos", _numpy(arcs.acos), "acos(1) = 0.0"),
+    _entry("acosh", _numpy(hyperbolics.acosh), "acosh(1) = 0.0"),
+    _entry("atan2", _numpy(_atan2), "atan2(0, 1) = 0.0"),
+    _entry("cot", _reciprocal("tan"), "cot(1) = 0.6420926159343306"),
+    _entry("sec", _reciprocal("cos"), "sec(0) = 1.0"),
+    _entry("csc", _reciprocal("sin"), "csc(1) = 1.1883951057781212"),
+    _entry("degrees", _numpy(lambda values: values * _DEGREES), "degrees(0) = 0.0"),
+    _entry("radians", _numpy(lambda values: values * _RADIANS), "radians(180) = 3.141592653589793"),
+    *(
+        ScalarFunction(
+            name, (Kind.DOUBLE_OR_INTERVAL,), DOUBLE, _numpy(_sign), example=(f"{name}(-40)", "-1.0")
+        )
+        for name in ("sign", "signum")
+    ),
+    _entry("rint", _numpy(np.rint), "rint(12.3456) = 12.0"),
+    _entry("e", _constant(math.e), "e() = 2.718281828459045"),
+    _entry("pi", _constant(math.pi), "pi() = 3.141592653589793"),
+    ScalarFunction(
+        "abs", (Kind.NUMERIC_OR_INTERVAL,), _same, prepare=_abs, can_fail=sign_fails, example=("abs(-1)", "1")
+    ),
+    ScalarFunction("factorial", (INT,), BIGINT, _factorial, example=("factorial(5)", "120")),
+    ScalarFunction(
+        "isnan",
+        (DOUBLE,),
+        BOOLEAN,
+        _is_nan,
+        null_propagating=False,
+        example=("isnan(double('NaN'))", "True"),
+    ),
+    ScalarFunction(
+        "nanvl",
+        (DOUBLE, DOUBLE),
+        DOUBLE,
+        _nanvl,
+        null_propagating=False,
+        example=("nanvl(double('NaN'), 5)", "5.0"),
+    ),
+    ScalarFunction(
+        "width_bucket",
+        (DOUBLE, DOUBLE, DOUBLE, BIGINT),
+        BIGINT,
+        _width_bucket,
+        example=("width_bucket(5.3, 0.2, 10.6, 5)", "3"),
+    ),
+)

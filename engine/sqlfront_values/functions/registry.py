@@ -1,0 +1,352 @@
+"""The contract of a scalar function, and the registry that the planner and the evaluator share.
+
+An entry is declarative: what the arguments must be (:class:`Kind` or an exact type), what the result is,
+how it is computed over Arrow arrays. The planner casts the arguments to what the entry asks for, by Spark's
+coercion rules, so a kernel only ever sees the types that it names.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from functools import cache
+from importlib import import_module
+from typing import Final, TypeAlias
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_values.arrow.forms import Datum
+from sqlfront_values.errors import InternalError
+from sqlfront_values.expressions import Call, Literal
+from sqlfront_values.functions import growth as sizes
+from sqlfront_values.room import claim
+from sqlfront_values.settings import Settings
+from sqlfront_values.types import physical
+
+__all__ = [
+    "OPERATORS",
+    "ArgumentType",
+    "Datum",
+    "Invocation",
+    "Kernel",
+    "Kind",
+    "PreparedKernel",
+    "ScalarFunction",
+    "Settings",
+    "Signature",
+    "kernel_type",
+    "large_unless",
+    "lookup",
+    "names",
+    "register",
+]
+
+
+class Kind(Enum):
+    """A family of argument types; the planner coerces into it and leaves alone what belongs to it."""
+
+    ANY = "any"
+    """Any type."""
+    COMMON = "common"
+    """All COMMON arguments of a call get one type, Spark's least common type of them."""
+    NUMERIC = "numeric"
+    """Any number; strings become double."""
+    NUMERIC_OR_INTERVAL = "numeric or interval"
+    """Any number or interval; strings become double."""
+    INTEGRAL = "integral"
+    """tinyint to bigint; nothing is cast to them."""
+    INT_OR_BIGINT = "int or bigint"
+    """int and bigint stay; other numbers and strings become int."""
+    INT_OR_STRING = "int or string"
+    """Strings stay; numbers become int."""
+    BIGINT_OR_BYTES = "bigint or bytes"
+    """Strings and binaries stay; numbers become bigint."""
+    DOUBLE_OR_INTERVAL = "double or interval"
+    """Intervals stay; numbers and strings become double."""
+    ORDINAL = "number, interval, date or timestamp"
+    """Any number, interval, date or timestamp; strings become double."""
+    DECIMAL_OR_DOUBLE = "decimal or double"
+    """Decimals stay; other numbers and strings become double."""
+    STRING_OR_BINARY = "string or binary"
+    """Strings and binaries stay; other atomic types become string."""
+    STRING_OR_STRINGS = "string or array of strings"
+    """Strings and arrays of strings stay; other atomic types become string, other arrays arrays of
+    strings."""
+    STRING_OR_ARRAY = "string or array"
+    """Strings, binaries and arrays stay; other atomic types become string."""
+    DATE_OR_TIMESTAMP = "date or timestamp"
+    """Dates and both timestamps stay; strings become timestamp."""
+    ANY_TIMESTAMP = "timestamp with or without time zone"
+    """Both timestamps stay; dates and strings become timestamp."""
+    STRING_OR_DATETIME = "string, date or timestamp"
+    """Strings, dates and both timestamps stay."""
+    TIMESTAMP_SOURCE = "number, string, date or timestamp"
+    """Numbers, dates and both timestamps stay; other atomic types become string."""
+    TIMESTAMP_TEXT = "string, date or timestamp, else as text"
+    """Dates and both timestamps stay; other atomic types become string."""
+    INTEGRAL_OR_BOOLEAN = "integral or boolean"
+    """tinyint to bigint and booleans; nothing is cast to them."""
+    ARRAY = "array"
+    """A list type."""
+    MAP = "map"
+    """A map type."""
+    COLLECTION = "array or map"
+    """A list type or a map type."""
+    STRUCT = "struct"
+    """A struct type."""
+    COMMON_ARRAY = "array of common"
+    """An array whose elements take part in the call's common type, see COMMON."""
+    COMMON_MAP = "map of common"
+    """A map whose keys take part in the call's common type, see COMMON."""
+
+
+ArgumentType: TypeAlias = pa.DataType | Kind
+
+
+class Invocation(msgspec.Struct, frozen=True):
+    """What a kernel knows beside its arguments: logical types, row count and settings."""
+
+    type: pa.DataType
+    argument_types: tuple[pa.DataType, ...]
+    length: int
+    settings: Settings
+
+
+def kernel_type(data_type: pa.DataType) -> pa.DataType:
+    """A call's type as its kernel is told it: the logical one, but physical if it is nested, since an array
+    with intervals inside is made of what stores them."""
+    return physical(data_type) if pa.types.is_nested(data_type) else data_type
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """What is known of a call before it sees rows: logical types (``type``: see :func:`kernel_type`), the
+    values of its constant arguments (None where an argument is not a literal) and the settings."""
+
+    type: pa.DataType
+    argument_types: tuple[pa.DataType, ...]
+    constants: tuple[pa.Scalar | None, ...]
+    settings: Settings
+
+
+Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
+#: A kernel made for one signature; its second argument is the row count.
+PreparedKernel = Callable[[tuple[Datum, ...], int], Datum]
+ResultType: TypeAlias = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.DataType]
+
+
+class ScalarFunction(msgspec.Struct, frozen=True):
+    """A registry entry.
+
+    ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings
+    always plain) and returns an array of that length, or a scalar where all rows have one value.
+    ``prepare`` makes a kernel for one signature instead, so that what types and constants decide is decided
+    once per plan and not once per batch; the evaluator prefers it. An entry has one of the two or both.
+
+    ``arguments`` holds the types of all positions; the last ``optional`` of them may be missing; with
+    ``variadic`` the last one repeats (zero times too, if ``optional`` covers it). ``result`` gives the
+    logical type, from the coerced argument types if callable.
+
+    ``null_propagating``: null if any argument is null (and the kernel honours that). ``can_fail``: whether
+    it may raise for some values; a callable decides for one call. ``elementwise_values``: the result for a
+    row depends only on that row's values, so that the evaluator may run the function over a dictionary's
+    values instead of the rows (it does so only if the function is also deterministic and cannot fail).
+
+    At the positions ``exact`` nothing is cast to the declared type but a narrower number (Spark's
+    ``ExpectsInputTypes``); COMMON arguments there don't mix strings with other types. With ``variadic`` the
+    last of them repeats.
+
+    The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide
+    the result's type, ``constant_result`` gives it from the types and these values.
+
+    ``growth`` says how many bytes a call makes at most (:mod:`~sqlfront_values.functions.growth`), if its
+    result's values differ in size.
+
+    ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
+    """
+
+    name: str
+    arguments: tuple[ArgumentType, ...]
+    result: ResultType
+    kernel: Kernel | None = None
+    optional: int = 0
+    variadic: bool = False
+    null_propagating: bool = True
+    deterministic: bool = True
+    elementwise_values: bool = True
+    can_fail: bool | Callable[[Call], bool] = False
+    display: str | None = None
+    example: tuple[str, str] | None = None
+    constants: tuple[int, ...] = ()
+    exact: tuple[int, ...] = ()
+    constant_result: Callable[[tuple[pa.DataType, ...], tuple[object, ...]], pa.DataType] | None = None
+    prepare: Callable[[Signature], PreparedKernel] | None = None
+    growth: sizes.Growth = sizes.of_arguments
+
+    def __post_init__(self) -> None:
+        if self.kernel is None and self.prepare is None:
+            raise InternalError(f"function {self.name} has no kernel")
+
+    def result_type(
+        self, argument_types: tuple[pa.DataType, ...], constants: tuple[object, ...] = ()
+    ) -> pa.DataType:
+        """The logical result type for coerced logical argument types; ``constants`` are the Python values of
+        the arguments at the positions ``self.constants``, as far as the call has them."""
+        if self.constant_result is not None and constants:
+            return self.constant_result(argument_types, constants)
+        return self.result(argument_types) if callable(self.result) else self.result
+
+    def fails(self, call: Call) -> bool:
+        """Whether this call itself (not its operands) may raise for some values."""
+        return self.can_fail(call) if callable(self.can_fail) else self.can_fail
+
+    def prepared(self, signature: Signature) -> PreparedKernel:
+        """The kernel for one signature; it claims room for what it makes."""
+        kernel = self._prepared(signature)
+        if not sizes.is_variable(signature.type):
+            return kernel
+        name, growth, most = self.name, self.growth, sizes.most_bytes(signature.type)
+
+        def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+            rows = _rows(arguments, length)
+            claim(name, growth(arguments, rows), rows, most)
+            return kernel(arguments, length)
+
+        return run
+
+    def _prepared(self, signature: Signature) -> PreparedKernel:
+        if self.prepare is not None:
+            return self.prepare(signature)
+        kernel = self.kernel
+        assert kernel is not None
+        result, types, settings = signature.type, signature.argument_types, signature.settings
+        return lambda arguments, length: kernel(arguments, Invocation(result, types, length, settings))
+
+
+def _rows(arguments: tuple[Datum, ...], length: int) -> int:
+    """The rows that a kernel computes: one if all arguments are constants."""
+    for argument in arguments:
+        if isinstance(argument, pa.Array):
+            return length
+    return 1
+
+
+def large_unless(position: int, most: int) -> Callable[[Call], bool]:
+    """For ``can_fail``: true unless the argument at that position is missing or is a constant, a number or a
+    text's length of at most ``most``, with which a result can't get large."""
+
+    def fails(call: Call) -> bool:
+        if len(call.arguments) <= position:
+            return False
+        argument = call.arguments[position]
+        if not isinstance(argument, Literal):
+            return True
+        match argument.value:
+            case int() as number:
+                return number > most
+            case str() | bytes() as text:
+                return len(text) > most
+            case _:
+                return False
+
+    return fails
+
+
+#: The modules of this package that register functions. They are loaded when the first function is asked
+#: for: a process that asks for none, as for ``SELECT 1``, starts much faster.
+AREAS: Final = (
+    "hashes.hashing",
+    "json.texts",
+    "logic.comparison",
+    "logic.conditional",
+    "logic.extremes",
+    "nested.array_search",
+    "nested.array_shapes",
+    "nested.collections",
+    "nested.concatenation",
+    "nested.maps",
+    "nested.sequences",
+    "numbers.arithmetic",
+    "numbers.bits",
+    "numbers.math",
+    "numbers.random_numbers",
+    "numbers.rounding",
+    "text.case",
+    "text.encodings",
+    "text.identifiers",
+    "text.number_texts",
+    "text.padding",
+    "text.patterns.like",
+    "text.patterns.regular_expressions",
+    "text.printf",
+    "text.searching",
+    "text.similarity",
+    "text.strings",
+    "text.web_texts",
+    "time.building",
+    "time.fields",
+    "time.moving",
+    "time.texts",
+    "time.truncating",
+)
+
+_FUNCTIONS: Final[dict[str, ScalarFunction]] = {}
+
+
+def register(*functions: ScalarFunction) -> None:
+    """Add entries; a name that is taken is a bug."""
+    for function in functions:
+        if function.name in _FUNCTIONS:
+            raise InternalError(f"function {function.name} is registered twice")
+        _FUNCTIONS[function.name] = function
+
+
+def lookup(name: str) -> ScalarFunction | None:
+    """The entry of a lower-case Spark name or operator name, or None."""
+    return _FUNCTIONS.get(name) or _all_functions().get(name)
+
+
+def names() -> tuple[str, ...]:
+    """All registered names, sorted."""
+    return tuple(sorted(_all_functions()))
+
+
+@cache
+def _all_functions() -> dict[str, ScalarFunction]:
+    for area in AREAS:
+        import_module(f"sqlfront_values.functions.{area}")
+    return _FUNCTIONS
+
+
+#: Operators by the registry name of their function, with the symbol that result-column names show.
+OPERATORS: Final[dict[str, str]] = {
+    "add": "+",
+    "subtract": "-",
+    "multiply": "*",
+    "divide": "/",
+    "div": "div",
+    "remainder": "%",
+    "equal": "=",
+    "not_equal": "<>",
+    "equal_null_safe": "<=>",
+    "less": "<",
+    "less_equal": "<=",
+    "greater": ">",
+    "greater_equal": ">=",
+    "and": "AND",
+    "or": "OR",
+    "not": "NOT",
+    "negative": "-",
+    "is_null": "IS NULL",
+    "is_not_null": "IS NOT NULL",
+    "in": "IN",
+    "like": "LIKE",
+    "ilike": "ILIKE",
+    "rlike": "RLIKE",
+    "bit_and_op": "&",
+    "bit_or_op": "|",
+    "bit_xor_op": "^",
+    "bit_not": "~",
+    "concat_op": "||",
+    "get_item": "[]",
+    "get_value": "[]",
+    "get_field": ".",
+}

@@ -1,0 +1,231 @@
+"""What the kernels of this package share: calling conventions, byte views, and Python code over distinct
+values.
+
+A kernel gets arrays and scalars mixed. :func:`columnar` takes away the case of scalars only; :func:`by_row`
+is the last resort, for what neither an Arrow kernel nor numpy computes as Spark does: it calls Python once
+per distinct value.
+"""
+
+from collections.abc import Callable
+from functools import wraps
+from itertools import islice
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import (
+    from_numpy,
+    from_values,
+    numpy_view,
+    scalar_to_python,
+    to_python,
+    valid_mask,
+)
+from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
+from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Settings
+from sqlfront_values.room import check
+from sqlfront_values.types import BIGINT, DATE, physical
+from sqlfront_values.zones.wall_clock import instants_of
+
+#: Columns shorter than this are not worth looking for repeated values in.
+_FEW_ROWS: Final = 64
+#: How many calls of Python code may pass before the query is asked whether it is to stop.
+_ROWS_BETWEEN_CHECKS: Final = 256
+
+Integers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Offsets = npt.NDArray[np.int32]
+
+
+def columnar(kernel: Kernel) -> Kernel:
+    """Give a kernel at least one array: scalars only become arrays of one row, and the result a scalar
+    again."""
+
+    @wraps(kernel)
+    def wrapper(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        if any(isinstance(argument, pa.Array) for argument in arguments):
+            return kernel(arguments, invocation)
+        single = Invocation(invocation.type, invocation.argument_types, 1, invocation.settings)
+        first = tuple(pa.repeat(argument, 1) for argument in arguments[:1])
+        result = kernel((*first, *arguments[1:]), single)
+        return result[0] if isinstance(result, pa.Array) else result
+
+    return wrapper
+
+
+def nulls(invocation: Invocation) -> pa.Array:
+    """The column of nulls of the result's type."""
+    return pa.nulls(invocation.length, physical(invocation.type))
+
+
+def by_row(
+    function: Callable[..., object],
+    arguments: tuple[Datum, ...],
+    invocation: Invocation,
+    *,
+    null_aware: bool = False,
+) -> pa.Array:
+    """Call ``function`` with the Python values of each row, once for all rows that are the same; a None
+    among them gives null unless ``null_aware``."""
+    result_type = physical(invocation.type)
+    if not null_aware and any(
+        not argument.is_valid for argument in arguments if isinstance(argument, pa.Scalar)
+    ):
+        return nulls(invocation)
+    numbers = _row_numbers(arguments) if invocation.length >= _FEW_ROWS else None
+    if numbers is None:
+        return _call(function, arguments, invocation.length, result_type, null_aware)
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(numbers), prepend=-1))
+    rows = from_numpy(first, BIGINT)
+    distinct = tuple(
+        argument.take(rows) if isinstance(argument, pa.Array) else argument for argument in arguments
+    )
+    found = _call(function, distinct, len(first), result_type, null_aware)
+    return found.take(from_numpy(numbers, BIGINT))
+
+
+def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
+    """The kernel that calls ``function`` with the Python values of each row, see :func:`by_row`."""
+
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        return by_row(function, arguments, invocation, null_aware=null_aware)
+
+    return kernel
+
+
+def constants(arguments: tuple[Datum, ...]) -> tuple[object, ...] | None:
+    """The Python values of arguments that are all constants and not null, else None."""
+    if any(isinstance(argument, pa.Array) or not argument.is_valid for argument in arguments):
+        return None
+    return tuple(scalar_to_python(argument) for argument in arguments)
+
+
+def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """``function`` over the Python values of one column, once per distinct value; null for null."""
+    invocation = Invocation(data_type, (data_type,), len(column), Settings())
+    return by_row(function, (column,), invocation)
+
+
+def _call(
+    function: Callable[..., object],
+    arguments: tuple[Datum, ...],
+    length: int,
+    result_type: pa.DataType,
+    null_aware: bool,
+) -> pa.Array:
+    if not arguments:
+        return from_values([function()] * length, result_type)
+    try:
+        columns = [
+            to_python(argument) if isinstance(argument, pa.Array) else [scalar_to_python(argument)] * length
+            for argument in arguments
+        ]
+    except OverflowError:
+        raise NotSupportedError("a date or timestamp beyond the years 1 to 9999 in this function") from None
+    rows = zip(*columns, strict=True)
+    skips = not null_aware and any(
+        argument.null_count for argument in arguments if isinstance(argument, pa.Array)
+    )
+    results: list[object] = []
+    while some := tuple(islice(rows, _ROWS_BETWEEN_CHECKS)):
+        check()
+        results += (
+            [None if None in row else function(*row) for row in some]
+            if skips
+            else [function(*row) for row in some]
+        )
+    return from_values(results, result_type)
+
+
+def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
+    """For each row the number of its values among the distinct ones, in the order of their first rows; None
+    if most are distinct, or can't be compared."""
+    numbers: Integers | None = None
+    for column in (argument for argument in arguments if isinstance(argument, pa.Array)):
+        if pa.types.is_nested(column.type) or pa.types.is_decimal64(column.type):
+            return None
+        encoded = column.dictionary_encode(null_encoding="encode")
+        if numbers is not None:
+            both = numbers * len(encoded.dictionary) + integers(encoded.indices)
+            encoded = from_numpy(both, BIGINT).dictionary_encode()
+        if len(encoded.dictionary) * 2 > len(column):
+            return None
+        numbers = integers(encoded.indices)
+    return numbers
+
+
+def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
+    """The offsets (one more than rows) and the whole byte buffer of a string or binary array.
+
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; what lies under a null is undefined but within the
+    buffer.
+    """
+    _, offset_buffer, data_buffer = array.buffers()
+    if offset_buffer is None or len(array) == 0:
+        return np.zeros(len(array) + 1, np.int32), np.zeros(0, np.uint8)
+    offsets = np.frombuffer(offset_buffer, np.int32, len(array) + 1, array.offset * 4)
+    return offsets, np.zeros(0, np.uint8) if data_buffer is None else np.frombuffer(data_buffer, np.uint8)
+
+
+def is_ascii(array: pa.Array) -> bool:
+    """True if all characters of the string array are single bytes, so that byte kernels are character
+    kernels."""
+    offsets, data = bytes_view(array)
+    used = data[offsets[0] : offsets[-1]]
+    return used.size == 0 or int(used.max()) < 128
+
+
+def integers(array: pa.Array) -> Integers:
+    """The values of an integer array as int64, zero under nulls."""
+    values = numpy_view(array).astype(np.int64)
+    valid = valid_mask(array)
+    if valid is not None:
+        values[~valid] = 0
+    return values
+
+
+def micros_of(column: pa.Array) -> Integers:
+    """The values of a timestamp column (or another of 64-bit integers); what stands under nulls is
+    undefined."""
+    return numpy_view(column).astype(np.int64, copy=False)
+
+
+def as_numbers(datum: Datum) -> Datum:
+    """Dates and timestamps as the integers that they are stored as, for Python."""
+    storage = pa.int32() if datum.type == DATE else pa.int64()
+    return pa.repeat(datum, 1).view(storage)[0] if isinstance(datum, pa.Scalar) else datum.view(storage)
+
+
+def from_numbers(
+    function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
+) -> pa.Array:
+    """:func:`by_row` for a function that gives dates or timestamps as integers, see :func:`as_numbers`."""
+    storage = pa.int32() if invocation.type == DATE else pa.int64()
+    inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
+    return by_row(function, arguments, inner).view(invocation.type)
+
+
+def local_instant(local: int, zone: str) -> int:
+    """The instant at which the zone's clock shows a local time, see :mod:`sqlfront_values.zones.wall_clock`.
+
+    Errors: INVALID_TIMEZONE.
+    """
+    try:
+        return int(instants_of(np.array([local]), zone)[0])
+    except ValueError:
+        raise invalid_zone(zone) from None
+
+
+def invalid_zone(zone: str) -> DatabaseError:
+    """INVALID_TIMEZONE."""
+    return spark_error(
+        "INVALID_TIMEZONE",
+        f"The timezone: {zone} is invalid. The timezone must be either a region-based zone ID or a zone"
+        " offset. Region IDs must have the form 'area/city', such as 'America/Los_Angeles'. Zone offsets must"
+        " be in the format '(+|-)HH', '(+|-)HH:mm' or '(+|-)HH:mm:ss', e.g '-08' , '+01:00' or '-13:33:33',"
+        " and must be in the range from -18:00 to +18:00. 'Z' and 'UTC' are accepted as synonyms for"
+        " '+00:00'.",
+    )

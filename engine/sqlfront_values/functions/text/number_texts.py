@@ -1,0 +1,122 @@
+"""format_number: numbers with grouped digits, by a count of decimals or a pattern of
+``java.text.DecimalFormat``."""
+
+import re
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions import growth
+from sqlfront_values.functions.registry import Datum, Kind, ScalarFunction, register
+from sqlfront_values.functions.rowwise import row_kernel
+from sqlfront_values.types import STRING
+
+#: Java's DecimalFormat shows no more digits after the point.
+_MOST_DECIMALS: Final = 340
+_EXACT: Final = Context(prec=800, rounding=ROUND_HALF_EVEN)
+_PATTERN: Final = re.compile(
+    r"(?P<prefix>(?:'[^']*'|[^#0,.;E'])*)(?P<whole>[#,]*[0,]*)(?P<point>\.?)(?P<fraction>0*#*)"
+    r"(?P<suffix>(?:'[^']*'|[^#0,.;'])*)"
+)
+_GROUP: Final = 3
+_LONGEST: Final = 309 + 103 + _MOST_DECIMALS
+
+
+class NumberPattern(msgspec.Struct, frozen=True):
+    """How a number is written: the fewest digits before the point, the fewest and most behind it, the size of
+    groups (0: none), and what stands around."""
+
+    least_whole: int
+    least_fraction: int
+    most_fraction: int
+    group: int
+    point: bool
+    prefix: str
+    suffix: str
+    percent: bool
+
+    def text(self, value: Decimal) -> str:
+        """The number's text; halves are rounded to even."""
+        if self.percent:
+            value = value.scaleb(2, _EXACT)
+        rounded = _EXACT.abs(value).quantize(Decimal(1).scaleb(-self.most_fraction), context=_EXACT)
+        whole, _, fraction = format(rounded, "f").partition(".")
+        fraction = fraction.rstrip("0").ljust(self.least_fraction, "0")
+        whole = whole.lstrip("0").rjust(self.least_whole, "0")
+        if not whole and not fraction:
+            whole = "0"
+        if self.group:
+            head = len(whole) % self.group
+            groups = [whole[place : place + self.group] for place in range(head, len(whole), self.group)]
+            whole = ",".join([whole[:head], *groups] if head else groups)
+        point = "." if fraction or self.point else ""
+        sign = "-" if value.is_signed() else ""
+        return f"{sign}{self.prefix}{whole}{point}{fraction}{self.suffix}"
+
+
+@lru_cache(maxsize=128)
+def parse_number_pattern(pattern: str) -> NumberPattern:
+    """Read a pattern of ``#``, ``0``, ``,`` and ``.`` with texts around it; an empty one is ``#,##0``.
+
+    >>> parse_number_pattern("#,##0.0#").text(Decimal("1234.5"))
+    '1,234.5'
+
+    Errors: NotSupportedError for exponents and patterns of their own for negative numbers.
+    """
+    match = _PATTERN.fullmatch(pattern or "#,##0")
+    if match is None:
+        raise NotSupportedError(f"the pattern '{pattern}' of format_number")
+    whole, fraction = match["whole"], match["fraction"]
+    group = len(whole) - 1 - whole.rindex(",") if "," in whole else 0
+    least = whole.count("0")
+    if match["point"] and "0" not in whole + fraction and whole:
+        least = 1
+    return NumberPattern(
+        least,
+        fraction.count("0"),
+        len(fraction),
+        group,
+        bool(match["point"]) and not fraction,
+        _unquoted(match["prefix"]),
+        _unquoted(match["suffix"]),
+        "%" in match["suffix"] or "%" in match["prefix"],
+    )
+
+
+def _unquoted(text: str) -> str:
+    return re.sub(r"'([^']*)'", lambda quoted: quoted[1] or "'", text)
+
+
+def _format_number(value: float | Decimal, how: int | str) -> str | None:
+    if isinstance(how, int):
+        if how < 0:
+            return None
+        how = min(how, _MOST_DECIMALS)
+        pattern = NumberPattern(1, how, how, _GROUP, False, "", "", False)
+    else:
+        pattern = parse_number_pattern(how)
+    if isinstance(value, float) and not (value == value and abs(value) != float("inf")):
+        return "NaN" if value != value else f"{'-' if value < 0 else ''}{pattern.prefix}∞{pattern.suffix}"
+    return pattern.text(Decimal(value))
+
+
+def _size(arguments: tuple[Datum, ...], rows: int) -> int:
+    """The digits of the longest double in groups, and a pattern's texts."""
+    return growth.spread(arguments[1], rows) + _LONGEST * rows
+
+
+register(
+    ScalarFunction(
+        "format_number",
+        (Kind.NUMERIC, Kind.INT_OR_STRING),
+        STRING,
+        row_kernel(_format_number),
+        growth=_size,
+        can_fail=True,
+        exact=(0, 1),
+        example=("format_number(12332.123456, 4)", "'12,332.1235'"),
+    ),
+)

@@ -1,0 +1,519 @@
+"""Java's regular expressions, as Python's ``re`` runs them, and as RE2 does where that is the same.
+
+Spark's patterns are those of ``java.util.regex`` (version 17). They are read once, character by character,
+and written anew for Python with :data:`re.ASCII` (``\\d``, ``\\w``, ``\\s`` and ignoring case are ASCII's
+in Java). What Python has but means otherwise is spelled out: ``.`` and ``$`` know Java's line terminators,
+``\\b`` knows all letters, ``\\Z`` and ``\\z``. What it doesn't have is refused by name: nested and
+intersected classes, ``\\G``, ``\\X``, flags other than ``i`` and ``s``, flags amid an expression.
+
+RE2 needs no backtracking and runs over a column without Python, but has no look-around, back-references or
+possessive quantifiers; patterns with these, with ``\\b`` or ignoring case have ``re2`` None. Python's ``re``
+backtracks, which can take for ever, holds the interpreter's lock meanwhile, and hears of no timeout: a
+pattern knows up to which length of a text that is harmless (``safe_length``).
+"""
+
+import re
+import sys
+import unicodedata
+from functools import cached_property, lru_cache
+from typing import Final
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_values
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.types import STRING
+
+_TERMINATORS: Final = "\\n\\r\\x85\\u2028\\u2029"
+_RE2_TERMINATORS: Final = "\\n\\r\\x{85}\\x{2028}\\x{2029}"
+_ANY: Final = f"[^{_TERMINATORS}]"
+#: ``$``: at the end, or before a line terminator there, but not between CR and LF.
+_AT_END: Final = "(?=(?:\\r\\n|(?<!\\r)\\n|[\\r\\x85\\u2028\\u2029])?\\Z)"
+_RE2_AT_END: Final = f"(?:\\r\\n|[{_RE2_TERMINATORS}])?\\z"
+_HORIZONTAL: Final = " \\t\\xA0\\u1680\\u180e\\u2000-\\u200a\\u202f\\u205f\\u3000"
+_VERTICAL: Final = "\\n\\x0B\\f\\r\\x85\\u2028\\u2029"
+_SPACE: Final = " \\t\\n\\x0b\\f\\r"
+_QUANTIFIER: Final = re.compile(r"\{\d+(?:,\d*)?\}|[*+?]")
+_LARGEST_REPEAT: Final = 1000
+#: Steps of backtracking that take some ten milliseconds: so many are harmless.
+_FEW_STEPS: Final = 1_000_000
+#: More choices than these one behind the other count as nested: each doubles the ways to match.
+_FEW_CHOICES: Final = 12
+#: A quantifier that allows more repetitions than that is a loop, whose steps grow with the text.
+_LOOP: Final = 3
+
+#: Java's POSIX classes, ASCII only.
+_POSIX: Final = {
+    "Lower": "a-z",
+    "Upper": "A-Z",
+    "ASCII": "\\x00-\\x7F",
+    "Alpha": "a-zA-Z",
+    "Digit": "0-9",
+    "Alnum": "a-zA-Z0-9",
+    "Punct": "!-/:-@\\[-`{-~",
+    "Graph": "!-~",
+    "Print": " -~",
+    "Blank": " \\t",
+    "Cntrl": "\\x00-\\x1F\\x7F",
+    "XDigit": "0-9a-fA-F",
+    "Space": _SPACE,
+}
+#: Escapes that stand for one character; their Python spelling.
+_CHARACTERS: Final = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\f", "a": "\\x07", "e": "\\x1b"}
+#: Escapes that stand for a set; the set's members.
+_SETS: Final = {"d": "0-9", "w": "a-zA-Z0-9_", "s": _SPACE, "h": _HORIZONTAL, "v": _VERTICAL}
+
+
+#: A column to compile RE2's patterns over.
+_ONE_TEXT: Final = from_values([""], STRING)
+
+
+class InvalidPatternError(Exception):
+    """The pattern is none of Java's."""
+
+
+class JavaPattern(msgspec.Struct, frozen=True, dict=True):
+    """A pattern in Java's spelling, in Python's and, or None, in RE2's; ``groups`` counts capturing groups.
+
+    ``line_ends`` says that RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat
+    freely; ``nested`` says that one repeats a part that may match in several ways. ``anchored``: the pattern
+    has a ``^`` or ``\\A``. ``size``: how many items the pattern has; one that is repeated up to
+    n times counts n times.
+    """
+
+    java: str
+    python: str
+    re2: str | None
+    groups: int
+    line_ends: bool
+    loops: int = 0
+    nested: bool = False
+    anchored: bool = False
+    size: int = 1
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """Python's pattern."""
+        return re.compile(self.python, re.ASCII)
+
+    @cached_property
+    def linear(self) -> str | None:
+        """RE2's spelling, whose capturing groups have names, if RE2 takes it: it has a limit of size."""
+        if self.re2 is None:
+            return None
+        try:
+            pc.call_function("match_substring_regex", [_ONE_TEXT], pc.MatchSubstringOptions(self.re2))
+        except pa.ArrowInvalid:
+            return None
+        return self.re2
+
+    @property
+    def safe_length(self) -> int:
+        """The longest text over which backtracking takes but a moment: a search of k loops takes at most the
+        text's length to the power of k + 1 in steps, nested ones may take exponential time."""
+        return 0 if self.nested else int(_FEW_STEPS ** (1 / (self.loops + 1)))
+
+    @cached_property
+    def matches_empty(self) -> bool:
+        """Whether there is a match in the empty text."""
+        return self.compiled.search("") is not None
+
+
+@lru_cache(maxsize=1024)
+def java_pattern(pattern: str) -> JavaPattern:
+    """Read a pattern. Errors: :class:`InvalidPatternError`, NotSupportedError.
+
+    >>> java_pattern("(?<word>a+).$").python[:22]
+    '(?P<word>a+)[^\\\\n\\\\r\\\\x85'
+    """
+    reader = _Reader(pattern)
+    reader.read_alternatives()
+    if reader.place < len(pattern):
+        raise InvalidPatternError("unmatched closing parenthesis")
+    python = "".join(reader.python)
+    re2 = None if reader.re2_differs else "".join(reader.re2)
+    nested = reader.nested or reader.choices - reader.loops > _FEW_CHOICES
+    result = JavaPattern(
+        pattern,
+        python,
+        re2,
+        reader.groups,
+        reader.line_ends,
+        reader.loops,
+        nested,
+        reader.anchored,
+        reader.size,
+    )
+    try:
+        result.compiled  # noqa: B018 - compiles
+    except re.error as error:
+        if "look-behind" in str(error):
+            raise NotSupportedError("a regular expression with a look-behind of variable length") from None
+        raise InvalidPatternError(str(error)) from None
+    return result
+
+
+class _Reader:
+    """One walk over a pattern's characters; writes both spellings as it goes."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.place = 0
+        self.python: list[str] = []
+        self.re2: list[str] = []
+        self.groups = 0
+        self.re2_differs = False
+        self.line_ends = False
+        self.dot_all = False
+        self.loops = 0
+        self.nested = False
+        self.anchored = False
+        # Alternatives and quantifiers so far: what the matcher may have to take back.
+        self.choices = 0
+        self.size = 1
+
+    def peek(self, text: str) -> bool:
+        """Whether the rest begins with the text."""
+        return self.pattern.startswith(text, self.place)
+
+    def take(self) -> str:
+        """The next character."""
+        if self.place >= len(self.pattern):
+            raise InvalidPatternError("the pattern ends too early")
+        self.place += 1
+        return self.pattern[self.place - 1]
+
+    def write(self, python: str, re2: str | None = None) -> None:
+        """Add to both spellings."""
+        self.python.append(python)
+        self.re2.append(python if re2 is None else re2)
+
+    def python_only(self, python: str) -> None:
+        """Add what RE2 can't say or means otherwise."""
+        self.python.append(python)
+        self.re2_differs = True
+
+    # ---- structure
+
+    def read_alternatives(self) -> None:
+        """Everything up to the end or a closing parenthesis."""
+        alternatives = False
+        while self.place < len(self.pattern) and not self.peek(")"):
+            before, size_before = self.choices, self.size
+            self.size += 1
+            character = self.take()
+            match character:
+                case "(":
+                    self._read_group()
+                case "[":
+                    self._read_class()
+                case "\\":
+                    self._read_escape()
+                case ".":
+                    self._write_dot()
+                case "$":
+                    self._write_end()
+                case "^" | "|":
+                    self.write(character)
+                    self.anchored |= character == "^"
+                    self.choices += character == "|" and not alternatives
+                    alternatives |= character == "|"
+                    continue
+                case "*" | "+" | "?" | "{":
+                    raise InvalidPatternError(f"dangling meta character '{character}'")
+                case _:
+                    self._write_literal(character)
+            self._read_quantifier(self.choices > before, self.size - size_before)
+
+    def _write_dot(self) -> None:
+        if self.dot_all:
+            self.write("(?s:.)")
+        else:
+            self.write(_ANY, f"[^{_RE2_TERMINATORS}]")
+
+    def _write_end(self) -> None:
+        self.write(_AT_END, _RE2_AT_END)
+        self.line_ends = True
+        if self.place < len(self.pattern):
+            self.re2_differs = True
+
+    def _write_literal(self, character: str) -> None:
+        self.write(re.escape(character), _re2_literal(character))
+
+    def _read_quantifier(self, has_choices: bool, size: int) -> None:
+        """A quantifier, if one follows; ``has_choices``: what it repeats may match in several ways; ``size``:
+        so many items are repeated."""
+        match = _QUANTIFIER.match(self.pattern, self.place)
+        if match is None:
+            if self.peek("{"):
+                raise InvalidPatternError("illegal repetition")
+            return
+        self.place = match.end()
+        self.write(match[0])
+        self._count_quantifier(match[0], has_choices)
+        counts = [int(number) for number in re.findall(r"\d+", match[0])]
+        self.size += size * (max(counts, default=1) - 1)
+        if any(count > _LARGEST_REPEAT for count in counts):
+            self.re2_differs = True
+        if self.peek("?"):
+            self.place += 1
+            self.write("?")
+        elif self.peek("+"):
+            self.place += 1
+            self.python_only("+")
+
+    def _count_quantifier(self, quantifier: str, has_choices: bool) -> None:
+        least, _, most = quantifier.strip("{}").partition(",")
+        if quantifier == "?":
+            count = 1
+        elif quantifier in "*+" or (not most and quantifier.endswith(",}")):
+            count = sys.maxsize
+        else:
+            count = int(most or least)
+            if not most and not has_choices:
+                return
+        self.choices += 1
+        self.loops += count > _LOOP
+        self.nested |= has_choices and count > 1
+
+    def _read_group(self) -> None:
+        dot_all = self.dot_all
+        if not self.peek("?"):
+            self.groups += 1
+            self.write("(", f"(?P<g{self.groups}>")
+        elif not self._open_special_group():
+            return
+        self.read_alternatives()
+        if self.place >= len(self.pattern):
+            raise InvalidPatternError("unclosed group")
+        self.take()
+        self.write(")")
+        self.dot_all = dot_all
+
+    def _open_special_group(self) -> bool:
+        """The opening of ``(?...``; False if that was all of it: flags for the rest."""
+        rest = self.pattern[self.place :]
+        for opening in ("?=", "?!", "?<=", "?<!", "?>"):
+            if rest.startswith(opening):
+                self.place += len(opening)
+                self.python_only(f"({opening}")
+                return True
+        named = re.match(r"\?<([a-zA-Z][a-zA-Z0-9]*)>", rest)
+        if named is not None:
+            self.place += named.end()
+            self.groups += 1
+            self.write(f"(?P<{named[1]}>", f"(?P<g{self.groups}>")
+            return True
+        flags = re.match(r"\?([a-zA-Z]*)(-[a-zA-Z]+)?([:)])", rest)
+        if flags is None:
+            raise InvalidPatternError("unknown group")
+        return self._open_flags(flags[1], (flags[2] or "")[1:], flags[3], flags.end())
+
+    def _open_flags(self, switched_on: str, switched_off: str, closing: str, length: int) -> bool:
+        """``(?i:``, ``(?:``, or ``(?i)`` at the pattern's start."""
+        unknown = set(switched_on + switched_off) - set("is")
+        at_start = not self.python
+        self.place += length
+        if unknown or (closing == ")" and (not at_start or switched_off)):
+            flags = f"(?{switched_on}{'-' if switched_off else ''}{switched_off}{closing}"
+            where = "" if unknown else " amid the pattern"
+            raise NotSupportedError(f"a regular expression with the flags {flags}{where}")
+        if "s" in switched_on:
+            self.dot_all = True
+        if "s" in switched_off:
+            self.dot_all = False
+        ignore = ("i" if "i" in switched_on else "") + ("-i" if "i" in switched_off else "")
+        if ignore:
+            self.python_only(f"(?{ignore}{closing}")
+        elif closing == ":":
+            self.write("(?:")
+        return closing == ":"
+
+    # ---- escapes
+
+    def _read_escape(self) -> None:
+        """What follows a backslash outside of a class."""
+        character = self.take()
+        members = _SETS.get(character.lower())
+        if members is not None:
+            negation = "^" if character.isupper() else ""
+            self.write(f"[{negation}{members}]", f"[{negation}{_re2_members(members)}]")
+            return
+        match character:
+            case "b" | "B":
+                if self.peek("{"):
+                    raise NotSupportedError("a regular expression with \\b{g}")
+                self.python_only(f"(?u:\\{character})")
+            case "A":
+                self.write("\\A")
+                self.anchored = True
+            case "z":
+                self.write("\\Z", "\\z")
+            case "Z":
+                self._write_end()
+            case "R":
+                self.write(f"(?:\\r\\n|[{_VERTICAL}])", f"(?:\\r\\n|[{_re2_members(_VERTICAL)}])")
+            case "Q":
+                self._read_quotation()
+            case "k":
+                name = re.match(r"<([a-zA-Z][a-zA-Z0-9]*)>", self.pattern[self.place :])
+                if name is None:
+                    raise InvalidPatternError("\\k is not followed by a group's name")
+                self.place += name.end()
+                self.python_only(f"(?P={name[1]})")
+            case _ if character in "123456789":
+                self._read_back_reference(character)
+            case _:
+                self.write(*self._escaped_member(character))
+
+    def _read_quotation(self) -> None:
+        """``\\Q`` up to ``\\E``."""
+        end = self.pattern.find("\\E", self.place)
+        text = self.pattern[self.place : end if end >= 0 else None]
+        self.place = len(self.pattern) if end < 0 else end + 2
+        for character in text:
+            self._write_literal(character)
+
+    def _read_back_reference(self, digit: str) -> None:
+        """As many digits as there are groups for."""
+        number = digit
+        while self.place < len(self.pattern) and self.pattern[self.place] in "0123456789":
+            if int(number + self.pattern[self.place]) > self.groups:
+                break
+            number += self.take()
+        if int(number) > self.groups:
+            self.python_only("(?!)")
+        else:
+            self.python_only(f"(?:\\{number})")
+
+    def _escaped_member(self, character: str) -> tuple[str, str]:
+        """An escape that stands for one character or for a property, bracketed where need be."""
+        if character in "pP":
+            members = self._read_property()
+            negation = "^" if character == "P" else ""
+            return f"[{negation}{members}]", f"[{negation}{_re2_members(members)}]"
+        code = self._read_code(character)
+        return re.escape(code), _re2_literal(code)
+
+    def _read_code(self, character: str) -> str:
+        """The one character that an escape stands for."""
+        if character in _CHARACTERS:
+            return {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}[character]
+        digits = None
+        if character == "x":
+            digits = re.compile(r"([0-9a-fA-F]{2})|\{([0-9a-fA-F]+)\}").match(self.pattern, self.place)
+        elif character == "u":
+            digits = re.compile(r"([0-9a-fA-F]{4})").match(self.pattern, self.place)
+        elif character == "0":
+            digits = re.compile(r"([0-3][0-7]{2}|[0-7]{1,2})").match(self.pattern, self.place)
+        elif not (character.isascii() and character.isalnum()):
+            return character
+        elif character in "cGXN":
+            raise NotSupportedError(f"a regular expression with \\{character}")
+        if digits is None:
+            raise InvalidPatternError(f"illegal escape \\{character}")
+        self.place = digits.end()
+        number = int(digits[digits.lastindex or 1], 8 if character == "0" else 16)
+        if 0xD800 <= number < 0xE000 or number > sys.maxunicode:
+            raise NotSupportedError("a regular expression with surrogates")
+        return chr(number)
+
+    def _read_property(self) -> str:
+        match = re.compile(r"([A-Z])|\{([^}]*)\}").match(self.pattern, self.place)
+        if match is None:
+            raise InvalidPatternError("unknown character property")
+        self.place = match.end()
+        return property_members(match[1] or match[2])
+
+    # ---- classes
+
+    def _read_class(self) -> None:
+        """``[...]``; without sets inside of it."""
+        python, re2 = "[", "["
+        if self.peek("^"):
+            self.take()
+            python, re2 = "[^", "[^"
+        first = True
+        while first or not self.peek("]"):
+            character = self.take()
+            first = False
+            if character == "[" or (character == "&" and self.peek("&")):
+                raise NotSupportedError("a regular expression with nested or intersected character classes")
+            if character == "\\":
+                member, re2_member = self._class_escape(self.take())
+            elif character == "-":
+                member = re2_member = "-" if self._is_range() else "\\-"
+            else:
+                member, re2_member = _class_literal(character), _re2_literal(character)
+            python += member
+            re2 += re2_member
+        self.take()
+        self.write(python + "]", re2 + "]")
+
+    def _is_range(self) -> bool:
+        """Whether the ``-`` just taken stands between two characters."""
+        before = self.pattern[self.place - 2]
+        return (
+            before != "["
+            and not (before == "^" and self.pattern[self.place - 3] == "[")
+            and not self.peek("]")
+        )
+
+    def _class_escape(self, character: str) -> tuple[str, str]:
+        members = _SETS.get(character)
+        if character in "pP":
+            if character == "P":
+                raise NotSupportedError("a regular expression with \\P inside of a character class")
+            members = self._read_property()
+        if members is not None:
+            return members, _re2_members(members)
+        if character in "DWS":
+            return f"\\{character}", f"\\{character}" if character != "S" else "\\S"
+        if character.isalpha() and character not in (*_CHARACTERS, "x", "u"):
+            raise NotSupportedError(f"a regular expression with \\{character} inside of a character class")
+        code = self._read_code(character)
+        return _class_literal(code), _re2_literal(code)
+
+
+def _class_literal(character: str) -> str:
+    return f"\\{character}" if character in "[]\\^-&~|" else character
+
+
+def _re2_literal(character: str) -> str:
+    if character.isalnum() or character == "_":
+        return character
+    return f"\\x{{{ord(character):x}}}"
+
+
+def _re2_members(members: str) -> str:
+    """A set's members with RE2's spelling of code points."""
+    return re.sub(
+        r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: f"\\x{{{found[1] or found[2]}}}", members
+    )
+
+
+@lru_cache(maxsize=64)
+def property_members(name: str) -> str:
+    """The members of ``\\p{name}``: a POSIX class of ASCII, or a general category of Unicode (``L``,
+    ``Lu``, ``IsL``)."""
+    if name in _POSIX:
+        return _POSIX[name]
+    category = name.removeprefix("Is").removeprefix("general_category=").removeprefix("gc=")
+    if not re.fullmatch(r"[CLMNPSZ][a-z]?", category):
+        raise NotSupportedError(f"a regular expression with \\p{{{name}}}")
+    codes = [
+        code
+        for code in range(sys.maxunicode + 1)
+        if unicodedata.category(chr(code)).startswith(category) and not 0xD800 <= code < 0xE000
+    ]
+    if not codes:
+        raise InvalidPatternError(f"unknown character property {name}")
+    spans: list[list[int]] = []
+    for code in codes:
+        if spans and spans[-1][1] == code - 1:
+            spans[-1][1] = code
+        else:
+            spans.append([code, code])
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in spans)

@@ -1,0 +1,88 @@
+"""Java's patterns matched against one text, in a time that somebody can end.
+
+Python's ``re`` is the quickest matcher for short texts, but backtracks with the interpreter's lock held, so
+that neither a timeout nor a cancellation reaches it and all other threads stand still. Longer texts than
+:attr:`~sqlfront_values.functions.text.patterns.java_regex.JavaPattern.safe_length` go to the library
+``regex``, which reads the same patterns. The library is given little time first, and then, without the lock,
+twice as much each time; between two tries the query is asked whether it is to stop.
+"""
+
+from collections.abc import Callable, Iterable
+from importlib.util import find_spec
+from re import Match
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from sqlfront_values.errors import NotSupportedError, OperationalError
+from sqlfront_values.functions.text.patterns.java_regex import JavaPattern
+from sqlfront_values.lazy_modules import lazy_module
+from sqlfront_values.room import check
+
+if TYPE_CHECKING:
+    import regex
+else:
+    regex = lazy_module("regex")
+
+#: Seconds that a match may take with the interpreter's lock held.
+_WITH_LOCK: Final = 0.02
+#: How often a match gets twice the time of the try before.
+_TRIES: Final = 8
+#: Seconds a character that matching takes if there is nothing to take back, at the most.
+_PER_CHARACTER: Final = 1e-6
+
+_T = TypeVar("_T")
+
+
+def search(pattern: JavaPattern, text: str) -> Match[str] | None:
+    """The first match. Errors: see :func:`find_all`."""
+    if len(text) <= pattern.safe_length:
+        return pattern.compiled.search(text)
+    return _given_time(
+        pattern,
+        text,
+        lambda compiled, seconds, alone: compiled.search(text, timeout=seconds, concurrent=not alone),
+    )
+
+
+def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[str]]:
+    """All matches from a place on, one behind the other.
+
+    Raises OperationalError for a text over which the pattern takes seconds, StoppedError if the query is to
+    stop meanwhile, NotSupportedError if the library ``regex`` would be needed and is missing.
+    """
+    if len(text) <= pattern.safe_length:
+        return pattern.compiled.finditer(text, start)
+    return _given_time(
+        pattern,
+        text,
+        lambda compiled, seconds, alone: list(
+            compiled.finditer(text, start, timeout=seconds, concurrent=not alone)
+        ),
+    )
+
+
+def _given_time(
+    pattern: JavaPattern, text: str, match: "Callable[[regex.Pattern[str], float, bool], _T]"
+) -> _T:
+    """What ``match`` gives, called with the pattern, seconds, and whether to keep the interpreter's lock."""
+    if find_spec("regex") is None:
+        raise NotSupportedError(
+            f"a regular expression that may backtrack, over a text of {len(text)} characters, needs the"
+            " library regex: pip install regex"
+        )
+    compiled = _compiled(pattern.python)
+    seconds = _WITH_LOCK
+    for attempt in range(_TRIES):
+        try:
+            return match(compiled, seconds, attempt == 0)
+        except TimeoutError:
+            check()
+            seconds = 2 * seconds + _PER_CHARACTER * len(text)
+    raise OperationalError(
+        f"the regular expression {pattern.java!r} takes more than {seconds:.0f} seconds over a text of"
+        f" {len(text)} characters: it tries too many ways to match"
+    )
+
+
+def _compiled(python: str) -> "regex.Pattern[str]":
+    # The library keeps what it has compiled. Its version 0 means what Python's own module means.
+    return regex.compile(python, regex.ASCII | regex.VERSION0)

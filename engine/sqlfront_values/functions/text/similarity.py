@@ -1,0 +1,133 @@
+"""How alike words are: levenshtein, soundex."""
+
+from collections import deque
+from typing import Final
+
+from sqlfront_values.functions.registry import ScalarFunction, register
+from sqlfront_values.functions.rowwise import row_kernel
+from sqlfront_values.room import check
+from sqlfront_values.types import DOUBLE, INT, STRING
+
+#: How many characters of long texts may pass before the query is asked whether it is to stop.
+_STEPS_BETWEEN_CHECKS: Final = 64
+
+
+def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
+    """The number of characters to insert, remove or change to make one text the other; -1 if above the
+    threshold.
+
+    >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 2)
+    (3, -1)
+    """
+    if threshold is not None and abs(len(left) - len(right)) > threshold:
+        return -1
+    distance = _distance(left, right) if left else len(right)
+    return distance if threshold is None or distance <= threshold else -1
+
+
+def _distance(left: str, right: str) -> int:
+    """A column of the table of distances at a time, as the bits of two integers: where the next row is one
+    more, and where it is one less. Source: Myers, A fast bit-vector algorithm for approximate string
+    matching (1999), in Hyyro's form."""
+    places: dict[str, int] = {}
+    for index, character in enumerate(left):
+        places[character] = places.get(character, 0) | 1 << index
+    last = 1 << (len(left) - 1)
+    more, less, distance = (last << 1) - 1, 0, len(left)
+    for step, character in enumerate(right):
+        if not step % _STEPS_BETWEEN_CHECKS:
+            check()
+        equal = places.get(character, 0)
+        across = ((equal & more) + more ^ more) | equal
+        rises, falls = less | ~(across | more), more & across
+        distance += bool(rises & last) - bool(falls & last)
+        rises, down = rises << 1 | 1, equal | less
+        more, less = falls << 1 | ~(down | rises), rises & down
+        more, less = more & (last << 1) - 1, less & (last << 1) - 1
+    return distance
+
+
+#: The codes of A to Z; 0: a vowel, which parts equal codes; 7: H and W, which don't.
+_CODES: Final = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
+
+
+def soundex(text: str) -> str:
+    """A letter and three digits for the sound of an English word; the text itself if it begins with no
+    letter A to Z.
+
+    >>> soundex("Miller"), soundex("Tymczak")
+    ('M460', 'T522')
+    """
+    first = text[:1].upper() if text[:1].isascii() else ""
+    if first not in _CODES:
+        return text
+    result, last = first, _CODES[first]
+    for character in text[1:]:
+        code = _CODES.get(character.upper() if character.isascii() else "", "0")
+        if code == "7":
+            continue
+        if code not in ("0", last):
+            result += code
+        last = code
+    return result[:4].ljust(4, "0")
+
+
+_LONGEST_PREFIX: Final = 4
+_PREFIX_WEIGHT: Final = 0.1
+
+
+def jaro_winkler(left: str, right: str) -> float:
+    """Jaro's similarity, raised by a common prefix of up to four characters as Winkler does.
+
+    >>> round(jaro_winkler("MARTHA", "MARHTA"), 4)
+    0.9611
+    """
+    if left == right:
+        return 1.0
+    reach = max(max(len(left), len(right)) // 2 - 1, 0)
+    taken = [False] * len(right)
+    matched = []
+    # The places of each character in the right text that are neither taken nor out of reach for good.
+    places: dict[str, deque[int]] = {}
+    nowhere: deque[int] = deque()
+    for place, character in enumerate(right):
+        places.setdefault(character, deque()).append(place)
+    for place, character in enumerate(left):
+        others = places.get(character, nowhere)
+        while others and others[0] < place - reach:
+            others.popleft()
+        if others and others[0] <= place + reach:
+            taken[others.popleft()] = True
+            matched.append(character)
+    count = len(matched)
+    if not count:
+        return 0.0
+    counterparts = [character for character, is_taken in zip(right, taken, strict=True) if is_taken]
+    transposed = sum(one != other for one, other in zip(matched, counterparts, strict=True)) // 2
+    similarity = (count / len(left) + count / len(right) + (count - transposed) / count) / 3.0
+    prefix = 0
+    while prefix < min(_LONGEST_PREFIX, len(left), len(right)) and left[prefix] == right[prefix]:
+        prefix += 1
+    return similarity + prefix * _PREFIX_WEIGHT * (1.0 - similarity)
+
+
+register(
+    ScalarFunction(
+        "levenshtein",
+        (STRING, STRING, INT),
+        INT,
+        row_kernel(levenshtein),
+        optional=1,
+        example=("levenshtein('kitten', 'sitting')", "3"),
+    ),
+    ScalarFunction(
+        "jaro_winkler_similarity",
+        (STRING, STRING),
+        DOUBLE,
+        row_kernel(jaro_winkler),
+        example=("jaro_winkler_similarity('spark', 'spark')", "1.0"),
+    ),
+    ScalarFunction(
+        "soundex", (STRING,), STRING, row_kernel(soundex), exact=(0,), example=("soundex('Miller')", "'M460'")
+    ),
+)

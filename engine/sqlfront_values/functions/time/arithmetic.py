@@ -1,0 +1,217 @@
+"""Plus, minus, times and divided by, of dates, timestamps and intervals.
+
+The operators ``add``, ``subtract``, ``multiply`` and ``divide``
+(:mod:`sqlfront_values.functions.numbers.arithmetic`) come here when their left operand is one of these;
+:func:`prepare_temporal` knows the combinations:
+
+==================== ===================== ============================================================
+date                 +- interval           date; a day-time interval must be of whole days
+timestamp (both)     +- interval           the same timestamp; days and months are those of the calendar
+date - date                                day-time interval of whole days
+timestamp - timestamp                      day-time interval between the local times (both of one type)
+interval             * number, / number    the same interval, rounded half up
+==================== ===================== ============================================================
+"""
+
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, valid_mask
+from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.errors import DataError, InternalError, spark_error
+from sqlfront_values.functions.registry import Datum, PreparedKernel, Signature
+from sqlfront_values.functions.time import calendar_dates
+from sqlfront_values.functions.time.calendar_dates import MICROS_PER_DAY
+from sqlfront_values.types import DATE, TIMESTAMP, is_interval, is_year_month, physical
+from sqlfront_values.zones.wall_clock import fixed_offset, instants_of, wall_clock
+
+Integers = npt.NDArray[np.int64]
+Rule = Callable[[Integers, Integers], npt.NDArray[np.int32] | Integers]
+
+_MAX_INT: Final = 2**31 - 1
+_MAX_LONG: Final = 2**63 - 1
+#: Spark's decimals while they are multiplied and divided.
+_DECIMAL: Final = Context(prec=38, rounding=ROUND_HALF_UP)
+
+
+def is_temporal(data_type: pa.DataType) -> bool:
+    """True for dates, both timestamps and both intervals."""
+    return bool(pa.types.is_temporal(data_type)) or is_interval(data_type)
+
+
+def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
+    """The kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` with a date, timestamp or interval on
+    the left;
+    see the table above. Errors: ARITHMETIC_OVERFLOW, INTERVAL_DIVIDED_BY_ZERO."""
+    left, right = signature.argument_types
+    sign = -1 if operation == "subtract" else 1
+    if operation in ("multiply", "divide"):
+        return lambda arguments, length: _scale_interval(operation, arguments, signature, length)
+    if is_interval(right) and left == DATE:
+        rule = _months_after_date if is_year_month(right) else _interval_after_date
+        return _vectorised(lambda days, interval: rule(days, sign * interval), signature)
+    if is_interval(right):
+        zone = signature.settings.time_zone if left == TIMESTAMP else "UTC"
+        after = _months_after_instant if is_year_month(right) else _interval_after_instant
+        return _vectorised(lambda micros, interval: after(micros, sign * interval, zone), signature)
+    if left == right and left == DATE:
+        return _vectorised(_days_between, signature)
+    if left == right:
+        zone = signature.settings.time_zone if left == TIMESTAMP else "UTC"
+        return _vectorised(lambda end, start: _micros_between(end, start, zone), signature)
+    raise InternalError(f"no {operation} of {left} and {right}")
+
+
+def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
+    """A kernel from a rule over int64 arrays; constants come as arrays of one value."""
+
+    form = physical(signature.type)
+
+    def run(arguments: tuple[Datum, ...], length: int) -> Datum:
+        columns = [pa.repeat(datum, 1) if isinstance(datum, pa.Scalar) else datum for datum in arguments]
+        constant = all(isinstance(datum, pa.Scalar) for datum in arguments)
+        if any(isinstance(datum, pa.Scalar) and not datum.is_valid for datum in arguments):
+            result = pa.nulls(1 if constant else length, form)
+        else:
+            valid = _both_valid(columns)
+            values = [_integers(column, valid) for column in columns]
+            result = from_numpy(rule(values[0], values[1]), form, valid)
+        return result[0] if constant else result
+
+    return run
+
+
+def _integers(column: pa.Array, valid: npt.NDArray[np.bool_] | None) -> Integers:
+    """The values as int64; zero where the result is null, so that nothing there can overflow."""
+    values = numpy_view(column).astype(np.int64)
+    if valid is not None:
+        values = np.where(valid, values, 0)
+    return values
+
+
+def _both_valid(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    masks = [mask for column in columns if (mask := valid_mask(column)) is not None]
+    if not masks:
+        return None
+    return masks[0] if len(masks) == 1 else masks[0] & masks[1]
+
+
+# ---- dates
+
+
+def _interval_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
+    """The date wraps around at the ends of the int that holds it, as in Spark."""
+    return (days + interval // MICROS_PER_DAY).astype(np.int32)
+
+
+def _months_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
+    if len(interval) == 1:
+        return calendar_dates.months_later(days, int(interval[0]))
+    return calendar_dates.checked_days(calendar_dates.add_months(days, interval))
+
+
+def _days_between(end: Integers, start: Integers) -> Integers:
+    days = end - start
+    if len(days) and int(np.abs(days).max()) > _MAX_INT:
+        raise DataError("integer overflow")
+    return days * MICROS_PER_DAY
+
+
+# ---- timestamps
+
+
+def _interval_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
+    """Whole days are days of the calendar, the rest is time."""
+    if fixed_offset(zone) is not None:
+        return _checked_sum(micros, interval)
+    days = (interval - np.fmod(interval, MICROS_PER_DAY)) // MICROS_PER_DAY
+    local = wall_clock(micros, zone)
+    moved = instants_of(local + days * MICROS_PER_DAY, zone, preferred=local - micros)
+    return _checked_sum(np.where(days == 0, micros, moved), interval - days * MICROS_PER_DAY)
+
+
+def _months_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
+    local = wall_clock(micros, zone)
+    days = local // MICROS_PER_DAY
+    moved = calendar_dates.add_months(days, interval)
+    if len(moved) and int(np.abs(moved).max()) > _MAX_LONG // MICROS_PER_DAY - 1:
+        raise DataError("long overflow")
+    return instants_of(
+        moved * MICROS_PER_DAY + (local - days * MICROS_PER_DAY), zone, preferred=local - micros
+    )
+
+
+def move_instants(micros: Integers, interval: Integers, zone: str, *, in_months: bool) -> Integers:
+    """Instants some months, or some microseconds of an interval, later or earlier. Errors: DataError on
+    overflow."""
+    return (_months_after_instant if in_months else _interval_after_instant)(micros, interval, zone)
+
+
+def _checked_sum(left: Integers, right: Integers) -> Integers:
+    total = left + right
+    if (((left ^ total) & (right ^ total)) < 0).any():
+        raise DataError("long overflow")
+    return total
+
+
+def _micros_between(end: Integers, start: Integers, zone: str) -> Integers:
+    return _checked_difference(wall_clock(end, zone), wall_clock(start, zone))
+
+
+def _checked_difference(left: Integers, right: Integers) -> Integers:
+    difference = left - right
+    if (((left ^ right) & (left ^ difference)) < 0).any():
+        raise DataError("long overflow")
+    return difference
+
+
+# ---- intervals times numbers
+
+
+def _scale_interval(operation: str, arguments: tuple[Datum, ...], signature: Signature, length: int) -> Datum:
+    constant = all(isinstance(datum, pa.Scalar) for datum in arguments)
+    rows = 1 if constant else length
+    interval, number = (full_array(datum, rows) for datum in arguments)
+    in_months = is_year_month(signature.argument_types[0])
+    storage = pa.int32() if in_months else pa.int64()
+    amounts = interval.view(storage).to_pylist()
+    bound = _MAX_INT if in_months else _MAX_LONG
+    scaled = [
+        None if amount is None or factor is None else scale_amount(operation, amount, factor, bound)
+        for amount, factor in zip(amounts, number.to_pylist(), strict=True)
+    ]
+    result = from_values(scaled, storage).view(physical(signature.type))
+    return result[0] if constant else result
+
+
+def scale_amount(operation: str, amount: int, number: float | Decimal, bound: int) -> int:
+    """``amount * number`` or ``amount / number``, halves rounded away from zero.
+
+    >>> scale_amount("divide", -5, 2, 100), scale_amount("multiply", 5, Decimal("0.5"), 100)
+    (-3, 3)
+
+    Errors: INTERVAL_DIVIDED_BY_ZERO; DataError if the result is not within ``bound``.
+    """
+    if operation == "divide" and number == 0:
+        raise spark_error(
+            "INTERVAL_DIVIDED_BY_ZERO",
+            "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
+        )
+    exact: Decimal
+    if isinstance(number, float):
+        product = amount / number if operation == "divide" else amount * number
+        if product != product or product in (float("inf"), float("-inf")):
+            raise DataError("input is infinite or NaN")
+        exact = Decimal(product)
+    else:
+        combine = _DECIMAL.divide if operation == "divide" else _DECIMAL.multiply
+        exact = combine(Decimal(amount), Decimal(number))
+    rounded = int(exact.to_integral_value(ROUND_HALF_UP))
+    if not -bound - 1 <= rounded <= bound:
+        raise DataError("integer overflow" if bound == _MAX_INT else "long overflow")
+    return rounded

@@ -1,0 +1,227 @@
+"""Local times as text, by a datetime pattern."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from sqlfront_values.errors import NotSupportedError
+from sqlfront_values.functions.time.patterns import Field, Optional, Part, parse_pattern
+from sqlfront_values.java.civil import civil_from_days, days_from_civil
+from sqlfront_values.zones.names import java_id
+from sqlfront_values.zones.wall_clock import fixed_offset
+
+MONTHS: Final = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+DAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_QUARTERS: Final = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
+_MICROS_PER_SECOND: Final = 1_000_000
+_SECONDS_PER_DAY: Final = 86_400
+_ISO_PADDED: Final = 4
+_WHOLE_NAME: Final = 4
+#: How many letters an offset has at most that shows no seconds.
+_WITHOUT_SECONDS: Final = 3
+#: The regions whose zone is called UTC.
+_UTC_NAMES: Final = frozenset(
+    {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}
+)
+
+
+class Moment:
+    """A local time taken apart: microseconds since 1970 by the clock of a zone that is ``offset``
+    microseconds from UTC."""
+
+    __slots__ = ("day", "days", "fraction", "month", "offset", "second_of_day", "year", "zone")
+
+    def __init__(self, local: int, offset: int, zone: str) -> None:
+        seconds, self.fraction = divmod(local, _MICROS_PER_SECOND)
+        self.days, self.second_of_day = divmod(seconds, _SECONDS_PER_DAY)
+        self.year, self.month, self.day = civil_from_days(self.days)
+        self.offset = offset // _MICROS_PER_SECOND
+        self.zone = zone
+
+    @property
+    def hour(self) -> int:
+        """0 to 23."""
+        return self.second_of_day // 3600
+
+
+Formatter = Callable[[Moment], str]
+
+
+@lru_cache(maxsize=256)
+def formatter(pattern: str) -> Formatter:
+    """The function that writes a moment by the pattern.
+
+    >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
+    'Tue, 29 Feb 2000 12:30 PM'
+
+    Errors: those of :func:`parse_pattern`; NotSupportedError for a zone's name other than UTC's.
+    """
+    parts = parse_pattern(pattern, for_parsing=False)
+    has_era = _has_era(parts)
+    return _sequence(parts, has_era)
+
+
+def _has_era(parts: tuple[Part, ...]) -> bool:
+    return any(
+        _has_era(part.parts) if isinstance(part, Optional) else isinstance(part, Field) and part.letter == "G"
+        for part in parts
+    )
+
+
+def _sequence(parts: tuple[Part, ...], has_era: bool) -> Formatter:
+    writers = [_writer(part, has_era) for part in parts]
+    return lambda moment: "".join([write(moment) for write in writers])
+
+
+def _writer(part: Part, has_era: bool) -> Formatter:
+    if isinstance(part, str):
+        return lambda moment: part
+    if isinstance(part, Optional):
+        return _sequence(part.parts, has_era)
+    letter, count = part.letter, part.count
+    if letter == "y":
+        return lambda moment: _year(_year_of_era(moment.year) if has_era else moment.year, count)
+    if letter in _NUMBERS:
+        number = _NUMBERS[letter]
+        if letter in "MLqQ" and count > 2:
+            return _name(letter, count)
+        return lambda moment: str(number(moment)).zfill(count)
+    return _TEXTS[letter](count)
+
+
+def _year_of_era(year: int) -> int:
+    return year if year > 0 else 1 - year
+
+
+def _year(year: int, count: int) -> str:
+    if count == 2:
+        return f"{abs(year) % 100:02}"
+    text = f"{'-' if year < 0 else ''}{str(abs(year)).zfill(count)}"
+    # Where a year is longer than its padding, java.time marks it so that it can be read back.
+    return f"+{text}" if count >= _ISO_PADDED and len(text) > count and year > 0 else text
+
+
+_NUMBERS: Final[dict[str, Callable[[Moment], int]]] = {
+    "M": lambda moment: moment.month,
+    "L": lambda moment: moment.month,
+    "d": lambda moment: moment.day,
+    "D": lambda moment: moment.days - days_from_civil(moment.year, 1, 1) + 1,
+    "q": lambda moment: (moment.month + 2) // 3,
+    "Q": lambda moment: (moment.month + 2) // 3,
+    "F": lambda moment: (moment.day - 1) % 7 + 1,
+    "H": lambda moment: moment.hour,
+    "k": lambda moment: moment.hour or 24,
+    "K": lambda moment: moment.hour % 12,
+    "h": lambda moment: moment.hour % 12 or 12,
+    "m": lambda moment: moment.second_of_day // 60 % 60,
+    "s": lambda moment: moment.second_of_day % 60,
+}
+
+
+def _name(letter: str, count: int) -> Formatter:
+    """The names of months and quarters."""
+    if letter in "ML":
+        return lambda moment: MONTHS[moment.month - 1] if count == 4 else MONTHS[moment.month - 1][:3]
+    return lambda moment: _QUARTERS[(moment.month - 1) // 3] if count == 4 else f"Q{(moment.month + 2) // 3}"
+
+
+def _era(count: int) -> Formatter:
+    names = ("Before Christ", "Anno Domini") if count == 4 else ("BC", "AD")
+    return lambda moment: names[moment.year > 0]
+
+
+def _weekday(count: int) -> Formatter:
+    length = None if count == 4 else 3
+    return lambda moment: DAYS[(moment.days + 3) % 7][:length]
+
+
+def _fraction(count: int) -> Formatter:
+    return lambda moment: f"{moment.fraction:06}".ljust(count, "0")[:count]
+
+
+def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False) -> str:
+    """``+01:30``; minutes only where they aren't zero unless ``minutes``."""
+    total = abs(moment.offset)
+    hour, minute, second = total // 3600, total // 60 % 60, total % 60
+    separator = ":" if colon else ""
+    text = f"{'-' if moment.offset < 0 else '+'}{hour:02}"
+    if minutes or minute or (seconds and second):
+        text += f"{separator}{minute:02}"
+    if seconds and second:
+        text += f"{separator}{second:02}"
+    return text
+
+
+def _iso_offset(count: int, *, zero: str | None) -> Formatter:
+    """``X`` and ``x``: hours, hours and minutes, with colon, and both with seconds if there are any."""
+
+    def write(moment: Moment) -> str:
+        if zero is not None and abs(moment.offset) < (1 if count > _WITHOUT_SECONDS else 60):
+            return zero
+        return _offset(moment, colon=count in (3, 5), minutes=count > 1, seconds=count > _WITHOUT_SECONDS)
+
+    return write
+
+
+def _localized_offset(count: int) -> Formatter:
+    """``GMT+1`` or ``GMT+01:00``."""
+
+    def write(moment: Moment) -> str:
+        if moment.offset == 0:
+            return "GMT"
+        if count == 4:
+            return "GMT" + _offset(moment, colon=True, minutes=True, seconds=True)
+        text = _offset(moment, colon=True, minutes=False, seconds=True)
+        return "GMT" + (text[0] + text[2:] if text[1] == "0" else text)
+
+    return write
+
+
+def _offset_of_z(count: int) -> Formatter:
+    if count < 4:
+        return lambda moment: _offset(moment, colon=False, minutes=True)
+    return _localized_offset(4) if count == 4 else _iso_offset(5, zero="Z")
+
+
+def _zone_name(count: int) -> Formatter:
+    def write(moment: Moment) -> str:
+        if moment.zone in _UTC_NAMES:
+            return "Coordinated Universal Time" if count == _WHOLE_NAME else "UTC"
+        name = java_id(moment.zone)
+        if name == "GMT":
+            return "Greenwich Mean Time" if count == _WHOLE_NAME else "GMT"
+        if fixed_offset(moment.zone) is None:
+            raise NotSupportedError(
+                f"the name of the time zone {moment.zone} in a datetime pattern (z, v); use VV"
+            )
+        return name
+
+    return write
+
+
+_TEXTS: Final[dict[str, Callable[[int], Formatter]]] = {
+    "G": _era,
+    "E": _weekday,
+    "a": lambda count: lambda moment: "PM" if moment.hour >= 12 else "AM",
+    "S": _fraction,
+    "V": lambda count: lambda moment: java_id(moment.zone),
+    "z": _zone_name,
+    "v": _zone_name,
+    "O": _localized_offset,
+    "X": lambda count: _iso_offset(count, zero="Z"),
+    "x": lambda count: _iso_offset(count, zero=None),
+    "Z": _offset_of_z,
+}

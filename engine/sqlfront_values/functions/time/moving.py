@@ -1,0 +1,354 @@
+"""Datetimes moved, compared and seen in other time zones."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, scalar, valid_mask
+from sqlfront_values.casts import compile_cast
+from sqlfront_values.errors import DataError, spark_error
+from sqlfront_values.functions.registry import Datum, Invocation, Kernel, Kind, ScalarFunction, register
+from sqlfront_values.functions.rowwise import (
+    as_numbers,
+    columnar,
+    constants,
+    from_numbers,
+    invalid_zone,
+    micros_of,
+    nulls,
+)
+from sqlfront_values.functions.time import calendar_dates
+from sqlfront_values.functions.time.arithmetic import move_instants
+from sqlfront_values.functions.time.calendar_dates import (
+    MICROS_PER_DAY,
+    MICROS_PER_HOUR,
+    MICROS_PER_MINUTE,
+    MICROS_PER_SECOND,
+    Days,
+    Integers,
+    by_day,
+    civil_from_days,
+    days_in_month,
+)
+from sqlfront_values.types import BIGINT, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ
+from sqlfront_values.zones.wall_clock import instants_of, wall_clock
+
+# ---- days of the month and week
+
+
+@columnar
+def _last_day(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column = arguments[0]
+    return from_numpy(by_day(_month_ends, numpy_view(column)), DATE, valid_mask(column))  # type: ignore[arg-type]
+
+
+def _month_ends(days: Days) -> Integers:
+    year, month, day = civil_from_days(days)
+    return days - day + days_in_month(year, month)
+
+
+#: Monday to Sunday by their two letters, three letters and names.
+_WEEKDAYS: Final = {
+    text: index
+    for index, name in enumerate(
+        ("MONDAY", "TUESDAY", "WEDNESDAY", "THURSDAY", "FRIDAY", "SATURDAY", "SUNDAY")
+    )
+    for text in (name[:2], name[:3], name)
+}
+
+
+def _weekday_index(name: str) -> int:
+    index = _WEEKDAYS.get(name.upper())
+    if index is None:
+        raise spark_error("ILLEGAL_DAY_OF_WEEK", f"Illegal input for day of week: {name}.")
+    return index
+
+
+def _next_weekday(days: Days, wanted: int) -> Integers:
+    return days + 1 + (wanted - 1 - calendar_dates.weekday(days)) % 7
+
+
+@columnar
+def _next_day(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    column, name = arguments
+    given = constants((name,))
+    if isinstance(column, pa.Array) and isinstance(name, pa.Scalar):
+        if given is None or column.null_count == len(column):
+            return nulls(invocation)
+        days = _next_weekday(numpy_view(column), _weekday_index(str(given[0])))  # type: ignore[arg-type]
+        return from_numpy(days, DATE, valid_mask(column))
+    return from_numbers(
+        lambda day, text: int(_next_weekday(np.array([day]), _weekday_index(text))[0]),
+        (as_numbers(column), name),
+        invocation,
+    )
+
+
+# ---- differences
+
+_SECONDS_PER_DAY: Final = 86_400
+#: The first whole second of a bigint's microseconds.
+_FIRST_SECOND: Final = -9_223_372_036_854
+_DAYS_PER_MONTH: Final = 31
+
+
+@columnar
+def _months_between(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    end, start, rounds = (*arguments, scalar(True, BOOLEAN))[:3]
+    columns, valid = _aligned((end, start, rounds), invocation.length)
+    zone = invocation.settings.time_zone
+    months, late = _fractional_months(micros_of(columns[0]), micros_of(columns[1]), zone)
+    if (late if valid is None else late & valid).any():
+        raise DataError("long overflow")
+    rounded = np.floor(months * 1e8 + 0.5) / 1e8
+    return from_numpy(np.where(numpy_view(columns[2]), rounded, months), DOUBLE, valid)
+
+
+def _fractional_months(
+    end: Integers, start: Integers, zone: str
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    """Whole months where both are the same day of the month, or both its last day; else months of 31 days.
+    And where Spark fails: for seconds of a day that began before the first microsecond."""
+    parts, unbounded = [], np.zeros(len(end), np.bool_)
+    for instants in (end, start):
+        wall = wall_clock(instants, zone)
+        days = wall // MICROS_PER_DAY
+        midnight = days * _SECONDS_PER_DAY - (wall - instants) // MICROS_PER_SECOND
+        unbounded |= midnight < _FIRST_SECOND
+        year, month, day = civil_from_days(days)
+        seconds = (instants - instants_of(days * MICROS_PER_DAY, zone)) // MICROS_PER_SECOND
+        parts.append((year * 12 + month, day, days_in_month(year, month) == day, seconds))
+    (end_month, end_day, end_is_last, end_seconds), (month, day, is_last, seconds) = parts
+    difference = end_month - month
+    rest = (end_day - day) * _SECONDS_PER_DAY + end_seconds - seconds
+    whole = (end_day == day) | (end_is_last & is_last)
+    months = np.where(whole, difference, difference + rest / (_DAYS_PER_MONTH * _SECONDS_PER_DAY))
+    return months, unbounded & ~whole
+
+
+def _aligned(
+    arguments: tuple[Datum, ...], length: int
+) -> tuple[list[pa.Array], npt.NDArray[np.bool_] | None]:
+    """All arguments as columns, and where none of them is null."""
+    columns = [pa.repeat(datum, length) if isinstance(datum, pa.Scalar) else datum for datum in arguments]
+    valid = None
+    for mask in map(valid_mask, columns):
+        if mask is not None:
+            valid = mask if valid is None else valid & mask
+    return columns, valid
+
+
+#: Units of timestampadd and timestampdiff: months, or microseconds.
+_MONTH_UNITS: Final = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
+_TIME_UNITS: Final = {
+    "WEEK": 7 * MICROS_PER_DAY,
+    "DAY": MICROS_PER_DAY,
+    "DAYOFYEAR": MICROS_PER_DAY,
+    "HOUR": MICROS_PER_HOUR,
+    "MINUTE": MICROS_PER_MINUTE,
+    "SECOND": MICROS_PER_SECOND,
+    "MILLISECOND": 1000,
+    "MICROSECOND": 1,
+}
+#: Those that timestampadd counts from instant to instant, the others by the calendar.
+_CLOCK_UNITS: Final = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
+
+
+def _unit(datum: Datum) -> str:
+    """The unit, which is always a constant."""
+    return str(datum[0].as_py() if isinstance(datum, pa.Array) else datum.as_py()).upper()
+
+
+@columnar
+def _timestampadd(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    unit = _unit(arguments[0])
+    columns, valid = _aligned(arguments[1:], invocation.length)
+    counts, instants = (
+        np.where(valid, micros_of(column), 0) if valid is not None else micros_of(column)
+        for column in columns
+    )
+    by_calendar = invocation.type == TIMESTAMP and unit not in _CLOCK_UNITS
+    zone = invocation.settings.time_zone if by_calendar else "UTC"
+    factor = _MONTH_UNITS.get(unit) or _TIME_UNITS[unit]
+    limit = 2**31 - 1 if unit in _MONTH_UNITS else 2**63 - 1
+    try:
+        if len(counts) and int(np.abs(counts).max()) > limit // factor:
+            raise DataError("overflow")
+        moved = move_instants(instants, counts * factor, zone, in_months=unit in _MONTH_UNITS)
+    except DataError:
+        raise spark_error(
+            "DATETIME_OVERFLOW", f"Datetime operation overflow: add {unit}s to a timestamp."
+        ) from None
+    return from_numpy(moved, invocation.type, valid)
+
+
+@columnar
+def _timestampdiff(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    unit = _unit(arguments[0])
+    columns, valid = _aligned(arguments[1:], invocation.length)
+    zone = invocation.settings.time_zone
+    start, end = (wall_clock(micros_of(column), zone) for column in columns)
+    if unit in _MONTH_UNITS:
+        counts = _towards_zero(_whole_months(start, end), _MONTH_UNITS[unit])
+    else:
+        counts = _towards_zero(end - start, _TIME_UNITS[unit])
+    return from_numpy(counts, BIGINT, valid)
+
+
+def _towards_zero(values: Integers, divisor: int) -> Integers:
+    return np.sign(values) * (np.abs(values) // divisor)
+
+
+def _whole_months(start: Integers, end: Integers) -> Integers:
+    """Complete months between local times, as ``ChronoUnit.MONTHS.between`` counts them."""
+    start_days, end_days = start // MICROS_PER_DAY, end // MICROS_PER_DAY
+    start_time, end_time = start - start_days * MICROS_PER_DAY, end - end_days * MICROS_PER_DAY
+    end_days = end_days - ((end_days > start_days) & (end_time < start_time))
+    end_days = end_days + ((end_days < start_days) & (end_time > start_time))
+    packed = []
+    for days in (start_days, end_days):
+        year, month, day = civil_from_days(days)
+        packed.append((year * 12 + month) * 32 + day)
+    return _towards_zero(packed[1] - packed[0], 32)
+
+
+# ---- time zones
+
+
+def _between_zones(local: Integers, source: str, target: str) -> Integers:
+    """What a clock in the target zone shows when one in the source zone shows ``local``."""
+    for zone in (source, target):
+        try:
+            instants = instants_of(local, zone) if zone is source else wall_clock(local, zone)
+        except ValueError:
+            raise invalid_zone(zone) from None
+        local = instants
+    return local
+
+
+def _zone_change(*, to_utc: bool) -> Kernel:
+    """to_utc_timestamp and from_utc_timestamp: the timestamp's UTC clock taken for the zone's, or the other
+    way."""
+
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        column, zone = arguments
+        given = constants((zone,))
+        if isinstance(column, pa.Array) and isinstance(zone, pa.Scalar):
+            if given is None:
+                return nulls(invocation)
+            pair = (str(given[0]), "UTC") if to_utc else ("UTC", str(given[0]))
+            return from_numpy(_between_zones(micros_of(column), *pair), TIMESTAMP, valid_mask(column))
+        return from_numbers(
+            lambda micros, name: int(
+                _between_zones(np.array([micros]), *((name, "UTC") if to_utc else ("UTC", name)))[0]
+            ),
+            (as_numbers(column), zone),
+            invocation,
+        )
+
+    return kernel
+
+
+@columnar
+def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    """``convert_timezone([source,] target, local time)``; the source zone is the session's if missing."""
+    settings = invocation.settings
+    source = arguments[0] if len(arguments) == 3 else scalar(settings.time_zone, STRING)
+    target, times = arguments[-2:]
+    # The middle argument is the target of three and the local time of two.
+    target = compile_cast(invocation.argument_types[-2], STRING, safe=False, settings=settings)(target)
+    times = compile_cast(invocation.argument_types[-1], TIMESTAMP_NTZ, safe=False, settings=settings)(times)
+    given = constants((source, target))
+    if isinstance(times, pa.Array) and given is not None:
+        moved = _between_zones(micros_of(times), str(given[0]), str(given[1]))
+        return from_numpy(moved, TIMESTAMP_NTZ, valid_mask(times))
+    return from_numbers(
+        lambda of, to, micros: int(_between_zones(np.array([micros]), of, to)[0]),
+        (source, target, as_numbers(times)),
+        invocation,
+    )
+
+
+register(
+    ScalarFunction(
+        "last_day",
+        (DATE,),
+        DATE,
+        _last_day,
+        example=("last_day(date'2009-01-12')", "datetime.date(2009, 1, 31)"),
+    ),
+    ScalarFunction(
+        "next_day",
+        (DATE, STRING),
+        DATE,
+        _next_day,
+        can_fail=True,
+        example=("next_day(date'2015-01-14', 'TU')", "datetime.date(2015, 1, 20)"),
+    ),
+    ScalarFunction(
+        "months_between",
+        (TIMESTAMP, TIMESTAMP, BOOLEAN),
+        DOUBLE,
+        _months_between,
+        optional=1,
+        can_fail=True,
+        example=("months_between('1997-02-28 10:30:00', '1996-10-30')", "3.94959677"),
+    ),
+    ScalarFunction(
+        "timestampadd",
+        (STRING, BIGINT, Kind.ANY_TIMESTAMP),
+        lambda types: types[2],
+        _timestampadd,
+        constants=(0,),
+        can_fail=True,
+        example=(
+            "timestampadd(MONTH, 1, timestamp'2020-01-31 10:00:00Z')",
+            "datetime.datetime(2020, 2, 29, 10, 0)",
+        ),
+    ),
+    ScalarFunction(
+        "timestampdiff",
+        (STRING, TIMESTAMP, TIMESTAMP),
+        BIGINT,
+        _timestampdiff,
+        constants=(0,),
+        example=("timestampdiff(MONTH, timestamp'2020-01-31', timestamp'2020-03-31')", "2"),
+    ),
+    ScalarFunction(
+        "to_utc_timestamp",
+        (TIMESTAMP, STRING),
+        TIMESTAMP,
+        _zone_change(to_utc=True),
+        can_fail=True,
+        example=(
+            "to_utc_timestamp(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
+            "datetime.datetime(2016, 8, 30, 15, 0)",
+        ),
+    ),
+    ScalarFunction(
+        "from_utc_timestamp",
+        (TIMESTAMP, STRING),
+        TIMESTAMP,
+        _zone_change(to_utc=False),
+        can_fail=True,
+        example=(
+            "from_utc_timestamp(timestamp'2016-08-31 00:00:00Z', 'Asia/Seoul')",
+            "datetime.datetime(2016, 8, 31, 9, 0)",
+        ),
+    ),
+    ScalarFunction(
+        "convert_timezone",
+        (STRING, Kind.TIMESTAMP_TEXT, Kind.TIMESTAMP_TEXT),
+        TIMESTAMP_NTZ,
+        _convert_timezone,
+        optional=1,
+        can_fail=True,
+        example=(
+            "convert_timezone('Europe/Brussels', 'America/Los_Angeles', timestamp_ntz'2021-12-06 00:00:00')",
+            "datetime.datetime(2021, 12, 5, 15, 0)",
+        ),
+    ),
+)

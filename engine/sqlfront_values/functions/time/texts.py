@@ -1,0 +1,372 @@
+"""Datetimes from and to texts: date_format, from_unixtime, to_date, to_timestamp, unix_timestamp."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow import kernels as pc
+from sqlfront_values.arrow.arrays import from_numpy, from_values, numpy_view, scalar, valid_mask
+from sqlfront_values.arrow.forms import full_array
+from sqlfront_values.casts import compile_cast
+from sqlfront_values.errors import spark_error
+from sqlfront_values.functions import growth
+from sqlfront_values.functions.registry import (
+    Datum,
+    Invocation,
+    Kernel,
+    Kind,
+    PreparedKernel,
+    ScalarFunction,
+    Settings,
+    Signature,
+    register,
+)
+from sqlfront_values.functions.rowwise import by_row, columnar, local_instant, map_values, nulls
+from sqlfront_values.functions.text.patterns import re2
+from sqlfront_values.functions.time.calendar_dates import (
+    MICROS_PER_SECOND,
+    Days,
+    Integers,
+    by_day,
+    civil_from_days,
+    weekday,
+)
+from sqlfront_values.functions.time.formatting import DAYS, MONTHS, Moment, formatter
+from sqlfront_values.functions.time.parsing import ParseError, parser
+from sqlfront_values.types import BIGINT, DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, is_string
+from sqlfront_values.zones.wall_clock import from_wall_clock, is_utc, wall_clock
+
+DEFAULT_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
+
+# ---- to text
+
+#: Pattern pieces that strftime writes alike for years of four digits.
+_DIRECTIVES: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
+_FIRST_YEAR: Final = -30_610_224_000 * MICROS_PER_SECOND  # 1000-01-01
+_LAST_YEAR: Final = 253_402_300_800 * MICROS_PER_SECOND  # 10000-01-01
+
+
+def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
+    """Timestamps as the zone's clock shows them, by a datetime pattern."""
+    local = wall_clock(_micros(instants), zone)
+    directive = _strftime(pattern)
+    if directive is not None and _has_four_digit_years(local):
+        seconds = from_numpy(local // MICROS_PER_SECOND, BIGINT, valid_mask(instants))
+        return pc.call_function("strftime", [seconds.view(pa.timestamp("s"))], pc.StrftimeOptions(directive))
+    write = formatter(pattern)
+    if is_utc(zone):
+        return map_values(lambda micros: write(Moment(micros, 0, zone)), instants.view(pa.int64()), STRING)
+    offsets = local - _micros(instants)
+    pairs = (from_numpy(local, BIGINT, valid_mask(instants)), from_numpy(offsets, BIGINT))
+    invocation = Invocation(STRING, (BIGINT, BIGINT), len(instants), Settings(zone))
+    return by_row(lambda micros, offset: write(Moment(micros, offset, zone)), pairs, invocation)
+
+
+def _micros(instants: pa.Array) -> Integers:
+    return numpy_view(instants).astype(np.int64, copy=False)
+
+
+def _strftime(pattern: str) -> str | None:
+    """The pattern as strftime's format, if it has simple pieces only."""
+    format_text = pattern.replace("%", "%%")
+    for piece, directive in _DIRECTIVES.items():
+        before, found, after = format_text.partition(piece)
+        if found:
+            format_text = f"{before}{directive}{after}"
+    rest = format_text
+    for directive in _DIRECTIVES.values():
+        rest = rest.replace(directive, "", 1)
+    return None if any(character.isalpha() or character in "'[]{}#" for character in rest) else format_text
+
+
+def _has_four_digit_years(local: Integers) -> bool:
+    return len(local) == 0 or (int(local.min()) >= _FIRST_YEAR and int(local.max()) < _LAST_YEAR)
+
+
+@columnar
+def _date_format(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    return _format(arguments[0], arguments[1], invocation)
+
+
+def _format(instants: Datum, pattern: Datum, invocation: Invocation) -> pa.Array:
+    zone = invocation.settings.time_zone
+    if isinstance(instants, pa.Array) and isinstance(pattern, pa.Scalar):
+        if not pattern.is_valid:
+            return nulls(invocation)
+        return format_instants(instants, pattern.as_py(), zone)
+
+    def one(micros: int, text: str) -> str:
+        local = int(wall_clock(np.array([micros]), zone)[0])
+        return formatter(text)(Moment(local, local - micros, zone))
+
+    return by_row(one, (_as_bigint(instants), pattern), invocation)
+
+
+def _as_bigint(instants: Datum) -> Datum:
+    if isinstance(instants, pa.Scalar):
+        return pa.repeat(instants, 1).view(pa.int64())[0]
+    return instants.view(pa.int64())
+
+
+@columnar
+def _from_unixtime(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+    seconds = arguments[0]
+    column = pa.repeat(seconds, invocation.length) if isinstance(seconds, pa.Scalar) else seconds
+    with np.errstate(over="ignore"):
+        micros = _micros(column) * MICROS_PER_SECOND
+    instants = from_numpy(micros, TIMESTAMP, valid_mask(column))
+    pattern = arguments[1] if len(arguments) > 1 else scalar(DEFAULT_PATTERN, STRING)
+    return _format(instants, pattern, invocation)
+
+
+def _names(names: tuple[str, ...], index: Callable[[Days], Integers]) -> Kernel:
+    """Three letters of a day's or month's name, by its index."""
+    short = from_values([name[:3] for name in names], STRING)
+
+    @columnar
+    def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        column = arguments[0]
+        indices = by_day(index, numpy_view(column))  # type: ignore[arg-type]
+        return short.take(from_numpy(indices, BIGINT, valid_mask(column)))
+
+    return kernel
+
+
+# ---- from text
+
+#: Patterns whose plain texts Arrow's cast reads as they do.
+_PLAIN: Final = {
+    "yyyy-MM-dd": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    DEFAULT_PATTERN: r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
+}
+_ZONE_LETTERS: Final = frozenset("VvzOXxZ")
+
+
+def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: str, *, safe: bool) -> pa.Array:
+    """A string column read by a datetime pattern: timestamps, or local times if ``target`` is timestamp_ntz.
+
+    Errors: CANNOT_PARSE_TIMESTAMP, or null with ``safe``.
+    """
+    is_local = target == TIMESTAMP_NTZ
+    quick = _parse_plain(column, pattern)
+    if quick is not None:
+        return _from_local(quick, target, zone)
+    if is_local or not _ZONE_LETTERS & set(pattern):
+        local = map_values(lambda text: _parse(text, pattern, target, safe=safe)[0], column, BIGINT)
+        return _from_local(local, target, zone)
+
+    def instant(text: str) -> int | None:
+        local, own_zone = _parse(text, pattern, target, safe=safe)
+        return None if local is None else _instant(local, zone if own_zone is None else own_zone)
+
+    return map_values(instant, column, BIGINT).view(TIMESTAMP)
+
+
+def _parse_plain(column: pa.Array, pattern: str) -> pa.Array | None:
+    regex = _PLAIN.get(pattern)
+    plain = None if regex is None else re2.find(column, regex, len(regex))
+    if plain is None or plain.true_count < len(column) - column.null_count:
+        return None
+    try:
+        return pc.call_function("cast", [column], pc.CastOptions.safe(TIMESTAMP_NTZ))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _from_local(local: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
+    clock = local.view(TIMESTAMP_NTZ)
+    return clock if target == TIMESTAMP_NTZ else from_wall_clock(clock, zone)
+
+
+def _parse(
+    text: str, pattern: str, target: pa.DataType, *, safe: bool
+) -> tuple[int | None, int | str | None]:
+    try:
+        parsed = parser(pattern)(text)
+    except ParseError as error:
+        if safe:
+            return None, None
+        function = "try_to_date" if target == DATE else "try_to_timestamp"
+        raise spark_error(
+            "CANNOT_PARSE_TIMESTAMP",
+            f"Text '{text}' {error}. Use `{function}` to tolerate invalid input string and return"
+            " NULL instead.",
+        ) from None
+    return parsed.local, parsed.zone
+
+
+def _instant(local: int, zone: int | str) -> int:
+    return local - zone * MICROS_PER_SECOND if isinstance(zone, int) else local_instant(local, zone)
+
+
+def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature], PreparedKernel]:
+    """to_date, to_timestamp and the like: by a pattern if there is one and the first argument is a string,
+    else a cast."""
+
+    def prepare(signature: Signature) -> PreparedKernel:
+        source, settings = signature.argument_types[0], signature.settings
+        if len(signature.argument_types) == 1 or not is_string(source):
+            return _casting(compile_cast(source, target, safe=safe, settings=settings))
+        to_target = compile_cast(TIMESTAMP, target, safe=safe, settings=settings)
+        invocation_type = TIMESTAMP_NTZ if target == TIMESTAMP_NTZ else TIMESTAMP
+
+        @columnar
+        def read(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+            texts, pattern = arguments
+            if isinstance(texts, pa.Array) and isinstance(pattern, pa.Scalar):
+                if not pattern.is_valid:
+                    return pa.nulls(invocation.length, target)
+                instants = parse_instants(texts, pattern.as_py(), target, settings.time_zone, safe=safe)
+            else:
+                instants = _parse_by_row(texts, pattern, invocation, target, safe=safe)
+            return instants if target == TIMESTAMP_NTZ else to_target(instants)
+
+        types = signature.argument_types
+        return lambda arguments, length: read(arguments, Invocation(invocation_type, types, length, settings))
+
+    return prepare
+
+
+def _casting(cast: Callable[[Datum], Datum]) -> PreparedKernel:
+    """The cast of the first argument. The pattern, even a null one, is for strings only."""
+    return lambda arguments, length: cast(arguments[0])
+
+
+def _parse_by_row(
+    texts: Datum, pattern: Datum, invocation: Invocation, target: pa.DataType, *, safe: bool
+) -> pa.Array:
+    zone = "UTC" if target == TIMESTAMP_NTZ else invocation.settings.time_zone
+
+    def one(text: str, by: str) -> int | None:
+        local, own_zone = _parse(text, by, target, safe=safe)
+        if local is None:
+            return None
+        return _instant(local, zone if own_zone is None or target == TIMESTAMP_NTZ else own_zone)
+
+    numbers = Invocation(BIGINT, invocation.argument_types, invocation.length, invocation.settings)
+    return by_row(one, (texts, pattern), numbers).view(invocation.type)
+
+
+def _unix_timestamp(signature: Signature) -> PreparedKernel:
+    """Seconds since 1970, cut off towards zero; since 1970 in UTC for a timestamp without a zone."""
+    types = signature.argument_types
+    target = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
+    has_pattern = len(types) > 1
+    read_types = types if has_pattern or not is_string(types[0]) else (*types, STRING)
+    inner = Signature(target, read_types, signature.constants, signature.settings)
+    read = _reading(target)(inner)
+    default = scalar(DEFAULT_PATTERN, STRING)
+
+    @columnar
+    def seconds(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
+        given = arguments if len(arguments) == len(read_types) else (*arguments, default)
+        instants = full_array(read(given, invocation.length), invocation.length)
+        micros = _micros(instants)
+        whole = np.sign(micros) * (np.abs(micros) // MICROS_PER_SECOND)
+        return from_numpy(whole, BIGINT, valid_mask(instants))
+
+    return lambda arguments, length: seconds(arguments, Invocation(BIGINT, types, length, signature.settings))
+
+
+def _reader(
+    name: str,
+    target: pa.DataType,
+    kind: Kind,
+    prepare: Callable[[Signature], PreparedKernel],
+    example: tuple[str, str],
+    *,
+    can_fail: bool = True,
+    exact: tuple[int, ...] = (),
+) -> ScalarFunction:
+    return ScalarFunction(
+        name,
+        (kind, STRING),
+        target,
+        prepare=prepare,
+        optional=1,
+        null_propagating=False,
+        can_fail=can_fail,
+        exact=exact,
+        example=example,
+    )
+
+
+_DAY: Final = "datetime.date(2020, 2, 29)"
+_TIME: Final = "datetime.datetime(2020, 2, 29, 12, 30)"
+_ANY: Final = Kind.STRING_OR_DATETIME
+
+register(
+    ScalarFunction(
+        "date_format",
+        (TIMESTAMP, STRING),
+        STRING,
+        _date_format,
+        growth=growth.by_pattern,
+        can_fail=True,
+        example=("date_format(date'2020-02-29', 'EEEE, d MMM y')", "'Saturday, 29 Feb 2020'"),
+    ),
+    ScalarFunction(
+        "from_unixtime",
+        (BIGINT, STRING),
+        STRING,
+        _from_unixtime,
+        growth=growth.by_pattern,
+        optional=1,
+        can_fail=True,
+        example=("from_unixtime(0)", "'1970-01-01 00:00:00'"),
+    ),
+    ScalarFunction(
+        "dayname",
+        (DATE,),
+        STRING,
+        _names(DAYS, weekday),
+        growth=growth.at_most(4),
+        example=("dayname(date'2020-02-29')", "'Sat'"),
+    ),
+    ScalarFunction(
+        "monthname",
+        (DATE,),
+        STRING,
+        _names(MONTHS, lambda days: civil_from_days(days)[1] - 1),
+        growth=growth.at_most(4),
+        example=("monthname(date'2020-02-29')", "'Feb'"),
+    ),
+    _reader("to_date", DATE, Kind.TIMESTAMP_TEXT, _reading(DATE), ("to_date('29.2.2020', 'd.M.yyyy')", _DAY)),
+    _reader(
+        "try_to_date",
+        DATE,
+        Kind.TIMESTAMP_TEXT,
+        _reading(DATE, safe=True),
+        ("try_to_date('29.2.2020')", "None"),
+        can_fail=False,
+    ),
+    *(
+        _reader(name, target, kind, _reading(target), (f"{name}('29.2.20 12:30', 'd.M.yy HH:mm')", _TIME))
+        for name, target, kind in (
+            ("to_timestamp", TIMESTAMP, Kind.TIMESTAMP_SOURCE),
+            ("to_timestamp_ltz", TIMESTAMP, Kind.TIMESTAMP_SOURCE),
+            ("to_timestamp_ntz", TIMESTAMP_NTZ, Kind.TIMESTAMP_TEXT),
+        )
+    ),
+    _reader(
+        "try_to_timestamp",
+        TIMESTAMP,
+        Kind.TIMESTAMP_SOURCE,
+        _reading(TIMESTAMP, safe=True),
+        ("try_to_timestamp('29.2.2020')", "None"),
+        can_fail=False,
+    ),
+    *(
+        _reader(
+            name,
+            BIGINT,
+            _ANY,
+            _unix_timestamp,
+            (f"{name}('2020-02-29', 'yyyy-MM-dd')", "1582934400"),
+            exact=(1,),
+        )
+        for name in ("unix_timestamp", "to_unix_timestamp")
+    ),
+)

@@ -1,0 +1,60 @@
+"""Columns that are known and not made yet: window functions put one text or array in many rows."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sqlfront_values.columns.batches import Mask, Rows, gather, row_indices
+from sqlfront_values.functions import growth
+
+#: What is made of texts and arrays at a time takes about that many bytes, and while Arrow makes it, whose
+#: buffers grow by doubling, three times as many.
+PIECE_BYTES: Final = 16 * 1024 * 1024
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """A column whose n-th value is ``values[rows[n]]``; null where not ``found[n]`` (None: all are)."""
+
+    values: pa.Array
+    rows: Rows
+    found: Mask | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, rows: Rows) -> "Placed":
+        """The values at these rows, which may repeat."""
+        return Placed(self.values, self.rows[rows], None if self.found is None else self.found[rows])
+
+    def slice(self, start: int, length: int) -> pa.Array:
+        """So many values from the ``start``-th one on, made."""
+        part = slice(start, start + length)
+        found = None if self.found is None else self.found[part]
+        return gather(self.values, row_indices(self.rows[part], found))
+
+    def sizes(self) -> npt.NDArray[np.float64]:
+        """Bytes of each value once it is made, about."""
+        if len(self.values) == 0:
+            return np.zeros(len(self))
+        sizes = growth.sizes(self.values)[self.rows]
+        return sizes if self.found is None else np.where(self.found, sizes, 0.0)
+
+
+def pieces(shares: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """Ranges of rows, one after the other, in each of which the rows' shares are 1 together at most, or that
+    have only one row.
+
+    >>> list(pieces(np.array([0.5, 0.5, 2.0, 0.1])))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    ends = np.cumsum(shares)
+    start = 0
+    while start < len(ends):
+        done = float(ends[start - 1]) if start else 0.0
+        stop = max(start + 1, int(np.searchsorted(ends, done + 1.0, side="right")))
+        yield start, stop
+        start = stop

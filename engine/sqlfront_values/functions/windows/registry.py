@@ -1,0 +1,300 @@
+"""The registry of window functions proper: ranking functions, and values at other positions.
+
+Every aggregate function is a window function too (:mod:`sqlfront_values.functions.windows.frames`).
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import from_numpy, valid_mask
+from sqlfront_values.columns.batches import Mask, Rows
+from sqlfront_values.columns.window_rows import Bounds, WindowRows
+from sqlfront_values.errors import InternalError
+from sqlfront_values.functions.registry import ArgumentType, Kind, ResultType
+from sqlfront_values.functions.windows.placed import Placed
+from sqlfront_values.types import BIGINT, DOUBLE, INT
+
+
+class WindowInvocation(msgspec.Struct, frozen=True):
+    """What a kernel works on: the window's rows, each position's frame, the values of the arguments that are
+    not constant (by position, so in the window's order), those of the constant ones, and whether nulls are
+    passed over."""
+
+    rows: WindowRows
+    frame: Bounds
+    arguments: Sequence[pa.Array]
+    constants: tuple[object, ...]
+    ignore_nulls: bool = False
+
+    def constant(self, position: int, default: int) -> int:
+        """A constant argument that is a whole number."""
+        value = self.constants[position] if position < len(self.constants) else default
+        assert isinstance(value, int)
+        return value
+
+
+WindowKernel = Callable[[WindowInvocation], pa.Array | Placed]
+
+
+class WindowFunction(msgspec.Struct, frozen=True):
+    """A registry entry.
+
+    ``arguments``, ``optional`` and ``result`` are as in
+    :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
+    must be foldable; those at ``like_first`` are cast to the first argument's type. ``needs_order``: refused
+    without ORDER BY. ``uses_frame``: whether the call may have a frame. ``takes_nulls_clause``: whether it
+    may say IGNORE NULLS. ``shown_defaults``: what result-column names show for the last optional arguments
+    when missing.
+    """
+
+    name: str
+    arguments: tuple[ArgumentType, ...]
+    result: ResultType
+    kernel: WindowKernel
+    optional: int = 0
+    constants: tuple[int, ...] = ()
+    like_first: tuple[int, ...] = ()
+    needs_order: bool = True
+    uses_frame: bool = False
+    takes_nulls_clause: bool = False
+    shown_defaults: tuple[str, ...] = ()
+    display: str | None = None
+    example: tuple[str, str] | None = None
+
+    def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
+        """The logical result type for coerced logical argument types."""
+        return self.result(argument_types) if callable(self.result) else self.result
+
+
+_WINDOWS: Final[dict[str, WindowFunction]] = {}
+
+
+def lookup_window(name: str) -> WindowFunction | None:
+    """The entry of a lower-case Spark name, or None (also for aggregates)."""
+    return _WINDOWS.get(name)
+
+
+def window_names() -> tuple[str, ...]:
+    """All registered names, sorted."""
+    return tuple(sorted(_WINDOWS))
+
+
+def _register(function: WindowFunction) -> None:
+    if function.name in _WINDOWS:
+        raise InternalError(f"window function {function.name} is registered twice")
+    _WINDOWS[function.name] = function
+
+
+# ---- ranking
+
+
+def _row_number(call: WindowInvocation) -> pa.Array:
+    return _int(np.arange(1, len(call.rows) + 1) - call.rows.partitions.starts)
+
+
+def _rank(call: WindowInvocation) -> pa.Array:
+    return _int(_ranks(call.rows))
+
+
+def _dense_rank(call: WindowInvocation) -> pa.Array:
+    first_peers = np.arange(len(call.rows)) == call.rows.peers.starts
+    groups = np.cumsum(first_peers)
+    return _int(groups - groups[call.rows.partitions.starts] + 1)
+
+
+def _percent_rank(call: WindowInvocation) -> pa.Array:
+    others = call.rows.partitions.lengths() - 1
+    return from_numpy((_ranks(call.rows) - 1) / np.maximum(others, 1), DOUBLE)
+
+
+def _cume_dist(call: WindowInvocation) -> pa.Array:
+    partitions = call.rows.partitions
+    return from_numpy((call.rows.peers.ends - partitions.starts) / partitions.lengths(), DOUBLE)
+
+
+def _ntile(call: WindowInvocation) -> pa.Array:
+    buckets = call.constant(0, 1)
+    partitions = call.rows.partitions
+    size, larger = np.divmod(partitions.lengths(), buckets)
+    number = np.arange(len(call.rows)) - partitions.starts
+    # The first ``larger`` buckets have one row more than the others.
+    in_larger = larger * (size + 1)
+    return _int(
+        np.where(
+            number < in_larger,
+            number // (size + 1),
+            larger + (number - in_larger) // np.maximum(size, 1),
+        )
+        + 1
+    )
+
+
+def _ranks(rows: WindowRows) -> Rows:
+    return rows.peers.starts - rows.partitions.starts + 1
+
+
+def _int(values: Rows) -> pa.Array:
+    return from_numpy(values.astype(np.int32), INT)
+
+
+# ---- values at other positions
+
+
+def _lead(call: WindowInvocation) -> Placed:
+    return _shifted(call, call.constant(0, 1))
+
+
+def _lag(call: WindowInvocation) -> Placed:
+    return _shifted(call, -call.constant(0, 1))
+
+
+def _shifted(call: WindowInvocation, offset: int) -> Placed:
+    """The value ``offset`` rows (with IGNORE NULLS, values) after the current row, within its partition; else
+    the default, the last argument."""
+    values, partitions = call.arguments[0], call.rows.partitions
+    if call.ignore_nulls and offset:
+        positions, found = _nth_valid(values, call.rows, partitions, offset)
+    else:
+        positions = np.arange(len(call.rows)) + offset
+        found = (positions >= partitions.starts) & (positions < partitions.ends)
+    if len(call.arguments) == 1:
+        return Placed(values, np.where(found, positions, 0), found)
+    return choose(values, positions, found, call.arguments[1])
+
+
+def _nth_valid(values: pa.Array, rows: WindowRows, within: Bounds, offset: int) -> tuple[Rows, Mask]:
+    """The position of the ``offset``-th non-null value after (before, if negative) each position, and whether
+    it is within bounds."""
+    valid = valid_mask(values)
+    chosen = np.arange(len(rows)) if valid is None else np.flatnonzero(valid)
+    before = _valid_before(values, len(rows))
+    positions = np.arange(len(rows))
+    wanted = before[positions + 1] + offset - 1 if offset > 0 else before[positions] + offset
+    found = (wanted >= before[within.starts]) & (wanted < before[within.ends])
+    return _at(chosen, wanted, found), found
+
+
+def _valid_before(values: pa.Array, length: int) -> Rows:
+    """How many non-null values stand before each position, and before the end."""
+    valid = valid_mask(values)
+    if valid is None:
+        return np.arange(length + 1)
+    before = np.zeros(length + 1, np.int64)
+    np.cumsum(valid, out=before[1:])
+    return before
+
+
+def _nth_value(call: WindowInvocation) -> Placed:
+    values, frame, number = call.arguments[0], call.frame, call.constant(0, 1) - 1
+    if not call.ignore_nulls:
+        positions = frame.starts + number
+        found = positions < frame.ends
+        return Placed(values, np.where(found, positions, 0), found)
+    return frame_edge(values, frame, number, last=False, ignore_nulls=True)
+
+
+def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, ignore_nulls: bool) -> Placed:
+    """The value ``number`` places from the start (or end) of each frame, null if the frame is shorter; with
+    ``ignore_nulls`` only non-null values count."""
+    length = len(values)
+    starts, ends, chosen = frame.starts, frame.ends, np.arange(length)
+    if ignore_nulls:
+        before = _valid_before(values, length)
+        starts, ends = before[starts], before[ends]
+        valid = valid_mask(values)
+        chosen = chosen if valid is None else np.flatnonzero(valid)
+    wanted = ends - 1 - number if last else starts + number
+    found = (wanted >= starts) & (wanted < ends)
+    return Placed(values, _at(chosen, wanted, found), found)
+
+
+def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
+    """``chosen[wanted]`` where found, else 0."""
+    if len(chosen) == 0:
+        return np.zeros(len(wanted), np.int64)
+    return np.where(found, chosen[np.where(found, wanted, 0)], 0)
+
+
+def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> Placed:
+    """The value at each position where found, else that of ``otherwise``."""
+    if otherwise.type != values.type:
+        otherwise, values = (
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in (otherwise, values)
+        )
+    rows = np.where(found, positions, len(values) + np.arange(len(positions)))
+    return Placed(pa.concat_arrays([values, otherwise]), rows)
+
+
+#: Examples are over these rows, and show the result for the last one.
+_ROWS: Final = "FROM VALUES (1), (1), (2) AS t(x) ORDER BY x DESC LIMIT 1"
+
+
+def _first_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
+    return types[0]
+
+
+for _name, _result, _kernel, _display, _example in (
+    ("row_number", INT, _row_number, None, "3"),
+    ("rank", INT, _rank, "RANK", "3"),
+    ("dense_rank", INT, _dense_rank, "DENSE_RANK", "2"),
+    ("percent_rank", DOUBLE, _percent_rank, "PERCENT_RANK", "1.0"),
+    ("cume_dist", DOUBLE, _cume_dist, None, "1.0"),
+):
+    _register(
+        WindowFunction(
+            _name,
+            (),
+            _result,
+            _kernel,
+            display=_display,
+            example=(f"SELECT {_name}() OVER (ORDER BY x) {_ROWS}", _example),
+        )
+    )
+
+_register(
+    WindowFunction(
+        "ntile",
+        (INT,),
+        INT,
+        _ntile,
+        optional=1,
+        constants=(0,),
+        shown_defaults=("1",),
+        example=(f"SELECT ntile(2) OVER (ORDER BY x) {_ROWS}", "2"),
+    )
+)
+
+for _name, _kernel, _example in (("lead", _lead, "0"), ("lag", _lag, "1")):
+    _register(
+        WindowFunction(
+            _name,
+            (Kind.ANY, INT, Kind.ANY),
+            _first_type,
+            _kernel,
+            optional=2,
+            constants=(1,),
+            like_first=(2,),
+            takes_nulls_clause=True,
+            shown_defaults=("1", "NULL"),
+            example=(f"SELECT {_name}(x, 1, 0) OVER (ORDER BY x) {_ROWS}", _example),
+        )
+    )
+
+_register(
+    WindowFunction(
+        "nth_value",
+        (Kind.ANY, BIGINT),
+        _first_type,
+        _nth_value,
+        constants=(1,),
+        needs_order=True,
+        uses_frame=True,
+        takes_nulls_clause=True,
+        example=(f"SELECT nth_value(x, 3) OVER (ORDER BY x) {_ROWS}", "2"),
+    )
+)

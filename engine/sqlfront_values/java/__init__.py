@@ -1,0 +1,5 @@
+"""Rules of Java's standard library that Spark's answers show.
+
+``civil`` is the proleptic Gregorian calendar, ``floats`` the texts of floating-point numbers, ``surrogates``
+replaces lone surrogates, which Java's strings may hold and UTF-8 can't.
+"""

@@ -1,0 +1,278 @@
+"""Spark's types as Arrow types: the logical ones of schemas, and the physical forms that batches carry.
+
+Every schema (of a plan, a processor, a table, a result) holds **logical** types: those of :data:`PRIMITIVES`,
+``decimal128(p, s)``, and lists, structs and maps of them. Inside the engine a batch carries the **physical**
+form of a logical type, the one Arrow's kernels are quick at:
+
+* ``decimal128(p <= 18, s)`` always travels as ``decimal64(p, s)``, whose int64 view is free;
+* a string column may be ``string`` or ``dictionary(int32, string)``, batch by batch;
+* a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, inside of
+  arrays, maps and structs too (decimals and strings in there have their logical form);
+* all else travels as it is.
+
+The result converts back, so that a user never sees a physical form (:mod:`sqlfront_values.arrow.intervals`).
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import pyarrow as pa
+
+from sqlfront_values.errors import InternalError
+
+VOID: Final = pa.null()
+BOOLEAN: Final = pa.bool_()
+TINYINT: Final = pa.int8()
+SMALLINT: Final = pa.int16()
+INT: Final = pa.int32()
+BIGINT: Final = pa.int64()
+FLOAT: Final = pa.float32()
+DOUBLE: Final = pa.float64()
+STRING: Final = pa.string()
+BINARY: Final = pa.binary()
+DATE: Final = pa.date32()
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+TIMESTAMP_NTZ: Final = pa.timestamp("us")
+DICTIONARY_STRING: Final = pa.dictionary(pa.int32(), pa.string())
+
+#: The units that intervals are made of, with how many months or microseconds they have, largest first.
+MONTHS_OF: Final = {"YEAR": 12, "MONTH": 1}
+MICROS_OF: Final = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
+
+
+class IntervalType(pa.ExtensionType):  # type: ignore[misc]
+    """Spark's ``INTERVAL first TO last`` (or ``INTERVAL first``, if both are one): a number of months, or of
+    microseconds, seen in the units from ``first``, the largest, to ``last``.
+
+    The units are part of the type, of its name, and of the text of its values; they don't bound the values.
+    There is one instance for each type, which :func:`interval` gives.
+    """
+
+    def __init__(self, first: str, last: str) -> None:
+        self.first = first
+        self.last = last
+        super().__init__(pa.int32() if first in MONTHS_OF else pa.duration("us"), "sqlfront.interval")
+
+    @property
+    def units(self) -> str:
+        """``DAY TO SECOND``, or just ``DAY``."""
+        return self.first if self.first == self.last else f"{self.first} TO {self.last}"
+
+    def __str__(self) -> str:
+        return f"interval {self.units.lower()}"
+
+    __repr__ = __str__
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return f"{self.first} {self.last}".encode()
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, _storage: pa.DataType, serialized: bytes) -> "IntervalType":
+        first, last = serialized.decode().split()
+        return INTERVALS[first, last]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IntervalType) and (other.first, other.last) == (self.first, self.last)
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.last))
+
+
+#: Spark's interval types by their first and last unit.
+INTERVALS: Final[dict[tuple[str, str], IntervalType]] = {
+    (first, last): IntervalType(first, last)
+    for units in (tuple(MONTHS_OF), tuple(MICROS_OF))
+    for place, first in enumerate(units)
+    for last in units[place:]
+}
+DAY_TIME_INTERVAL: Final = INTERVALS["DAY", "SECOND"]
+YEAR_MONTH_INTERVAL: Final = INTERVALS["YEAR", "MONTH"]
+#: What the difference of two dates is.
+DAY_INTERVAL: Final = INTERVALS["DAY", "DAY"]
+pa.register_extension_type(DAY_TIME_INTERVAL)
+
+#: DDL name of every logical type without parameters.
+PRIMITIVES: Final[dict[pa.DataType, str]] = {
+    VOID: "void",
+    BOOLEAN: "boolean",
+    TINYINT: "tinyint",
+    SMALLINT: "smallint",
+    INT: "int",
+    BIGINT: "bigint",
+    FLOAT: "float",
+    DOUBLE: "double",
+    STRING: "string",
+    BINARY: "binary",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+    TIMESTAMP_NTZ: "timestamp_ntz",
+    **{kind: f"interval {kind.units.lower()}" for kind in INTERVALS.values()},
+}
+INTEGRALS: Final = (TINYINT, SMALLINT, INT, BIGINT)
+MAX_PRECISION: Final = 38
+MAX_SHORT_PRECISION: Final = 18
+
+
+def decimal(precision: int, scale: int) -> pa.Decimal128Type:
+    """The logical decimal type; 1 <= precision <= 38."""
+    return pa.decimal128(precision, scale)
+
+
+def is_decimal(data_type: pa.DataType) -> bool:
+    """True for decimals of either form."""
+    return pa.types.is_decimal(data_type)
+
+
+def is_integral(data_type: pa.DataType) -> bool:
+    """True for tinyint, smallint, int and bigint."""
+    return pa.types.is_integer(data_type)
+
+
+def is_fractional(data_type: pa.DataType) -> bool:
+    """True for float and double (not decimal)."""
+    return pa.types.is_floating(data_type)
+
+
+def is_numeric(data_type: pa.DataType) -> bool:
+    """True for integrals, float, double and decimals."""
+    return is_integral(data_type) or is_fractional(data_type) or is_decimal(data_type)
+
+
+def is_string(data_type: pa.DataType) -> bool:
+    """True for string in either form."""
+    return pa.types.is_string(data_type) or data_type == DICTIONARY_STRING
+
+
+def is_string_like(data_type: pa.DataType) -> bool:
+    """True for plain strings and binaries, whose values differ in length."""
+    return data_type.id in _STRING_LIKE
+
+
+_STRING_LIKE: Final = frozenset({pa.string().id, pa.binary().id})
+
+
+def is_interval(data_type: pa.DataType) -> bool:
+    """True for both kinds of interval."""
+    return isinstance(data_type, IntervalType)
+
+
+def is_year_month(data_type: pa.DataType) -> bool:
+    """True for intervals of years and months."""
+    return isinstance(data_type, IntervalType) and data_type.first in MONTHS_OF
+
+
+def is_day_time(data_type: pa.DataType) -> bool:
+    """True for intervals of days, hours, minutes and seconds."""
+    return isinstance(data_type, IntervalType) and data_type.first in MICROS_OF
+
+
+def units_of(kind: IntervalType) -> tuple[str, ...]:
+    """The units from the type's first to its last.
+
+    >>> units_of(INTERVALS["DAY", "MINUTE"])
+    ('DAY', 'HOUR', 'MINUTE')
+    """
+    units = tuple(MONTHS_OF if kind.first in MONTHS_OF else MICROS_OF)
+    return units[units.index(kind.first) : units.index(kind.last) + 1]
+
+
+def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | None:
+    """The type that has the units of both and those between; None if one is of months, the other of time.
+
+    >>> common_interval(INTERVALS["DAY", "DAY"], INTERVALS["MINUTE", "MINUTE"]).units
+    'DAY TO MINUTE'
+    """
+    units = tuple(MONTHS_OF if left.first in MONTHS_OF else MICROS_OF)
+    if right.first not in units:
+        return None
+    first = min(left.first, right.first, key=units.index)
+    return INTERVALS[first, max(left.last, right.last, key=units.index)]
+
+
+def holds_interval(data_type: pa.DataType) -> bool:
+    """True for intervals, and for nested types that have one somewhere inside."""
+    if pa.types.is_nested(data_type):
+        return any(holds_interval(data_type.field(index).type) for index in range(data_type.num_fields))
+    return isinstance(data_type, IntervalType)
+
+
+def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """The same nesting over other types: ``leaf`` gives the one for each type that isn't nested."""
+    if pa.types.is_list(data_type):
+        return pa.list_(data_type.value_field.with_type(with_leaves(data_type.value_type, leaf)))
+    if pa.types.is_map(data_type):
+        return pa.map_(with_leaves(data_type.key_type, leaf), with_leaves(data_type.item_type, leaf))
+    if pa.types.is_struct(data_type):
+        return pa.struct([field.with_type(with_leaves(field.type, leaf)) for field in data_type])
+    return leaf(data_type)
+
+
+def physical(data_type: pa.DataType) -> pa.DataType:
+    """The form in which a logical type travels (for strings the plain one; the dictionary form is as good).
+
+    >>> physical(pa.decimal128(12, 2))
+    Decimal64Type(decimal64(12, 2))
+    """
+    if pa.types.is_decimal128(data_type) and data_type.precision <= MAX_SHORT_PRECISION:
+        return pa.decimal64(data_type.precision, data_type.scale)
+    if isinstance(data_type, IntervalType):
+        return data_type.storage_type
+    if pa.types.is_nested(data_type) and holds_interval(data_type):
+        return with_leaves(data_type, _storage)
+    return data_type
+
+
+def _storage(data_type: pa.DataType) -> pa.DataType:
+    return data_type.storage_type if isinstance(data_type, IntervalType) else data_type
+
+
+def logical(data_type: pa.DataType) -> pa.DataType:
+    """The logical type of a physical one, but for intervals: what stores them doesn't tell their units.
+
+    >>> logical(pa.decimal64(12, 2)), logical(DICTIONARY_STRING)
+    (Decimal128Type(decimal128(12, 2)), DataType(string))
+    """
+    if pa.types.is_decimal(data_type):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    if pa.types.is_dictionary(data_type):
+        return logical(data_type.value_type)
+    return data_type
+
+
+def ddl(data_type: pa.DataType) -> str:
+    """Spark's name of a type, as ``DataType.simpleString()`` gives it.
+
+    >>> ddl(pa.decimal128(12, 2)), ddl(pa.list_(pa.int32())), ddl(pa.map_(pa.string(), pa.float64()))
+    ('decimal(12,2)', 'array<int>', 'map<string,double>')
+    """
+    name = PRIMITIVES.get(data_type)
+    if name is not None:
+        return name
+    if pa.types.is_decimal(data_type):
+        return f"decimal({data_type.precision},{data_type.scale})"
+    if pa.types.is_dictionary(data_type):
+        return ddl(data_type.value_type)
+    if pa.types.is_list(data_type):
+        return f"array<{ddl(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        return f"map<{ddl(data_type.key_type)},{ddl(data_type.item_type)}>"
+    if pa.types.is_struct(data_type):
+        fields = (data_type.field(index) for index in range(data_type.num_fields))
+        return f"struct<{','.join(f'{field.name}:{ddl(field.type)}' for field in fields)}>"
+    raise InternalError(f"{data_type} is not a type of Spark SQL")
+
+
+def sql_name(data_type: pa.DataType) -> str:
+    """Spark's name of a type as its error messages and CAST column names show it, ``DataType.sql``.
+
+    >>> sql_name(pa.decimal128(12, 2)), sql_name(pa.list_(pa.int32()))
+    ('DECIMAL(12,2)', 'ARRAY<INT>')
+    """
+    if pa.types.is_struct(data_type):
+        fields = (data_type.field(index) for index in range(data_type.num_fields))
+        return f"STRUCT<{', '.join(f'{field.name}: {sql_name(field.type)}' for field in fields)}>"
+    if pa.types.is_list(data_type):
+        return f"ARRAY<{sql_name(data_type.value_type)}>"
+    if pa.types.is_map(data_type):
+        return f"MAP<{sql_name(data_type.key_type)}, {sql_name(data_type.item_type)}>"
+    return ddl(data_type).upper()

@@ -1,0 +1,73 @@
+"""Functions of the user's, the one thing in a plan that is code.
+
+Where it is made, a :class:`UserFunction` is little more than a reference. It is pickled when it first has to
+travel, and unpickled on the member that calls it first; members that only pass it on never look into it.
+"""
+
+from collections.abc import Callable
+from typing import Final, Self
+
+from sqlfront_values.errors import InterfaceError, OperationalError
+
+
+class UserFunction:
+    """A Python function, or its pickled form until it is needed. Two are equal only if they are one.
+
+    >>> UserFunction.from_pickled(UserFunction(len).pickled()).function("four")
+    4
+    """
+
+    __slots__ = ("_function", "_pickled")
+
+    def __init__(self, function: Callable[..., object]) -> None:
+        self._function: Callable[..., object] | None = function
+        self._pickled: bytes | None = None
+
+    @classmethod
+    def from_pickled(cls, pickled: bytes) -> Self:
+        """The function that these bytes of :meth:`pickled` hold. Unpickling runs code: only for bytes from a
+        peer that has proven to be a member."""
+        made = cls.__new__(cls)
+        made._function, made._pickled = None, pickled
+        return made
+
+    @property
+    def function(self) -> Callable[..., object]:
+        """The function itself. OperationalError if it can't be loaded here, for example because a module that
+        it uses is not installed."""
+        if self._function is None:
+            import cloudpickle  # noqa: PLC0415 - loaded when first used
+
+            assert self._pickled is not None
+            try:
+                loaded = cloudpickle.loads(self._pickled)
+            except Exception as error:
+                raise OperationalError(
+                    f"a user function can't be loaded on this member: {type(error).__name__}: {error}"
+                ) from error
+            if not callable(loaded):
+                raise OperationalError(f"a user function turns out to be a {type(loaded).__name__}")
+            self._function = loaded
+        return self._function
+
+    def pickled(self) -> bytes:
+        """The function as bytes, by value where it isn't importable. InterfaceError if it can't be
+        pickled."""
+        if self._pickled is None:
+            import cloudpickle  # noqa: PLC0415 - loaded when first used
+
+            try:
+                self._pickled = cloudpickle.dumps(self._function, protocol=_PROTOCOL)
+            except Exception as error:
+                raise InterfaceError(
+                    f"{self!r} can't be sent to other members: {type(error).__name__}: {error}"
+                ) from error
+        return self._pickled
+
+    def __repr__(self) -> str:
+        if self._function is None:
+            return "UserFunction(...)"
+        return f"UserFunction({getattr(self._function, '__qualname__', self._function)})"
+
+
+_PROTOCOL: Final = 5

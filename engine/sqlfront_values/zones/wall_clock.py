@@ -1,0 +1,96 @@
+"""Between instants and a time zone's wall clock, as java.time does it.
+
+A wall-clock time that a zone has twice is its earlier instant; one that it skips is read with the offset
+before the gap, so that it shows as the time shifted by the gap's length.
+"""
+
+import datetime
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from sqlfront_values.arrow.arrays import from_numpy, numpy_view, valid_mask
+from sqlfront_values.types import TIMESTAMP, TIMESTAMP_NTZ
+from sqlfront_values.zones.changes import CYCLE, Micros, changes_for
+from sqlfront_values.zones.names import zone_of
+
+_UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "UCT", "Zulu", "Etc/GMT"})
+_EPOCH: Final = datetime.datetime(1970, 1, 1)
+_MICROSECOND: Final = datetime.timedelta(microseconds=1)
+#: The years 2 to 9998 in microseconds since 1970, which Python's datetime and all zones' offsets can do.
+_PYTHON_YEARS: Final = (-62_104_060_800_000_000, 253_339_228_800_000_000)
+
+
+def is_utc(zone: str) -> bool:
+    """Whether the zone's wall clock shows UTC at all times."""
+    return zone in _UTC_NAMES
+
+
+@lru_cache(maxsize=256)
+def fixed_offset(name: str) -> int | None:
+    """The offset in microseconds of a zone that never changes it by its name (``UTC``, ``+05:30``,
+    ``GMT-3``), else None; ValueError if there is no such zone.
+
+    >>> fixed_offset("+05:30"), fixed_offset("Europe/Paris")
+    (19800000000, None)
+    """
+    if is_utc(name):
+        return 0
+    zone = zone_of(name)
+    return zone.utcoffset(None) // _MICROSECOND if isinstance(zone, datetime.timezone) else None
+
+
+def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
+    """Timestamps as the zone's wall clock shows them (timestamp_ntz)."""
+    if is_utc(zone):
+        return instants.view(TIMESTAMP_NTZ)
+    return from_numpy(wall_clock(_micros(instants), zone), TIMESTAMP_NTZ, valid_mask(instants))
+
+
+def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
+    """The instants (timestamp) at which the zone's wall clock shows these timestamp_ntz."""
+    if is_utc(zone):
+        return clock.view(TIMESTAMP)
+    return from_numpy(instants_of(_micros(clock), zone), TIMESTAMP, valid_mask(clock))
+
+
+def wall_clock(instants: Micros, zone: str) -> Micros:
+    """What the zone's wall clock shows at instants, both in microseconds since 1970."""
+    offset = fixed_offset(zone)
+    if offset is not None:
+        return instants + offset if offset else instants
+    changes, near = changes_for(instants, zone_of(zone))
+    return instants + changes.at_instants(near)
+
+
+def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Micros:
+    """The instants at which the zone's wall clock shows ``clock``, both in microseconds since 1970.
+
+    Of two instants the later one is taken only if it has the ``preferred`` offset (in microseconds).
+    """
+    offset = fixed_offset(zone)
+    if offset is not None:
+        return clock - offset if offset else clock
+    changes, near = changes_for(clock, zone_of(zone))
+    offsets = changes.at_clock(near)
+    if preferred is not None:
+        later = changes.at_repeated_clock(near, offsets)
+        offsets = np.where(later == preferred, later, offsets)
+    return clock - offsets
+
+
+def _micros(array: pa.Array) -> Micros:
+    return numpy_view(array)  # type: ignore[return-value]
+
+
+def offset_micros(clock: int, zone: datetime.tzinfo) -> int:
+    """The zone's offset, in microseconds, when its wall clock shows ``clock`` (microseconds since 1970)."""
+    # Years beyond Python's look like those some cycles of the calendar nearer.
+    if clock < _PYTHON_YEARS[0]:
+        clock = _PYTHON_YEARS[0] + (clock - _PYTHON_YEARS[0]) % CYCLE
+    elif clock >= _PYTHON_YEARS[1]:
+        clock = clock % CYCLE + 4 * CYCLE
+    offset = zone.utcoffset(_EPOCH + datetime.timedelta(microseconds=clock))
+    return 0 if offset is None else offset // _MICROSECOND

@@ -1,0 +1,88 @@
+"""The order of the packages and the circles between files, over all imports: import-linter doesn't see those
+that happen on first use, and isn't asked for those of types."""
+
+import ast
+import re
+
+from tests.architecture.imports import circles, import_graph, modules, upward
+
+_VALUES = ("sqlfront_values",)
+_ENGINE = ("sqlfront_engine", *_VALUES)
+_CLUSTER = ("sqlfront_cluster", *_ENGINE)
+_CONNECTORS = ("sqlfront_connectors", *_CLUSTER)
+_PLANNER = ("sqlfront_planner", "sqlfront_connectors.base", *_ENGINE)
+#: What each package may import; of the connectors the planner knows the contract only.
+ALLOWED = {
+    "sqlfront_values": _VALUES,
+    "sqlfront_engine": _ENGINE,
+    "sqlfront_cluster": _CLUSTER,
+    "sqlfront_connectors": _CONNECTORS,
+    "sqlfront_planner": _PLANNER,
+    "sqlfront": ("sqlfront", "sqlfront_planner", *_CONNECTORS),
+}
+#: The rules' examples read tables.
+EXAMPLES = ["sqlfront_planner.testing imports sqlfront_connectors.arrow"]
+#: Who may name modules of PySpark or of its bridge to the JVM: to load them on first use, or to see whether
+#: somebody else has loaded them.
+NAME_PYSPARK = {
+    "sqlfront_connectors.spark.arriving",
+    "sqlfront_connectors.spark.classic",
+    "sqlfront_connectors.spark.executors.interrupts",
+    "sqlfront_connectors.spark.executors.packages",
+    "sqlfront_connectors.spark.failures",
+    "sqlfront_connectors.spark.link",
+    "sqlfront_connectors.spark.starting",
+    "sqlfront_connectors.spark.types",
+    "sqlfront_connectors.spark.watch",
+}
+#: The name of a module of theirs, as it stands in the text of a program.
+PYSPARK = re.compile(r"(pyspark|py4j)\.[\w.]+")
+#: The circles that there still are: how many files of which package. None may be added.
+KNOWN = [(33, "sqlfront_planner.binder"), (27, "sqlfront"), (2, "sqlfront"), (2, "sqlfront")]
+
+
+def test_the_order_of_the_packages_holds_for_every_import() -> None:
+    assert upward(import_graph(), ALLOWED) == EXAMPLES
+
+
+def test_no_circle_of_imports_is_added() -> None:
+    found = circles(import_graph())
+
+    assert [(len(circle), _package(circle)) for circle in found] == KNOWN
+
+
+def _package(circle: list[str]) -> str:
+    """What the names of the modules begin with."""
+    first, last = circle[0].split("."), circle[-1].split(".")
+    common = [one for one, other in zip(first, last, strict=False) if one == other]
+    return ".".join(common[: len(first) - 1])
+
+
+def test_every_lazy_module_exists() -> None:
+    unknown = [
+        f"{module}: {name}"
+        for module, source in modules().items()
+        for node in ast.walk(source.tree)
+        if (name := _lazy_name(node)).startswith("sqlfront") and name not in modules()
+    ]
+
+    assert unknown == []
+
+
+def _lazy_name(node: ast.AST) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id="lazy_module"), args=[ast.Constant(value=str(name))]):
+            return name
+    return ""
+
+
+def test_only_the_modules_listed_here_name_modules_of_pyspark() -> None:
+    """What imports it outright, import-linter sees."""
+    found = {
+        name
+        for name, source in modules().items()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Constant) and PYSPARK.fullmatch(str(node.value))
+    }
+
+    assert found == NAME_PYSPARK

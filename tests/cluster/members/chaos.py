@@ -1,0 +1,273 @@
+"""Random light jobs on a simulated cluster with random faults: every job ends with the right answer or a
+named error, and nothing is left behind.
+
+    python -m tests.cluster.members.chaos --seeds 10000
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from sqlfront_cluster.members.listing import JobListing
+from sqlfront_cluster.members.messages import CheckJobs, Terminate, UnknownJobs
+from sqlfront_engine.dag import DAG, Edge, EdgeConfig
+from sqlfront_engine.edges.queues import NOTHING
+from sqlfront_engine.engine import JobConfig
+from sqlfront_engine.job_statistics import JobStatus
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_engine.processors.forward import Forward
+from sqlfront_engine.processors.sink import ResultSink
+from sqlfront_values.errors import Error, OperationalError
+from tests.cluster.members.cluster import Cluster, Drain
+from tests.engine.jobs import Fails, First, Numbers
+
+MEMBERS: Final = ("m0", "m1", "m2", "client")
+#: Messages that may get lost while the connection holds; what is lost otherwise ends the connection.
+LOSABLE: Final = (Terminate, CheckJobs, UnknownJobs)
+TINY: Final = EdgeConfig(queue_size=2, receive_window=300)
+
+ROUTES: Final[tuple[Callable[[Edge], Edge], ...]] = (
+    Edge.unicast,
+    Edge.isolated,
+    lambda edge: edge.distributed(),
+    lambda edge: edge.partitioned([0]),
+    lambda edge: edge.distributed().partitioned([0]),
+    lambda edge: edge.distributed().to_one(11),
+    lambda edge: edge.to_one().distribute_to(),
+    lambda edge: edge.to_one().distribute_to("m1"),  # the coordinator may have nothing to do with the third
+)
+
+
+class Bug(AssertionError):
+    """What a seed has found."""
+
+
+class Outcome(msgspec.Struct):
+    """How the jobs of a seed ended."""
+
+    right: int = 0
+    failed: int = 0
+    steps: int = 0
+
+
+class Chaos:
+    """One seed: a cluster, jobs one after the other and at the same time, and faults in between."""
+
+    def __init__(self, seed: int) -> None:
+        self.cluster = Cluster(3, "client", seed=seed)
+        self.simulation = self.cluster.simulation
+        self.random = self.simulation.random
+        self.outcome = Outcome()
+        self._running: list[_Running] = []
+        # The chance that a losable message gets lost, that something breaks at a step, and how often at most:
+        # what hangs must not be ended by the next fault.
+        self._breaks = self.random.randint(0, 5)
+        self._loss = self.random.choice((0.0, 0.0, 0.3))
+        # Whether anything was lost or broken, so that data may be left without a job for a while.
+        self._disturbed = self._loss > 0
+        self._faults = self.random.choice((0.0, 0.0, 0.003, 0.02))
+        # The chance that somebody lists all queries after a submission, and the listings begun, by member.
+        self._looks = self.random.choice((0.0, 0.0, 0.5))
+        self._listings: list[tuple[str, list[JobListing]]] = []
+        self.cluster.lost = self._lost
+
+    def _lost(self, sender: str, receiver: str, message: msgspec.Struct) -> bool:
+        return isinstance(message, LOSABLE) and self.random.random() < self._loss
+
+    def run(self) -> Outcome:
+        """Let it all happen; raises :class:`Bug`."""
+        for _ in range(self.random.randint(1, 4)):
+            self._submit()
+            if self.random.random() < self._looks:
+                self._list()
+            for _ in range(self.random.randint(0, 60)):
+                self._step()
+        while self._running:
+            self._step()
+        self._check_nothing_is_left()
+        self.outcome.steps = self.simulation.steps
+        return self.outcome
+
+    def _alive(self) -> list[str]:
+        return [name for name in MEMBERS if self.simulation.machines[name].alive]
+
+    def _submit(self) -> None:
+        coordinator = self.random.choice(self._alive())
+        dag, expected = random_job(self.random.randrange, self.random.random)
+        config = JobConfig(timeout=self.random.choice((None, None, 0.01, 5.0)))
+        try:
+            job = self.cluster.submit(dag, coordinator, config)
+        except OperationalError:
+            self.outcome.failed += 1
+            return
+        self._running.append(_Running(job, coordinator, expected, self.simulation.time))
+
+    def _list(self) -> None:
+        """Somebody lists the queries of all members, and may cancel one of them."""
+        name = self.random.choice(self._alive())
+        found: list[JobListing] = []
+        self._listings.append((name, found))
+        victim = self.random.random()
+
+        def done(listing: JobListing) -> None:
+            found.append(listing)
+            if listing.jobs and victim < 0.3:
+                job = listing.jobs[int(victim / 0.3 * len(listing.jobs))]
+                self.cluster.members[name].cancel(job.id, job.coordinator, "chaos")
+
+        self.cluster.members[name].list_jobs(done)
+
+    def _step(self) -> None:
+        if not self.simulation.step():
+            for running in tuple(self._running):
+                self._look(running)
+                if running in self._running and not running.slow:
+                    raise Bug("a job waits, and nothing will ever happen")
+            return
+        if self._breaks and self.random.random() < self._faults:
+            self._breaks -= 1
+            self._break_something()
+        for running in tuple(self._running):
+            self._look(running)
+
+    def _break_something(self) -> None:
+        self._disturbed = True
+        fault = self.random.randrange(5)
+        name = self.random.choice(self._alive())
+        if fault == 0 and len(self._alive()) > 2:
+            self.simulation.machines[name].kill()
+        elif fault <= 2:
+            connections = self.simulation.connections()
+            if connections:
+                self.simulation.cut(*self.random.choice(connections))
+        elif fault == 3:
+            self.simulation.machines[name].pause(self.random.choice((0.01, 1.5, 20.0)))
+        elif self._running:
+            self.random.choice(self._running).job.cancel()
+
+    def _look(self, running: "_Running") -> None:
+        """Read what there is, and see how the job ended."""
+        if not self.simulation.machines[running.coordinator].alive:
+            self._running.remove(running)
+            return
+        if self.simulation.time > running.since + 400:
+            raise Bug("a job hangs")
+        running.slow = self.random.random() < 0.5
+        if running.slow:
+            return
+        try:
+            while (batch := running.job.poll()) is not NOTHING:
+                if batch is None:
+                    self._ended(running)
+                    return
+                running.rows += batch.column(0).to_pylist()
+        except OperationalError:
+            self.outcome.failed += 1
+            self._running.remove(running)
+        except Error as error:
+            if running.expected is not None or "Division" not in str(error):
+                raise Bug(f"a job failed with {type(error).__name__}: {error}") from error
+            self.outcome.right += 1
+            self._running.remove(running)
+
+    def _ended(self, running: "_Running") -> None:
+        self._running.remove(running)
+        if running.job.status is not JobStatus.COMPLETED:
+            raise Bug(f"a job whose result has ended is {running.job.status}")
+        if running.expected is None or sorted(running.rows) != running.expected:
+            raise Bug(f"a wrong answer: {len(running.rows)} rows")
+        self.outcome.right += 1
+
+    def _check_nothing_is_left(self) -> None:
+        self._faults = self._loss = 0.0
+        self.simulation.pass_time(30)
+        for name, found in self._listings:
+            if len(found) != 1 and self.simulation.machines[name].alive:
+                raise Bug(f"a listing was answered {len(found)} times")
+        early = [name for name in self._alive() if self.cluster.members[name].statistics().early]
+        if early and not self._disturbed:
+            raise Bug(f"data without a job at {early}")
+        self.simulation.pass_time(370)
+        left = self.cluster.leftovers(self._alive())
+        if left:
+            raise Bug(f"left behind: {left}")
+        said = len(self.cluster.said)
+        self.simulation.pass_time(60)
+        if len(self.cluster.said) != said:
+            raise Bug("members talk though no job runs")
+
+
+class _Running(msgspec.Struct):
+    """A job, and what it should give (None: division by zero)."""
+
+    job: LightJob
+    coordinator: str
+    expected: list[int] | None
+    since: float
+    slow: bool = False
+    rows: list[int] = msgspec.field(default_factory=list)
+
+
+def random_job(pick: Callable[[int], int], chance: Callable[[], float]) -> tuple[DAG, list[int] | None]:
+    """A DAG of one or two exchanges, and its rows in order; None if it divides by zero."""
+    rows = (0, 7, 90, 300)[pick(4)]
+    dag = DAG()
+    last = dag.vertex("numbers", Numbers(rows, 3 + pick(20)), 1 + pick(2))
+    expected: list[int] | None = list(range(rows))
+    for number in range(1 + pick(2)):
+        vertex = dag.vertex(f"forward-{number}", Forward(), 1 + pick(3))
+        dag.edge(replace(ROUTES[pick(len(ROUTES))](Edge.between(last, vertex)), config=TINY))
+        last = vertex
+    if chance() < 0.15 and rows:
+        fails = dag.vertex("fails", Fails(0), 1)
+        dag.edge(Edge.between(last, fails).to_one(pick(271)).distribute_to())
+        last, expected = fails, None
+    elif chance() < 0.2 and rows:
+        first = dag.vertex("first", First(0), 1)
+        dag.edge(Edge.between(last, first).to_one().distribute_to())
+        last, expected = first, []
+    if chance() < 0.3:  # what takes its time on each member, and sends nothing to the coordinator
+        local, drain = dag.vertex("local numbers", Numbers(120, 2), 1), dag.vertex("drain", Drain(), 1)
+        dag.edge(replace(Edge.between(local, drain), config=EdgeConfig(queue_size=1)))
+    result = dag.vertex("result", ResultSink())
+    dag.edge(replace(Edge.between(last, result).to_one().distribute_to(), config=TINY))
+    return dag, expected
+
+
+def explore(seeds: Iterable[int]) -> tuple[int, Outcome]:
+    """Run seeds; a bug names the one that found it."""
+    total, count = Outcome(), 0
+    for seed in seeds:
+        try:
+            outcome = Chaos(seed).run()
+        except Exception as error:
+            raise Bug(f"seed {seed}: {type(error).__name__}: {error}") from error
+        count += 1
+        total.right += outcome.right
+        total.failed += outcome.failed
+        total.steps += outcome.steps
+    return count, total
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seeds", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    began = time.perf_counter()
+    count, total = explore(range(options.first, options.first + options.seeds))
+    seconds = time.perf_counter() - began
+    print(
+        f"{count} seeds in {seconds:.0f} s ({60 * count / seconds:.0f} a minute):"
+        f" {total.right} right answers, {total.failed} named errors, {total.steps:,} events"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

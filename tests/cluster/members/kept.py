@@ -1,0 +1,111 @@
+"""A simulated cluster with a keeper: members join, leave and are lost as their real code does it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from sqlfront_cluster.members.keeper import KEEPER, Keeper, KeeperSettings
+from sqlfront_cluster.members.membership import Membership, MembershipSettings
+from sqlfront_cluster.simulation import Simulation
+from sqlfront_engine.dag import DAG
+from sqlfront_engine.edges.queues import NOTHING
+from sqlfront_engine.engine import DEFAULT_CONFIG, Engine, JobConfig
+from sqlfront_engine.jobs.light_job import LightJob
+from sqlfront_values.errors import OperationalError
+
+
+class Kept:
+    """A keeper and, once all have joined, the members of the names given; lite ones begin with "client".
+    Members are told ``silence_limit`` by the keeper alone."""
+
+    def __init__(self, *names: str, seed: int = 1, silence_limit: float = 5.0) -> None:
+        self.simulation = Simulation(seed)
+        self.simulation.drop = self._note
+        #: Every message that was sent: sender, receiver, message.
+        self.said: list[tuple[str, str, msgspec.Struct]] = []
+        machine = self.simulation.machine(KEEPER)
+        self.keeper = Keeper(machine.transport, machine.clock, KeeperSettings(silence_limit))
+        self.memberships: dict[str, Membership] = {}
+        self.ends: dict[str, OperationalError | None] = {}
+        for name in names:
+            self.add(name)
+        assert self.run(lambda: all(each.joined for each in self.memberships.values()))
+        self.simulation.pass_time(0.5)
+
+    def _ended(self, name: str, error: OperationalError | None) -> None:
+        self.ends.setdefault(name, error)
+
+    def add(self, name: str) -> Membership:
+        """Somebody begins to join."""
+        machine = self.simulation.machine(name)
+        engine = Engine(clock=machine.clock, threads=(machine.workers, machine.workers), memory_limit=1 << 30)
+        lite = name.startswith("client")
+        settings = MembershipSettings(KEEPER, "" if lite else name, lite)
+        membership = Membership(engine, machine.transport, settings, on_end=partial(self._ended, name))
+        self.memberships[name] = membership
+        membership.join()
+        return membership
+
+    def _note(self, sender: str, receiver: str, message: msgspec.Struct) -> bool:
+        self.said.append((sender, receiver, message))
+        return False
+
+    def run(self, until: object, limit: float = 60.0) -> bool:
+        assert callable(until)
+        return self.simulation.run(until, limit)
+
+    def kill(self, name: str) -> None:
+        self.simulation.machines[name].kill()
+
+    def pause(self, name: str, seconds: float) -> None:
+        self.simulation.machines[name].pause(seconds)
+
+    @property
+    def alive(self) -> list[str]:
+        """The members that neither ended nor were killed, nor sleep."""
+        machines, now = self.simulation.machines, self.simulation.time
+        awake = {name for name, each in machines.items() if each.alive and each.asleep_until <= now}
+        return [name for name in self.memberships if name in awake and name not in self.ends]
+
+    def agreed(self) -> bool:
+        """Whether everybody uses the keeper's list."""
+        return all(self.memberships[name].member.members == self.keeper.members for name in self.alive)
+
+    def owned(self) -> Counter[str]:
+        """How many partitions each member owns."""
+        return Counter(self.keeper.members.owners)
+
+    def submit(self, dag: DAG, at: str, config: JobConfig = DEFAULT_CONFIG) -> LightJob:
+        return self.memberships[at].member.submit(dag, config)
+
+    def read(self, job: LightJob) -> list[Any]:
+        """The values of the result's first column; raises what the job failed with."""
+        batches: list[pa.RecordBatch] = []
+
+        def at_end() -> bool:
+            while (batch := job.poll()) is not NOTHING:
+                if batch is None:
+                    return True
+                batches.append(batch)
+            return False
+
+        assert self.run(at_end), "the job hangs"
+        return [value for batch in batches for value in batch.column(0).to_pylist()]
+
+    def leftovers(self, among: Sequence[str] | None = None) -> dict[str, object]:
+        """What is left of jobs on members that are alive."""
+        left: dict[str, object] = {}
+        for name in self.alive if among is None else among:
+            member = self.memberships[name].member
+            statistics = member.statistics()
+            if (
+                not statistics.idle
+                or statistics.remembered
+                or member.engine.memory.used != member.engine.tables.used
+            ):
+                left[name] = statistics
+        return left

@@ -1,0 +1,140 @@
+"""Random jobs and faults under a seed, and proof that this finds bugs: each planted one is found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sqlfront_cluster.members.coordination import Coordination
+from sqlfront_cluster.members.listing import Listings
+from sqlfront_cluster.members.member import Member
+from sqlfront_cluster.members.participation import Participation
+from sqlfront_cluster.members.wire import JobWire
+from sqlfront_engine.edges.exchange import Parcel, RemoteInput, RemoteOutput, Stream
+from sqlfront_engine.edges.routing import Partitioned
+from sqlfront_engine.jobs.execution import Execution
+from tests.cluster.members.chaos import Bug, Chaos, explore
+
+#: Seeds of the test command; `python -m tests.cluster.members.chaos` runs as many as it is told.
+SEEDS = 150
+#: Seeds within which a planted bug has to be found.
+PATIENCE = 1000
+
+
+def test_every_job_ends_with_the_right_answer_or_a_named_error() -> None:
+    count, outcome = explore(range(SEEDS))
+
+    assert count == SEEDS
+    assert outcome.right > outcome.failed > 0
+
+
+def test_a_seed_replays_exactly() -> None:
+    def record(seed: int) -> list[tuple[str, str, str]]:
+        chaos = Chaos(seed)
+        chaos.run()
+        return [(sender, to, type(message).__name__) for sender, to, message in chaos.cluster.said]
+
+    assert record(17) == record(17)
+
+
+# ---- planted bugs
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Instead of doing it."""
+
+
+def release_twice(self: Execution) -> None:
+    RELEASE(self)
+    RELEASE(self)
+
+
+def forget_nothing(self: Member, execution: Execution) -> None:
+    """The entry stays."""
+
+
+def early_data_dropped(self: Member, participation: Participation) -> None:
+    self._early.pop(participation.execution.id, None)
+    REGISTER(self, participation)
+
+
+def half_the_pieces(self: Partitioned, batch: Any) -> bool:
+    PARTITIONED_OFFER(self, batch)
+    self._pieces = {}
+    return True
+
+
+def sent_twice(self: JobWire, stream: Stream, batch: Any, *, last: bool) -> int:
+    SEND_DATA(self, stream, batch, last=last)
+    return SEND_DATA(self, stream, batch, last=last)
+
+
+def a_limit_that_never_grows(self: RemoteInput) -> None:
+    self._told = self._consumed + self._window
+    self._wire.acknowledge(self._stream, self._consumed)
+
+
+def arrived_without_a_wake(self: RemoteInput, parcel: Parcel) -> None:
+    consumer, self.consumer = self.consumer, _Sleeper()
+    ARRIVED(self, parcel)
+    self.consumer = consumer
+
+
+class _Sleeper:
+    def wake(self) -> None:
+        """Sleep on."""
+
+
+def ended_again_and_again(self: Execution, tasklets: int = 1) -> None:
+    self._has_ended = False
+    COUNT_DOWN(self, tasklets)
+
+
+def lost_without_a_release(self: Coordination, member: str) -> None:
+    self._answered(member)
+
+
+def end_of_data_lost(self: RemoteInput, parcel: Parcel) -> None:
+    if not parcel.last:
+        ARRIVED(self, parcel)
+
+
+RELEASE = Execution.release
+COUNT_DOWN = Execution._count_down
+REGISTER = Member._register
+PARTITIONED_OFFER = Partitioned.offer
+SEND_DATA = JobWire.send_data
+ARRIVED = RemoteInput.arrived
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "bug"),
+    [
+        (Participation, "check_connected", nothing),
+        (Execution, "release", release_twice),
+        (Execution, "release", nothing),
+        (Member, "_forget", forget_nothing),
+        (Member, "_forget_coordination", forget_nothing),
+        (Member, "_register", early_data_dropped),
+        (Member, "_check", nothing),
+        (Partitioned, "offer", half_the_pieces),
+        (JobWire, "send_data", sent_twice),
+        (JobWire, "acknowledge", nothing),
+        (JobWire, "close_input", nothing),
+        (RemoteInput, "_tell", a_limit_that_never_grows),
+        (RemoteInput, "arrived", arrived_without_a_wake),
+        (RemoteInput, "arrived", end_of_data_lost),
+        (RemoteOutput, "allow", nothing),
+        (Execution, "_count_down", ended_again_and_again),
+        (Coordination, "lost", lost_without_a_release),
+        (Listings, "_finish", nothing),
+    ],
+    ids=lambda value: getattr(value, "__name__", value),
+)
+def test_a_planted_bug_is_found(
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, bug: Callable[..., object]
+) -> None:
+    monkeypatch.setattr(owner, name, bug)
+
+    with pytest.raises(Bug):
+        explore(range(PATIENCE))
