@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from sqlglot import exp
 
+from sqlfront_planner.binder.contracts import Binder
 from sqlfront_planner.binder.scope import star_columns
 from sqlfront_planner.binder.suggestions import quoted
 from sqlfront_planner.tokens import FUNCTION_MARK
@@ -13,9 +14,6 @@ from sqlfront_values import types
 from sqlfront_values.functions import registry
 from sqlfront_values.functions.aggregates.registry import lookup_aggregate
 from sqlfront_values.functions.windows.registry import lookup_window
-
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.expressions import ExpressionBinder
 
 Text = Callable[[exp.Expr], str]
 
@@ -120,7 +118,7 @@ UNIT_FUNCTIONS: Final = {
 }
 
 
-def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
+def call_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     """The text of a function call; ``text`` makes that of an argument."""
     written = node.this if isinstance(node.this, str) else node.this.name
     name = str(written).removeprefix(FUNCTION_MARK).lower()
@@ -151,7 +149,7 @@ def call_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
     return f"{shown}({'DISTINCT ' if distinct else ''}{', '.join([*arguments, *defaults])})"
 
 
-def _arguments(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> tuple[list[str], bool]:
+def _arguments(node: exp.Expr, binder: Binder, text: Text) -> tuple[list[str], bool]:
     """The texts of the arguments (a star is all columns), and whether they are DISTINCT."""
     nodes, distinct = node.expressions, False
     if len(nodes) == 1 and isinstance(nodes[0], exp.Distinct):

@@ -140,3 +140,16 @@ class Windows(msgspec.Struct):
             for offset, (index, item) in enumerate(zip(members, items, strict=True)):
                 places[index] = Column(item.call.type, first + offset, item.name)
         return plan, places
+
+
+class SelectItem(msgspec.Struct, frozen=True):
+    """A column of the select list: its expression, its name, where it stands in the text, what may stand
+    before its name in an ORDER BY that sees the output only, whether it reads an alias of the same list, and
+    whether it is a column of the input under its own name."""
+
+    expression: Expr
+    name: str
+    node: exp.Expr
+    qualifier: tuple[str, ...] = ()
+    uses_alias: bool = False
+    is_column: bool = False

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner.binder.context import LEVELS_OF_A_STACK, StatementContext
+from sqlfront_planner.binder.contracts import Queries
 from sqlfront_planner.binder.names import name_of
 from sqlfront_planner.binder.scope import Scope
 from sqlfront_planner.binder.syntax import failure, handler_of, refuse_unknown, span, unsupported
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from sqlfront_planner import preimages
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder.collected import Aggregates, Windows
-    from sqlfront_planner.binder.query import QueryBinder
 else:
     coercion = lazy_module("sqlfront_planner.types")
     preimages = lazy_module("sqlfront_planner.preimages")
@@ -68,7 +68,7 @@ class ExpressionBinder(msgspec.Struct):
     collects the names of those that were read. ``inside_aggregate`` is true within an aggregate's arguments.
     """
 
-    queries: "QueryBinder"
+    queries: Queries
     scope: Scope
     clause: str
     aggregates: "Aggregates | None" = None

@@ -7,14 +7,19 @@ projection it finds no aggregate functions, and of the groups only those keys th
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 from sqlglot import exp
 
 from sqlfront_planner.binder.aliases import written_out
-from sqlfront_planner.binder.collected import AggregateOutput, Aggregates, GroupingOutput, WindowOutput
+from sqlfront_planner.binder.collected import (
+    AggregateOutput,
+    Aggregates,
+    GroupingOutput,
+    SelectItem,
+    WindowOutput,
+)
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.groups import Grouping, is_same
 from sqlfront_planner.binder.sorting import OrderItem, bind_order
@@ -22,14 +27,11 @@ from sqlfront_planner.binder.syntax import failure
 from sqlfront_values.errors import Error
 from sqlfront_values.expressions import AggregateCall, Cast, Column, Expr, Literal, walk
 
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.select import SelectItem
-
 
 class Selected(msgspec.Struct, frozen=True):
     """The select list, its aggregate calls, whether it has window functions, and HAVING if that is bound."""
 
-    items: "Sequence[SelectItem]"
+    items: Sequence[SelectItem]
     aggregates: Aggregates
     has_windows: bool
     having: Expr | None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 from sqlglot import exp
 
+from sqlfront_planner.binder.contracts import Queries
 from sqlfront_planner.binder.expressions import ExpressionBinder, unify
 from sqlfront_planner.binder.scope import Relation, Scope, ScopeColumn
 from sqlfront_planner.binder.syntax import failure, refuse_unknown, unsupported
@@ -19,7 +20,6 @@ from sqlfront_values.types import BOOLEAN
 
 if TYPE_CHECKING:
     from sqlfront_planner.binder import outer, predicates, suggestions
-    from sqlfront_planner.binder.query import QueryBinder
 else:
     outer = lazy_module("sqlfront_planner.binder.outer")
     suggestions = lazy_module("sqlfront_planner.binder.suggestions")
@@ -61,7 +61,7 @@ def _method(node: exp.Join) -> str:
 
 
 def bind_join(
-    queries: "QueryBinder",
+    queries: Queries,
     kind: JoinKind,
     left: Relation,
     right: Relation,
@@ -128,7 +128,7 @@ def _join_using(
     right: Relation,
     kind: JoinKind,
     names: list[str],
-    queries: "QueryBinder",
+    queries: Queries,
     node: exp.Join,
 ) -> Relation:
     """``USING (a, b)``: the compared columns come first and once; each side's own stays reachable by its

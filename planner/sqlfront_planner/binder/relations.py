@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sqlfront_connectors.base import Table
+from sqlfront_planner.binder.contracts import Queries
 from sqlfront_planner.binder.expressions import ExpressionBinder, cast_to
 from sqlfront_planner.binder.literals import literal_of
 from sqlfront_planner.binder.scope import BoundQuery, Relation, Scope, ScopeColumn, named, relation
@@ -30,7 +31,6 @@ from sqlfront_values.types import VOID, is_string
 if TYPE_CHECKING:
     from sqlfront_planner import types as coercion
     from sqlfront_planner.binder import joins, suggestions, table_functions
-    from sqlfront_planner.binder.query import QueryBinder
 else:
     coercion = lazy_module("sqlfront_planner.types")
     joins = lazy_module("sqlfront_planner.binder.joins")
@@ -38,7 +38,7 @@ else:
     table_functions = lazy_module("sqlfront_planner.binder.table_functions")
 
 
-def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) -> Relation:
+def bind_from(queries: Queries, select: exp.Expr, parent: Scope | None) -> Relation:
     """The relation of a SELECT's FROM clause and joins.
 
     A comma binds as JOIN does, unlike in standard SQL: ``a, b RIGHT JOIN c`` joins a and b first.
@@ -55,7 +55,7 @@ def bind_from(queries: "QueryBinder", select: exp.Expr, parent: Scope | None) ->
     return result
 
 
-def bind_relation(queries: "QueryBinder", node: exp.Expr) -> Relation:
+def bind_relation(queries: Queries, node: exp.Expr) -> Relation:
     """One item of FROM."""
     match node:
         case exp.Table():
@@ -71,7 +71,7 @@ def bind_relation(queries: "QueryBinder", node: exp.Expr) -> Relation:
             raise unsupported(f"{type(node).__name__.upper()} in FROM", node)
 
 
-def _joined(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
+def _joined(queries: Queries, left: Relation, node: exp.Join, parent: Scope | None) -> Relation:
     kind = joins.join_kind(node)
     right = bind_relation(queries, node.this)
     return joins.bind_join(queries, kind, left, right, node, parent)
@@ -80,7 +80,7 @@ def _joined(queries: "QueryBinder", left: Relation, node: exp.Join, parent: Scop
 # ---- tables
 
 
-def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
+def _table(queries: Queries, node: exp.Table) -> Relation:
     if isinstance(node.this, exp.Anonymous):
         refuse_unknown(node, frozenset({"this", "alias"}))
         table_of = table_functions.table_function(queries, node.this, node)
@@ -112,13 +112,13 @@ def _table(queries: "QueryBinder", node: exp.Table) -> Relation:
     return _aliased(_scan(queries, table, name, (parts[0].lower(), parts[1].lower())), node)
 
 
-def _scan(queries: "QueryBinder", table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
+def _scan(queries: Queries, table: Table, name: str, qualifier: tuple[str, ...]) -> Relation:
     plan = Scan(name, table, queries.context.snapshot(table), tuple(range(len(table.schema))))
     row = plan.row()
     return Relation(plan, relation([column.name for column in row], row, qualifier))
 
 
-def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation:
+def _view(queries: Queries, entry: ViewEntry, node: exp.Table) -> Relation:
     bound = _view_query(queries, entry, node)
     names = entry.columns or bound.names
     if len(names) != bound.plan.width:
@@ -129,7 +129,7 @@ def _view(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> Relation
     return Relation(plan, relation(names, plan.row(), entry.qualifier))
 
 
-def _view_query(queries: "QueryBinder", entry: ViewEntry, node: exp.Table) -> BoundQuery:
+def _view_query(queries: Queries, entry: ViewEntry, node: exp.Table) -> BoundQuery:
     """The view's query, bound anew for each use: two uses draw other random numbers, as in Spark. Where they
     might differ for other reasons (the order in which floats are added) both are the same plan."""
     context = queries.context
@@ -156,7 +156,7 @@ def _view_key(entry: ViewEntry) -> str:
     return f"{'temporary ' if entry.temporary else ''}{entry.name.lower()}"
 
 
-def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -> Exception:
+def _not_found(queries: Queries, parts: tuple[str, ...], node: exp.Expr) -> Exception:
     known = [*queries.common_names(), *queries.context.catalog.names()]
     if len(parts) > 2 and parts[0].lower() != DEFAULT_CATALOG:
         return failure(
@@ -180,7 +180,7 @@ def _not_found(queries: "QueryBinder", parts: tuple[str, ...], node: exp.Expr) -
 # ---- derived tables
 
 
-def _derived(queries: "QueryBinder", node: exp.Subquery) -> Relation:
+def _derived(queries: Queries, node: exp.Subquery) -> Relation:
     """``(SELECT ...) AS t(a, b)``, and joins in parentheses."""
     inner = node.this
     if isinstance(inner, exp.Table | exp.Subquery | exp.Values) and not _is_query(inner):
@@ -201,7 +201,7 @@ def _with_modifiers(node: exp.Subquery) -> exp.Expr:
     return node if any(node.args.get(name) for name in ("with_", "order", "limit", "offset")) else node.this
 
 
-def _parenthesized(queries: "QueryBinder", node: exp.Expr) -> Relation:
+def _parenthesized(queries: Queries, node: exp.Expr) -> Relation:
     """``(a JOIN b ON ...)``: sqlglot hangs the joins on the first table."""
     following = node.args.get("joins") or []
     if not following:
@@ -268,7 +268,7 @@ _NOT_IN_VALUES: Final = frozenset(
 )
 
 
-def inline_table(queries: "QueryBinder", node: exp.Values) -> Relation:
+def inline_table(queries: Queries, node: exp.Values) -> Relation:
     """``VALUES (1, 'a'), (2, 'b')``: columns ``col1``, ``col2``, ..."""
     for value in node.find_all(exp.Between, exp.Anonymous):
         if isinstance(value, exp.Between) or str(value.this).lower() in _NOT_IN_VALUES:

@@ -12,7 +12,8 @@ import pyarrow as pa
 from msgspec.structs import replace
 from sqlglot import exp
 
-from sqlfront_planner.binder.collected import Aggregates, WindowOutput, Windows, as_read
+from sqlfront_planner.binder.collected import Aggregates, SelectItem, WindowOutput, Windows, as_read
+from sqlfront_planner.binder.contracts import Queries
 from sqlfront_planner.binder.expressions import ExpressionBinder, OutputNames
 from sqlfront_planner.binder.names import result_name
 from sqlfront_planner.binder.scope import ONE_ROW, BoundQuery, Relation, Scope, ScopeColumn, output_scope
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
         suggestions,
     )
     from sqlfront_planner.binder import columns as column_binder
-    from sqlfront_planner.binder.query import QueryBinder
 else:
     aliases = lazy_module("sqlfront_planner.binder.aliases")
     casts = lazy_module("sqlfront_planner.binder.casts")
@@ -94,19 +94,6 @@ _AFTER_THE_LIST: Final = (
 Rewrite = Callable[[Expr, exp.Expr], Expr]
 
 
-class SelectItem(msgspec.Struct, frozen=True):
-    """A column of the select list: its expression, its name, where it stands in the text, what may stand
-    before its name in an ORDER BY that sees the output only, whether it reads an alias of the same list, and
-    whether it is a column of the input under its own name."""
-
-    expression: Expr
-    name: str
-    node: exp.Expr
-    qualifier: tuple[str, ...] = ()
-    uses_alias: bool = False
-    is_column: bool = False
-
-
 class Condition(msgspec.Struct, frozen=True):
     """HAVING or QUALIFY."""
 
@@ -114,7 +101,7 @@ class Condition(msgspec.Struct, frozen=True):
     node: exp.Expr
 
 
-def bind_select(queries: "QueryBinder", node: exp.Select, parent: Scope | None) -> BoundQuery:
+def bind_select(queries: Queries, node: exp.Select, parent: Scope | None) -> BoundQuery:
     """The plan of a SELECT, LIMIT and OFFSET excepted."""
     for argument, construct in _REFUSED.items():
         if node.args.get(argument):
@@ -129,7 +116,7 @@ def bind_select(queries: "QueryBinder", node: exp.Select, parent: Scope | None) 
 class _Select(msgspec.Struct):
     """The state of binding one SELECT."""
 
-    queries: "QueryBinder"
+    queries: Queries
     node: exp.Select
     plan: LogicalPlan
     scope: Scope

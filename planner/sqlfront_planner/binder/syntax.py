@@ -9,20 +9,18 @@ never guesses.
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from sqlglot import exp
 
 from sqlfront_values.errors import DatabaseError, NotSupportedError, spark_error
 from sqlfront_values.expressions import Expr
 
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.expressions import ExpressionBinder
-
-NodeType = TypeVar("NodeType", bound=exp.Expr)
-Handler = Callable[["ExpressionBinder", NodeType], Expr]
-
-Entry = tuple[Callable[["ExpressionBinder", exp.Expr], Expr], frozenset[str]]
+#: Binds a node of its classes; takes the binder of expressions and the node.
+Handler = Callable[..., Expr]
+HandlerType = TypeVar("HandlerType", bound=Handler)
+#: A handler, and the names of the arguments of a node that it reads.
+Entry = tuple[Handler, frozenset[str]]
 
 #: The modules of this package that register handlers. They are loaded when the first node is met that isn't a
 #: literal: a process that asks for nothing else, as for ``SELECT 1``, starts much faster.
@@ -49,15 +47,13 @@ _MEANINGLESS: Final = frozenset({"_type"})
 _CLAUSES: Final = {"pivots": "PIVOT or UNPIVOT", "sample": "TABLESAMPLE"}
 
 
-def handles(
-    *classes: type[exp.Expr], arguments: str = "this"
-) -> Callable[[Handler[NodeType]], Handler[NodeType]]:
+def handles(*classes: type[exp.Expr], arguments: str = "this") -> Callable[[HandlerType], HandlerType]:
     """Register a function that binds nodes of these classes, of which it reads ``arguments`` (separated by
     spaces)."""
 
-    def decorate(function: Handler[NodeType]) -> Handler[NodeType]:
+    def decorate(function: HandlerType) -> HandlerType:
         for node_class in classes:
-            _HANDLERS[node_class] = (cast(Handler[exp.Expr], function), frozenset(arguments.split()))
+            _HANDLERS[node_class] = (function, frozenset(arguments.split()))
         return function
 
     return decorate

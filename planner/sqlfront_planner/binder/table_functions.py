@@ -1,11 +1,10 @@
 """Functions in FROM: ``range``."""
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from sqlfront_planner.binder.arguments import check_count, function_name
 from sqlfront_planner.binder.casts import can_cast
+from sqlfront_planner.binder.contracts import Queries
 from sqlfront_planner.binder.expressions import ExpressionBinder
 from sqlfront_planner.binder.scope import EMPTY_SCOPE
 from sqlfront_planner.binder.suggestions import quoted
@@ -16,11 +15,8 @@ from sqlfront_values.evaluate import evaluate_scalar
 from sqlfront_values.expressions import Cast, transform
 from sqlfront_values.types import BIGINT, VOID, sql_name
 
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.query import QueryBinder
 
-
-def table_function(queries: "QueryBinder", call: exp.Anonymous, node: exp.Expr) -> RangeTable:
+def table_function(queries: Queries, call: exp.Anonymous, node: exp.Expr) -> RangeTable:
     """The table of a table function. Its arguments are constants.
 
     Raises WRONG_NUM_ARGS, UNEXPECTED_INPUT_TYPE, FAILED_FUNCTION_CALL; NotSupportedError for other functions
@@ -61,7 +57,7 @@ def _no_such_function(name: str, call: exp.Anonymous) -> Error:
     )
 
 
-def _constant(queries: "QueryBinder", node: exp.Expr, place: int) -> int:
+def _constant(queries: Queries, node: exp.Expr, place: int) -> int:
     """The argument as a bigint."""
     binder = ExpressionBinder(queries, EMPTY_SCOPE, "RANGE")
     bound = transform(binder.bind(node), queries.context.known_value)

@@ -1,17 +1,13 @@
 """The text of window functions in names of result columns."""
 
-from typing import TYPE_CHECKING
-
 from sqlglot import exp
 
 from sqlfront_planner.binder.call_names import Text
+from sqlfront_planner.binder.contracts import Binder
 from sqlfront_planner.tokens import FUNCTION_MARK
 
-if TYPE_CHECKING:
-    from sqlfront_planner.binder.expressions import ExpressionBinder
 
-
-def window_text(node: exp.Expr, binder: "ExpressionBinder", text: Text) -> str:
+def window_text(node: exp.Expr, binder: Binder, text: Text) -> str:
     """``function(...) OVER (...)``, with the frame that the function has."""
     assert isinstance(node, exp.Window)
     window = binder.window(node)
