@@ -94,7 +94,6 @@ def writable(entry: Entry) -> WritableTable:
         raise ProgrammingError(
             f"`{entry.name}` is a view; INSERT needs a table",
             condition="EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
-            sqlstate="42809",
         )
     table: Table = entry.table
     if not isinstance(table, WritableTable):

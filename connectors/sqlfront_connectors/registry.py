@@ -37,7 +37,6 @@ def create(format_name: str, definition: TableDefinition) -> Table:
         raise NotSupportedError(
             f"Failed to find the data source: {format_name}. Known are {', '.join(formats())}.",
             condition="DATA_SOURCE_NOT_FOUND",
-            sqlstate="42K02",
         )
     return factory().create(definition)
 
@@ -58,9 +57,7 @@ def path_table(format_name: str, definition: TableDefinition) -> Table | None:
     if name == "memory" or name not in _CONNECTORS:
         return None
     if not (definition.location or "").strip():
-        raise ProgrammingError(
-            "The location name cannot be empty.", condition="INVALID_EMPTY_LOCATION", sqlstate="42K05"
-        )
+        raise ProgrammingError("The location name cannot be empty.", condition="INVALID_EMPTY_LOCATION")
     try:
         return create(name, definition)
     except (OperationalError, DataError) as error:
@@ -69,7 +66,6 @@ def path_table(format_name: str, definition: TableDefinition) -> Table | None:
         raise OperationalError(
             f"Failed to create plan for direct query on files: {name}. {error.message}",
             condition="FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY",
-            sqlstate="58030",
         ) from error
 
 

@@ -128,5 +128,4 @@ def _exceeded(budget: MemoryBudget, size: int, operator: str) -> OperationalErro
         f"{operator} needs {in_units(size)} more memory, but {budget.owner} already uses"
         f" {in_units(budget.used)} of its limit of {in_units(budget.limit)}.",
         condition="UNABLE_TO_ACQUIRE_MEMORY",
-        sqlstate="53200",
     )

@@ -12,10 +12,18 @@ Which class means what::
         +-- OperationalError    the world: files, memory, time-outs, cancellation, lost members
         +-- InternalError       us: a bug in sqlfront
 
-Code raises Spark's conditions through :func:`spark_error`, which knows each condition's class and SQLSTATE.
+Code raises Spark's conditions through :func:`spark_error`, which knows each condition's class, or as one of
+the classes. The SQLSTATE follows from the condition (:mod:`.spark_conditions`).
 """
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from sqlfront_values.lazy_modules import lazy_module
+
+if TYPE_CHECKING:
+    from sqlfront_values import spark_conditions
+else:
+    spark_conditions = lazy_module("sqlfront_values.spark_conditions")
 
 #: Characters of SQL that an error quotes from one line, at most, and of each end of a long message.
 LONGEST_QUOTATION: Final = 1000
@@ -29,11 +37,12 @@ class Warning(Exception):
 class Error(Exception):
     """The base of all errors of sqlfront.
 
-    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` its five characters
-    or None. ``position`` is the half-open range of character offsets in the statement that the error points
-    at, or None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:``
-    and a caret. ``hint`` is a sentence that says what the user can do, or None. ``vertex`` and ``member``
-    name where a job raised it, None if it wasn't a job.
+    ``condition`` is Spark's error condition (``"DIVIDE_BY_ZERO"``) or None, ``sqlstate`` the five characters
+    that SQL's standard has for such errors; None = those of the condition, if there is one.
+    ``position`` is the half-open range of character offsets in the statement that the error points at, or
+    None. :meth:`locate` adds the statement's text, after which ``str(error)`` ends with ``LINE n:`` and a
+    caret. ``hint`` is a sentence that says what the user can do, or None. ``vertex`` and ``member`` name
+    where a job raised it, None if it wasn't a job.
 
     An error quotes at most :data:`LONGEST_QUOTATION` characters of a line of SQL; of a message that is much
     longer its middle is left out, since that is a quotation, too.
@@ -51,7 +60,7 @@ class Error(Exception):
         super().__init__(message)
         self.message = message
         self.condition = condition
-        self.sqlstate = sqlstate
+        self.sqlstate = sqlstate_of(condition) if sqlstate is None and condition is not None else sqlstate
         self.position = position
         self.sql: str | None = None
         self.hint: str | None = None
@@ -104,153 +113,74 @@ class NotSupportedError(DatabaseError):
     """The statement is right but uses a construct that is not built; the message names it."""
 
 
-_P, _D, _O, _N = ProgrammingError, DataError, OperationalError, NotSupportedError
-
-#: Spark's conditions that sqlfront raises: class and SQLSTATE (Spark 4.3, ``error-conditions.json``).
-CONDITIONS: Final[dict[str, tuple[type[DatabaseError], str]]] = {
-    "AMBIGUOUS_LATERAL_COLUMN_ALIAS": (_P, "42702"),
-    "AMBIGUOUS_REFERENCE": (_P, "42704"),
-    "AMBIGUOUS_REFERENCE_TO_FIELDS": (_P, "42000"),
-    "ARITHMETIC_OVERFLOW": (_D, "22003"),
-    "ASSIGNMENT_ARITY_MISMATCH": (_P, "42802"),
-    "BINARY_ARITHMETIC_OVERFLOW": (_D, "22003"),
-    "CANNOT_RESOLVE_STAR_EXPAND": (_P, "42704"),
-    "CANNOT_DECODE_URL": (_D, "22546"),
-    "CANNOT_PARSE_TIMESTAMP": (_D, "22007"),
-    "CAST_INVALID_INPUT": (_D, "22018"),
-    "CAST_OVERFLOW": (_D, "22003"),
-    "COLLECTION_SIZE_LIMIT_EXCEEDED": (_D, "54000"),
-    "CONVERSION_INVALID_INPUT": (_D, "22018"),
-    "DATATYPE_MISSING_SIZE": (_P, "42K01"),
-    "DATATYPE_MISMATCH": (_P, "42K09"),
-    "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": (_P, "22003"),
-    "DECIMAL_SCALE_EXCEEDS_PRECISION": (_P, "22003"),
-    "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED": (_P, "0A000"),
-    "DATETIME_FIELD_OUT_OF_BOUNDS": (_D, "22023"),
-    "DATETIME_OVERFLOW": (_D, "22008"),
-    "DIVIDE_BY_ZERO": (_D, "22012"),
-    "DUPLICATED_MAP_KEY": (_D, "23505"),
-    "DUPLICATED_CTE_NAMES": (_P, "42602"),
-    "CREATE_VIEW_WITH_IF_NOT_EXISTS_AND_REPLACE": (_P, "42601"),
-    "DUPLICATE_CLAUSES": (_P, "42614"),
-    "EXCEPT_OVERLAPPING_COLUMNS": (_P, "42702"),
-    "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH": (_P, "42702"),
-    "EXPRESSION_TYPE_IS_NOT_ORDERABLE": (_P, "42822"),
-    "FIELD_NOT_FOUND": (_P, "42704"),
-    "GROUPING_COLUMN_MISMATCH": (_P, "42803"),
-    "GROUPING_ID_COLUMN_MISMATCH": (_P, "42803"),
-    "FAILED_FUNCTION_CALL": (_P, "38000"),
-    "FAILED_TO_PARSE_TOO_COMPLEX": (_N, "54001"),
-    "GROUP_BY_AGGREGATE": (_P, "42903"),
-    "GROUP_BY_POS_AGGREGATE": (_P, "42903"),
-    "QUALIFY_REQUIRES_WINDOW_FUNCTION": (_P, "42903"),
-    "STAR_GROUP_BY_POS": (_P, "0A000"),
-    "GROUP_BY_POS_OUT_OF_RANGE": (_P, "42805"),
-    "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE": (_P, "42822"),
-    "INCOMPATIBLE_COLUMN_TYPE": (_P, "42825"),
-    "ILLEGAL_DAY_OF_WEEK": (_D, "22009"),
-    "INCONSISTENT_BEHAVIOR_CROSS_VERSION": (_P, "42K0B"),
-    "INDEX_ALREADY_EXISTS": (_P, "42710"),
-    "INDEX_NOT_FOUND": (_P, "42704"),
-    "INTERVAL_ARITHMETIC_OVERFLOW": (_D, "22015"),
-    "INTERVAL_DIVIDED_BY_ZERO": (_D, "22012"),
-    "INVALID_AGGREGATE_FILTER": (_P, "42903"),
-    "INVALID_ARRAY_INDEX": (_D, "22003"),
-    "INVALID_ARRAY_INDEX_IN_ELEMENT_AT": (_D, "22003"),
-    "INCOMPLETE_TYPE_DEFINITION.ARRAY": (_P, "42K01"),
-    "INCOMPLETE_TYPE_DEFINITION.MAP": (_P, "42K01"),
-    "INCOMPLETE_TYPE_DEFINITION.STRUCT": (_P, "42K01"),
-    "INVALID_ESCAPE_CHAR": (_P, "42604"),
-    "INVALID_EXTRACT_BASE_FIELD_TYPE": (_P, "42000"),
-    "INVALID_EXTRACT_FIELD": (_P, "42601"),
-    "INVALID_ATTRIBUTE_NAME_SYNTAX": (_P, "42601"),
-    "INVALID_DATETIME_PATTERN": (_P, "22007"),
-    "INVALID_FORMAT": (_P, "42601"),
-    "INVALID_CONF_VALUE": (_P, "22022"),
-    "INVALID_INLINE_TABLE": (_P, "42000"),
-    "INVALID_FRACTION_OF_SECOND": (_D, "22023"),
-    "INVALID_IDENTIFIER": (_P, "42602"),
-    "INVALID_INDEX_OF_ZERO": (_D, "22003"),
-    "INVALID_INTERVAL_FORMAT": (_D, "22006"),
-    "INVALID_LIMIT_LIKE_EXPRESSION": (_P, "42K0E"),
-    "INVALID_NUMERIC_LITERAL_RANGE": (_P, "22003"),
-    "INVALID_SET_SYNTAX": (_P, "42000"),
-    "INVALID_SQL_ARG": (_P, "42K08"),
-    "INVALID_SQL_SYNTAX": (_P, "42000"),
-    "INVALID_SCHEMA_OR_RELATION_NAME": (_P, "42602"),
-    "INVALID_STATEMENT_OR_CLAUSE": (_P, "42601"),
-    "INVALID_SUBQUERY_EXPRESSION": (_P, "42823"),
-    "INVALID_PARAMETER_VALUE": (_D, "22023"),
-    "INVALID_REGEXP_REPLACE": (_D, "22023"),
-    "INVALID_TIMEZONE": (_D, "22009"),
-    "INVALID_TYPED_LITERAL": (_P, "42604"),
-    "INVALID_URL": (_D, "22P02"),
-    "INVALID_USAGE_OF_STAR_OR_REGEX": (_P, "42000"),
-    "INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT": (_P, "42000"),
-    "INVALID_WHERE_CONDITION": (_P, "42903"),
-    "INVALID_WINDOW_SPEC_FOR_AGGREGATION_FUNC": (_P, "42601"),
-    "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE": (_P, "42K0E"),
-    "MALFORMED_CHARACTER_CODING": (_D, "22000"),
-    "INVALID_ESC": (_P, "42604"),
-    "REQUIRES_SINGLE_PART_NAMESPACE": (_P, "42K05"),
-    "MISSING_AGGREGATION": (_P, "42803"),
-    "MISSING_ATTRIBUTES": (_P, "XX000"),
-    "MISSING_GROUP_BY": (_P, "42803"),
-    "MISSING_WINDOW_SPECIFICATION": (_P, "42P20"),
-    "NESTED_AGGREGATE_FUNCTION": (_P, "42607"),
-    "NON_FOLDABLE_ARGUMENT": (_P, "42K08"),
-    "NOT_A_SCALAR_FUNCTION": (_P, "42887"),
-    "NOT_A_TABLE_FUNCTION": (_P, "42887"),
-    "NULL_MAP_KEY": (_D, "2200E"),
-    "NUMERIC_OUT_OF_SUPPORTED_RANGE": (_D, "22003"),
-    "NUMERIC_VALUE_OUT_OF_RANGE": (_D, "22003"),
-    "NUM_COLUMNS_MISMATCH": (_P, "42826"),
-    "ORDER_BY_POS_OUT_OF_RANGE": (_P, "42805"),
-    "PARSE_EMPTY_STATEMENT": (_P, "42617"),
-    "PARSE_SYNTAX_ERROR": (_P, "42601"),
-    "RECURSIVE_VIEW": (_P, "42K0H"),
-    "REMAINDER_BY_ZERO": (_D, "22012"),
-    "SCALAR_SUBQUERY_TOO_MANY_ROWS": (_D, "21000"),
-    "SYNTAX_DISCONTINUED": (_P, "42601"),
-    "TABLE_OR_VIEW_ALREADY_EXISTS": (_P, "42P07"),
-    "TABLE_OR_VIEW_NOT_FOUND": (_P, "42P01"),
-    "TRAILING_COMMA_IN_SELECT": (_P, "42601"),
-    "INVALID_TEMP_OBJ_QUALIFIER": (_P, "42602"),
-    "INVALID_TEMP_OBJ_REFERENCE": (_P, "42K0F"),
-    "TEMP_TABLE_OR_VIEW_ALREADY_EXISTS": (_P, "42P07"),
-    "UNCLOSED_BRACKETED_COMMENT": (_P, "42601"),
-    "UNBOUND_SQL_PARAMETER": (_P, "42P02"),
-    "UNEXPECTED_INPUT_TYPE": (_P, "42K09"),
-    "UNRESOLVABLE_TABLE_VALUED_FUNCTION": (_P, "42883"),
-    "UNRESOLVED_ALL_IN_GROUP_BY": (_P, "42803"),
-    "UNRESOLVED_COLUMN": (_P, "42703"),
-    "UNRESOLVED_ROUTINE": (_P, "42883"),
-    "UNRESOLVED_USING_COLUMN_FOR_JOIN": (_P, "42703"),
-    "UNSUPPORTED_DATATYPE": (_N, "0A000"),
-    "UNSUPPORTED_EXPR_FOR_OPERATOR": (_P, "42K0E"),
-    "UNSUPPORTED_EXPR_FOR_WINDOW": (_P, "42P20"),
-    "UNSUPPORTED_FEATURE": (_N, "0A000"),
-    "UNSUPPORTED_GROUPING_EXPRESSION": (_P, "42K0E"),
-    "UNSUPPORTED_TYPED_LITERAL": (_P, "0A000"),
-    "USER_RAISED_EXCEPTION": (_D, "P0001"),
-    "WINDOW_FUNCTION_FRAME_NOT_ORDERED": (_P, "42601"),
-    "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE": (_P, "42601"),
-    "WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE": (_P, "42601"),
-    "WRONG_NUM_ARGS": (_P, "42605"),
+#: The classes of Spark's errors by the beginning of the SQLSTATE; the longest one decides. Other errors are
+#: OperationalErrors.
+_CLASSES: Final[dict[str, type[DatabaseError]]] = {
+    "07": ProgrammingError,
+    "0A": NotSupportedError,
+    "21": DataError,
+    "21S": ProgrammingError,
+    "22": DataError,
+    "23": IntegrityError,
+    "24": ProgrammingError,
+    "2B": ProgrammingError,
+    "38": DataError,  # a user's function
+    "39": DataError,
+    "3F": ProgrammingError,
+    "42": ProgrammingError,
+    "46": ProgrammingError,
+    "56038": NotSupportedError,
+    "P0": DataError,  # raise_error
+    "XX": InternalError,
+    "XXKDA": OperationalError,  # a cancelled job
+}
+#: The conditions of other classes than their SQLSTATE says: most are about a statement, not about its data.
+_OTHER_CLASSES: Final[dict[str, type[DatabaseError]]] = {
+    "COLLECTION_SIZE_LIMIT_EXCEEDED": DataError,
+    "DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION": ProgrammingError,
+    "DECIMAL_SCALE_EXCEEDS_PRECISION": ProgrammingError,
+    "DISTINCT_WINDOW_FUNCTION_UNSUPPORTED": ProgrammingError,
+    "DUPLICATED_MAP_KEY": DataError,
+    "FAILED_FUNCTION_CALL": ProgrammingError,
+    "FAILED_TO_PARSE_TOO_COMPLEX": NotSupportedError,
+    "INVALID_CONF_VALUE": ProgrammingError,
+    "INVALID_DATETIME_PATTERN": ProgrammingError,
+    "INVALID_NUMERIC_LITERAL_RANGE": ProgrammingError,
+    "MISSING_ATTRIBUTES": ProgrammingError,
+    "STAR_GROUP_BY_POS": ProgrammingError,
+    "UNSUPPORTED_TYPED_LITERAL": ProgrammingError,
 }
 
 
+def sqlstate_of(condition: str) -> str | None:
+    """The SQLSTATE of one of Spark's conditions or sub-conditions; None if Spark has no such condition.
+
+    >>> sqlstate_of("WRONG_NUM_ARGS.WITHOUT_SUGGESTION")
+    '42605'
+    """
+    return spark_conditions.SQLSTATES.get(condition.partition(".")[0])
+
+
+def class_of(condition: str, sqlstate: str) -> type[DatabaseError]:
+    """The class of Spark's errors with that condition and SQLSTATE.
+
+    >>> class_of("DIVIDE_BY_ZERO", "22012").__name__
+    'DataError'
+    """
+    starts = (sqlstate[:length] for length in range(5, 1, -1))
+    by_state = next((_CLASSES[start] for start in starts if start in _CLASSES), OperationalError)
+    return _OTHER_CLASSES.get(condition.partition(".")[0], by_state)
+
+
 def spark_error(condition: str, message: str, *, position: tuple[int, int] | None = None) -> DatabaseError:
-    """An error with one of Spark's conditions; a sub-condition (``"WRONG_NUM_ARGS.WITHOUT_SUGGESTION"``)
-    takes the class and SQLSTATE of its parent unless it has an entry of its own.
+    """An error with one of Spark's conditions or sub-conditions, of the class that belongs to the condition.
 
     >>> error = spark_error("DIVIDE_BY_ZERO", "Division by zero.")
     >>> type(error).__name__, str(error)
     ('DataError', '[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012')
     """
-    entry = CONDITIONS.get(condition) or CONDITIONS[condition.partition(".")[0]]
-    kind, sqlstate = entry
-    return kind(message, condition=condition, sqlstate=sqlstate, position=position)
+    kind = class_of(condition, sqlstate_of(condition) or "")
+    return kind(message, condition=condition, position=position)
 
 
 def too_complex(*, position: tuple[int, int] | None = None) -> DatabaseError:

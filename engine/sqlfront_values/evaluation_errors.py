@@ -132,7 +132,7 @@ def foreign_error(error: BaseException, where: str = "") -> Error:
             return error
         case MemoryError():
             return OperationalError(
-                f"there is not enough memory{place}", condition="UNABLE_TO_ACQUIRE_MEMORY", sqlstate="53200"
+                f"there is not enough memory{place}", condition="UNABLE_TO_ACQUIRE_MEMORY"
             )
         case pa.ArrowCapacityError():
             return _too_large(error, place)
@@ -156,5 +156,4 @@ def _too_large(error: BaseException, place: str) -> OperationalError:
     return OperationalError(
         f"the values of one batch are too large{place}: {error}",
         condition="UNABLE_TO_ACQUIRE_MEMORY",
-        sqlstate="53200",
     )

@@ -51,7 +51,7 @@ class TooLargeError(OperationalError):
     """A value, or the values of a batch, that there is no room for; ``size`` in bytes."""
 
     def __init__(self, message: str, size: int) -> None:
-        super().__init__(message, condition="UNABLE_TO_ACQUIRE_MEMORY", sqlstate="53200")
+        super().__init__(message, condition="UNABLE_TO_ACQUIRE_MEMORY")
         self.size = size
 
 

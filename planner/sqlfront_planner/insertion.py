@@ -40,7 +40,6 @@ def store_assigned(value: Expr, field: pa.Field, table: str) -> Expr:
             f"Cannot write incompatible data for the table `{table}`: Cannot safely cast `{field.name}` "
             f'"{sql_name(value.type)}" to "{sql_name(field.type)}".',
             condition="INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST",
-            sqlstate="KD000",
         )
     return Cast(field.type, value)
 
@@ -82,5 +81,4 @@ def _arity_error(table: str, wanted: list[str], given: list[str]) -> DatabaseErr
         f"Table columns: {', '.join(f'`{name}`' for name in wanted)}.\n"
         f"Data columns: {', '.join(f'`{name}`' for name in given)}.",
         condition=f"INSERT_COLUMN_ARITY_MISMATCH.{'TOO_MANY' if many else 'NOT_ENOUGH'}_DATA_COLUMNS",
-        sqlstate="21S01",
     )

@@ -137,7 +137,6 @@ def _with_condition(bound: LogicalPlan, schema: pa.Schema) -> Project:
         raise ProgrammingError(
             f'Filter expression "{bound.names[-1]}" of type "{sql_name(condition.type)}" is not a boolean.',
             condition="DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
-            sqlstate="42K09",
         )
     columns = bound.expressions[: len(schema)]
     if any(not isinstance(item, Column) or item.ordinal != place for place, item in enumerate(columns)):

@@ -49,7 +49,6 @@ def _column_exists(name: str) -> ProgrammingError:
     return ProgrammingError(
         f"The column {quoted((name,))} already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",
-        sqlstate="42711",
     )
 
 

@@ -190,7 +190,6 @@ def repair(run: Run, statement: RepairTable) -> Made:
             f"Operation MSCK REPAIR TABLE is not allowed for `{entry.name}` because it is not a partitioned "
             "table.",
             condition="NOT_A_PARTITIONED_TABLE",
-            sqlstate="42809",
         )
     with run.writing(table):
         table.recover_partitions()

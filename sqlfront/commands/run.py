@@ -59,7 +59,6 @@ def overflow_of(table: str) -> Iterator[None]:
             raise DataError(
                 f"Fail to insert into `{table}`: {error.message}",
                 condition="CAST_OVERFLOW_IN_TABLE_INSERT",
-                sqlstate="22003",
             ) from error
         raise
 
@@ -180,7 +179,6 @@ def no_database(name: str) -> Error:
     return ProgrammingError(
         f"The schema `{name}` cannot be found; there is one, `{DEFAULT_DATABASE}`.",
         condition="SCHEMA_NOT_FOUND",
-        sqlstate="42704",
     )
 
 
@@ -189,7 +187,6 @@ def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
     return NotSupportedError(
         f"The feature is not supported: Table `{entry.name}` does not support {operation}. {hint}",
         condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",
-        sqlstate="0A000",
     )
 
 

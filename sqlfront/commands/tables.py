@@ -139,7 +139,6 @@ def _storable(schema: pa.Schema) -> pa.Schema:
             raise ProgrammingError(
                 f"column `{field.name}` has no type (it is always null); cast it",
                 condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
-                sqlstate="0A000",
             )
     return schema
 
@@ -176,7 +175,6 @@ def create_view(run: Run, statement: CreateView) -> Made:
         raise ProgrammingError(
             f"view `{view.name}` names {len(statement.columns)} columns, its query gives {len(names)}",
             condition="CREATE_VIEW_COLUMN_ARITY_MISMATCH",
-            sqlstate="21S01",
         )
     check_unique(statement.columns or names)
     spark = run.session.spark
@@ -234,7 +232,6 @@ def drop(run: Run, statement: Drop) -> Made:
         raise ProgrammingError(
             f"The operation DROP VIEW requires a VIEW. But `{entry.name}` is a TABLE. Use DROP TABLE.",
             condition="WRONG_COMMAND_FOR_OBJECT_TYPE",
-            sqlstate="42809",
         )
     stale = dependents(run, statement.name)
     _forget(run.session.catalog.remove(parts))

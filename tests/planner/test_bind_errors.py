@@ -68,7 +68,7 @@ CONDITIONS = [
     ),
     ("select * from range(array(1))", "UNEXPECTED_INPUT_TYPE"),
     ("select * except (a, a) from u", "EXCEPT_OVERLAPPING_COLUMNS"),
-    ("select x.* except (y.a) from u x, u y", "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH"),
+    ("select x.* except (y.a) from u x, u y", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
 ]
 
 

@@ -117,7 +117,6 @@ class FileConnector:
                 f"table {definition.name}: a CREATE TABLE without columns cannot say PARTITIONED BY; the "
                 "partition columns are those of the directories",
                 condition="SPECIFY_PARTITION_IS_NOT_ALLOWED",
-                sqlstate="42601",
             )
         if not files.described and self._format != "text":
             raise _no_schema(self._format)
@@ -198,7 +197,6 @@ def _no_schema(format_name: str) -> ProgrammingError:
     return ProgrammingError(
         f"Unable to infer schema for {format_name}: there are no files. It must be specified manually.",
         condition="UNABLE_TO_INFER_SCHEMA",
-        sqlstate="42KD9",
     )
 
 

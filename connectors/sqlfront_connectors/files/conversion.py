@@ -15,7 +15,6 @@ def malformed(path: str, what: str) -> DataError:
     return DataError(
         f"Malformed records are detected in record parsing of {path}: {what}. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
-        sqlstate="22023",
     )
 
 

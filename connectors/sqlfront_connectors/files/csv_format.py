@@ -82,9 +82,7 @@ def infer_schema(
     except FirstRecordError as error:
         raise file_unreadable(files[0].path, error) from error
     except RecordError as error:
-        raise DataError(
-            f"Malformed CSV record: {error}", condition="MALFORMED_CSV_RECORD", sqlstate="KD000"
-        ) from error
+        raise DataError(f"Malformed CSV record: {error}", condition="MALFORMED_CSV_RECORD") from error
     is_cut = len(files) > 1 or files[0].size >= _CUT
     kinds = Inference(settings).kinds(parts, is_cut=is_cut)
     return pa.schema([(name, kind or STRING) for name, kind in zip(names, kinds, strict=True)])
@@ -163,7 +161,6 @@ def _safe_names(first: Record, settings: CsvSettings) -> list[str]:
             raise ProgrammingError(
                 f"The column `{name.lower()}` already exists. Choose another name or rename the column.",
                 condition="COLUMN_ALREADY_EXISTS",
-                sqlstate="42711",
             )
         taken.add(name.lower())
     return names
@@ -274,14 +271,12 @@ def _check_corrupt(reading: CsvReading) -> None:
         raise ProgrammingError(
             f"The column {name} for corrupt records must have the nullable STRING type.",
             condition="INVALID_CORRUPT_RECORD_TYPE",
-            sqlstate="42804",
         )
     if reading.names == (name,):
         raise ProgrammingError(
             "Queries from raw JSON/CSV/XML files are disallowed when the referenced columns only include the"
             " internal corrupt record column.",
             condition="UNSUPPORTED_FEATURE.QUERY_ONLY_CORRUPT_RECORD_COLUMN",
-            sqlstate="0A000",
         )
 
 

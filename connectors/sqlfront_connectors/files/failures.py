@@ -28,7 +28,6 @@ def file_missing(path: str) -> OperationalError:
         f"Encountered error while reading file {path}. File does not exist. "
         "It is possible the underlying files have been updated; REFRESH TABLE lists them anew.",
         condition=FILE_MISSING,
-        sqlstate="KD001",
     )
 
 
@@ -37,7 +36,6 @@ def file_unreadable(path: str, error: Exception | str) -> OperationalError:
     return OperationalError(
         f"Encountered error while reading file {path}. {without_content(error)}",
         condition=FILE_UNREADABLE,
-        sqlstate="KD001",
     )
 
 
@@ -47,7 +45,6 @@ def footer_unreadable(path: str) -> OperationalError:
         f"Encountered error while reading file {path}. Could not read footer. Please ensure that the "
         "file is in either ORC or Parquet format.",
         condition="FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER",
-        sqlstate="KD001",
     )
 
 

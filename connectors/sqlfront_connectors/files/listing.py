@@ -80,7 +80,6 @@ def found_roots(location: str, access: FileAccess) -> list[str]:
         raise OperationalError(
             f"Path does not exist: file:{os.path.abspath(path)}.",
             condition=PATH_NOT_FOUND,
-            sqlstate="42K03",
         )
     return roots
 

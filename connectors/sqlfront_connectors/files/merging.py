@@ -43,7 +43,6 @@ def _merge(left: pa.Schema, right: pa.Schema) -> pa.Schema:
             f'Failed merging schemas:\nInitial schema:\n"{sql_name(_struct(left))}"\nSchema that cannot be '
             f'merged with the initial schema:\n"{sql_name(_struct(right))}".',
             condition="CANNOT_MERGE_SCHEMAS",
-            sqlstate="42KD9",
         ) from conflict
 
 

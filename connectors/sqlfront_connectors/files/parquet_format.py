@@ -271,7 +271,6 @@ class ParquetReader:
             raise OperationalError(
                 f"Encountered error while reading file {self._path}. {error}",
                 condition="FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH",
-                sqlstate="KD001",
             ) from error
 
     def _check_floats(self, piece: int, rows: pa.RecordBatch) -> None:

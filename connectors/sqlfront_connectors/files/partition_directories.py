@@ -58,7 +58,6 @@ def found_partitions(directories: Iterable[str], bases: frozenset[str]) -> Mappi
             "Conflicting directory structures detected. Suspicious paths: "
             f"{', '.join(sorted(roots)[:5])}. Load them separately, or give the option basePath.",
             condition="CONFLICTING_DIRECTORY_STRUCTURES",
-            sqlstate="KD009",
         )
     _check_names(partitions)
     return partitions
@@ -89,7 +88,6 @@ def _column(segment: str) -> tuple[str, str | None] | None:
             raise OperationalError(
                 f"Found an empty partition column {what.lower()} in the path segment '{segment}'.",
                 condition=f"EMPTY_PARTITION_COLUMN_{what}",
-                sqlstate="KD009",
             )
     return unescape(name), None if text == NULL_DIRECTORY else text
 
@@ -102,7 +100,6 @@ def _check_names(partitions: Mapping[str, RawPartition]) -> None:
             f"Conflicting partition column names detected: {known}. Files should only live in the innermost "
             "directories, and directories at the same level have the same partition column name.",
             condition="CONFLICTING_PARTITION_COLUMN_NAMES",
-            sqlstate="KD009",
         )
     if len(lists) > 1:
         names = " and ".join(sorted(", ".join(names) for names in lists))

@@ -75,7 +75,6 @@ def column_exists(name: str) -> ProgrammingError:
     return ProgrammingError(
         f"The column `{name.lower()}` already exists. Choose another name or rename the existing column.",
         condition="COLUMN_ALREADY_EXISTS",
-        sqlstate="42711",
     )
 
 
@@ -118,7 +117,6 @@ def partition_value(text: str | None, data_type: pa.DataType, name: str, time_zo
             f"Failed to cast value '{text[:100]}' to data type \"{ddl(data_type).upper()}\" for partition "
             f"column `{name}`. Ensure the value matches the expected data type for this partition column.",
             condition="INVALID_PARTITION_VALUE",
-            sqlstate="42846",
         ) from error
 
 

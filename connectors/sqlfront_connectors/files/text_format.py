@@ -51,7 +51,6 @@ def check_schema(schema: pa.Schema) -> None:
                 f"The Text datasource doesn't support the column `{field.name}` of the type "
                 f'"{ddl(field.type).upper()}".',
                 condition="UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
-                sqlstate="0A000",
             )
 
 

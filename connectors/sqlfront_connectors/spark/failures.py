@@ -12,16 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from sqlfront_values.errors import (
-    CONDITIONS,
-    DatabaseError,
-    DataError,
-    IntegrityError,
-    InternalError,
-    NotSupportedError,
-    OperationalError,
-    ProgrammingError,
-)
+from sqlfront_values.errors import DatabaseError, InternalError, OperationalError, ProgrammingError, class_of
 from sqlfront_values.lazy_modules import lazy_module
 
 if TYPE_CHECKING:
@@ -35,26 +26,6 @@ else:
     spark_errors = lazy_module("pyspark.errors")
     spark_logging = lazy_module("pyspark.logger")
 
-#: Error classes by the longest start of an SQLSTATE; what isn't here is the world's fault.
-_CLASSES: Final[dict[str, type[DatabaseError]]] = {
-    "07": ProgrammingError,
-    "0A": NotSupportedError,
-    "21": DataError,
-    "21S": ProgrammingError,
-    "22": DataError,
-    "23": IntegrityError,
-    "24": ProgrammingError,
-    "2B": ProgrammingError,
-    "38": DataError,  # a user's function
-    "39": DataError,
-    "3F": ProgrammingError,
-    "42": ProgrammingError,
-    "46": ProgrammingError,
-    "56038": NotSupportedError,
-    "P0": DataError,  # raise_error
-    "XX": InternalError,
-    "XXKDA": OperationalError,  # a cancelled job
-}
 #: What Spark's texts have before the message, and after it.
 _HEAD: Final = re.compile(r"^\s*\[[A-Z0-9_.]+\]\s*")
 _TAIL: Final = re.compile(r"\s*SQLSTATE: [0-9A-Z]{5}.*", re.DOTALL)
@@ -182,14 +153,9 @@ def _made(condition: str, sqlstate: str | None, text: str, position: tuple[int, 
     if condition == "PYTHON_EXCEPTION" and missing is not None:
         text = f"{missing[1]} in the Python of Spark's executors"
         return OperationalError(text, condition=condition, sqlstate=sqlstate)
-    known = CONDITIONS.get(condition) or CONDITIONS.get(condition.partition(".")[0])
-    kind = known[0] if known else _class_of(sqlstate or "")
-    return kind(message, condition=condition, sqlstate=sqlstate, position=position)
-
-
-def _class_of(sqlstate: str) -> type[DatabaseError]:
-    starts = (sqlstate[:length] for length in range(5, 1, -1))
-    return next((_CLASSES[start] for start in starts if start in _CLASSES), OperationalError)
+    return class_of(condition, sqlstate or "")(
+        message, condition=condition, sqlstate=sqlstate, position=position
+    )
 
 
 def _is_gone(text: str) -> bool:

@@ -154,4 +154,4 @@ def stopped_error(status: JobStatus, timeout: float | None = None, by: str = "")
     if status is JobStatus.TIMED_OUT:
         return OperationalError(f"the query ran longer than its timeout of {timeout:g} s", sqlstate="57014")
     text = "the query was cancelled" + (f" by {by}" if by else "")
-    return OperationalError(text, condition="OPERATION_CANCELED", sqlstate="HY008")
+    return OperationalError(text, condition="OPERATION_CANCELED")

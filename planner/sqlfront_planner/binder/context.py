@@ -179,7 +179,6 @@ def typed_value(value: object, time_zone: str | None = "UTC") -> tuple[object, p
         "None or a list "
         f"of one type of them, not {value!r} ({type(value).__name__}).",
         condition="INVALID_SQL_ARG",
-        sqlstate="42K08",
     )
 
 

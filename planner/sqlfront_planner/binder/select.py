@@ -304,12 +304,8 @@ class _Select(msgspec.Struct):
         for name in left_out:
             expression = self._left_out(name, columns) or binder.bind(name)
             if all(column.expression != expression for column in columns):
-                raise failure(
-                    "EXCEPT_RESOLVED_COLUMNS_WITHOUT_MATCH",
-                    f"EXCEPT column {suggestions.quoted((name.name,))} was resolved and expected to be "
-                    "a column of the star.",
-                    name,
-                )
+                known = [(*column.qualifier, column.name) for column in columns]
+                raise column_binder.unresolved(known, parts_of(name), name)
             if expression in dropped:
                 raise failure(
                     "EXCEPT_OVERLAPPING_COLUMNS",

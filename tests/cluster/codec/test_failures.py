@@ -4,7 +4,6 @@ import pytest
 
 from sqlfront_cluster.codec import ErrorData, decode, encode
 from sqlfront_values.errors import (
-    CONDITIONS,
     DataError,
     Error,
     InternalError,
@@ -13,6 +12,7 @@ from sqlfront_values.errors import (
     spark_error,
 )
 from sqlfront_values.room import TooLargeError
+from sqlfront_values.spark_conditions import SQLSTATES
 
 
 def travelled(error: BaseException) -> Error:
@@ -33,12 +33,12 @@ def test_every_class_comes_back(kind: type[Error]) -> None:
     assert str(back) == str(error)
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_every_condition_comes_back(condition: str) -> None:
-    error = spark_error(condition, "reason")
-    back = travelled(error)
+def test_every_condition_comes_back() -> None:
+    for condition in SQLSTATES:
+        error = spark_error(condition, "reason")
+        back = travelled(error)
 
-    assert (type(back), str(back)) == (type(error), str(error))
+        assert (type(back), str(back)) == (type(error), str(error))
 
 
 def test_all_that_an_error_knows_comes_back() -> None:

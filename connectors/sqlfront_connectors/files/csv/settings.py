@@ -138,7 +138,6 @@ class _Given:
             raise ProgrammingError(
                 f"The value of {name} cannot be more than one character, but got {text}.",
                 condition="OPTION_VALUE_EXCEEDS_ONE_CHARACTER",
-                sqlstate="22023",
             )
         return text or "\0"
 
@@ -202,7 +201,6 @@ class _Given:
                 "The value of parameter(s) `charset` in `CSVOptions` is invalid: expects one of the"
                 f" {', '.join(_ENCODINGS)}, but got {text}.",
                 condition="INVALID_PARAMETER_VALUE.CHARSET",
-                sqlstate="22023",
             )
         return text
 
@@ -212,7 +210,6 @@ class _Given:
             raise ProgrammingError(
                 f"'lineSep' has one or two characters, but got {text!r}.",
                 condition=f"INVALID_LINE_SEPARATOR.{'TOO_LONG' if text else 'EMPTY'}",
-                sqlstate="22023",
             )
         return text
 

@@ -48,12 +48,10 @@ def check_corrupt_column(names: Sequence[str], schema: pa.Schema, settings: Json
             f"The column `{name}` for corrupt records must have the nullable STRING type, but got "
             f'"{ddl(schema.field(index).type).upper()}".',
             condition="INVALID_CORRUPT_RECORD_TYPE",
-            sqlstate="42804",
         )
     if list(names) == [name]:
         raise ProgrammingError(
             "The feature is not supported: Queries from raw JSON/CSV/XML files are disallowed when the "
             f"referenced columns only include the internal corrupt record column (named `{name}` here).",
             condition="UNSUPPORTED_FEATURE.QUERY_ONLY_CORRUPT_RECORD_COLUMN",
-            sqlstate="0A000",
         )

@@ -225,7 +225,6 @@ def _malformed_schema() -> ProgrammingError:
     return ProgrammingError(
         "Malformed records are detected in schema inference. Parse Mode: FAILFAST.",
         condition="MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
-        sqlstate="22023",
     )
 
 
@@ -235,7 +234,6 @@ def _invalid_record(kind: pa.DataType) -> ProgrammingError:
         "Detected an invalid type of a JSON record while inferring a common schema in the mode FAILFAST. "
         f'Expected a STRUCT type, but found "{sql_name(kind)}".',
         condition="INVALID_JSON_RECORD_TYPE",
-        sqlstate="22023",
     )
 
 
@@ -350,7 +348,6 @@ def exact_decimal(text: str) -> pa.DataType:
         raise ProgrammingError(
             f"Negative scale is not allowed: '{scale}'.",
             condition="NEGATIVE_SCALE_DISALLOWED",
-            sqlstate="0A000",
         )
     return decimal(max(precision, scale), scale)
 
@@ -394,7 +391,6 @@ def check_names(kind: pa.StructType | pa.Schema) -> None:
                 f"The column `{field.name.lower()}` already exists. Choose another name or rename the "
                 "existing column.",
                 condition="COLUMN_ALREADY_EXISTS",
-                sqlstate="42711",
             )
         seen.add(field.name.lower())
         inner = field.type

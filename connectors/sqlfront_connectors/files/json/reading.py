@@ -165,7 +165,6 @@ class RecordReader:
                     f"record parsing: record {number} is broken, or does not fit the columns. "
                     "Parse Mode: FAILFAST.",
                     condition="FAILED_READ_FILE.NO_HINT",
-                    sqlstate="KD001",
                 )
 
     def _text(self, record: bytes) -> str:

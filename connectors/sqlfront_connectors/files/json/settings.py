@@ -152,7 +152,6 @@ def _encoding(name: str | None, *, multi_line: bool, separator: str | None) -> s
             "The value of parameter(s) `charset` in `JSONOptionsInRead` is invalid: "
             f"expects one of the {known}, but got {name}.",
             condition="INVALID_PARAMETER_VALUE.CHARSET",
-            sqlstate="22023",
         )
     if not multi_line and name.lower() in ("utf-16", "utf-32"):
         raise ProgrammingError(

@@ -140,7 +140,6 @@ def leaf_type(leaf: Leaf) -> pa.DataType:
             raise OperationalError(
                 f"Decimal precision {leaf.precision} exceeds max precision {MAX_PRECISION}.",
                 condition="DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION",
-                sqlstate="22003",
             )
         case "Timestamp" | "Instant" if leaf.unit != "nanoseconds":
             return TIMESTAMP if leaf.kind == "Instant" else TIMESTAMP_NTZ
@@ -149,14 +148,11 @@ def leaf_type(leaf: Leaf) -> pa.DataType:
         case "None" | "Null" | "BSON":
             return _PLAIN[leaf.physical]
         case "Time" if leaf.unit != "milliseconds":
-            raise ProgrammingError(
-                "The data type TIME is not supported.", condition="UNSUPPORTED_TIME_TYPE", sqlstate="0A000"
-            )
+            raise ProgrammingError("The data type TIME is not supported.", condition="UNSUPPORTED_TIME_TYPE")
         case _:
             raise ProgrammingError(
                 f"Illegal Parquet type: {leaf.physical} ({leaf.kind.upper()}) of column {leaf.path}.",
                 condition="PARQUET_TYPE_ILLEGAL",
-                sqlstate="42846",
             )
 
 
