@@ -21,7 +21,7 @@ import sqlfront
 
 Execute = Callable[[str], object]
 
-#: What is done, as SQL; ``{k}`` is a key, ``{c}`` one of the other column's values, ``{n}`` counts.
+#: The measured statements as SQL; ``{k}`` is a key, ``{c}`` a value of the other column, ``{n}`` counts.
 STATEMENTS: Final = {
     "lookup by key": "SELECT s, n FROM t WHERE k = {k}",
     "lookup by index (15 rows)": "SELECT k, s, n FROM t WHERE c = {c}",
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def measure(execute: Execute, template: str, options: argparse.Namespace) -> tuple[float, float]:
-    """Median and p99 in microseconds; the first fifth is for warming up."""
+    """Median and p99 in microseconds; the first runs, a sixth of all, are for warming up."""
     chosen = random.Random(template)
     times = []
     for number in range(options.count * 6 // 5):
@@ -70,7 +70,7 @@ def measure(execute: Execute, template: str, options: argparse.Namespace) -> tup
 
 
 def open_sqlfront(rows: int) -> Execute:
-    """Clustered by the key, with an index."""
+    """Open sqlfront with the table clustered by the key, and an index."""
     connection = sqlfront.connect()
     connection.execute(
         "CREATE TABLE t (k BIGINT, c BIGINT, s STRING, n BIGINT) USING memory CLUSTERED BY (k)"
@@ -89,7 +89,7 @@ def open_sqlfront(rows: int) -> Execute:
 
 
 def open_duckdb(rows: int) -> Execute:
-    """With an index for each of the columns."""
+    """Open DuckDB with an index for each of the two columns."""
     connection = duckdb.connect(config={"threads": 2})
     connection.execute(
         f"CREATE TABLE t AS SELECT range AS k, range % {rows // 15} AS c, 'row ' || range AS s,"
@@ -101,7 +101,7 @@ def open_duckdb(rows: int) -> Execute:
 
 
 def open_sqlite(rows: int) -> Execute:
-    """With an index for each of the columns; a statement is a transaction."""
+    """Open SQLite with an index for each of the two columns; each statement is a transaction."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     connection.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, c INTEGER, s TEXT, n INTEGER)")
     connection.execute("BEGIN")

@@ -1,12 +1,12 @@
-"""What it costs to send plans and batches to other members, beside pickle.
+"""Costs of encoding and decoding plans and batches for other members, beside pickle.
 
     python -m benchmarks.codec
 
 Microseconds of CPU (median of 15 rounds) to encode and decode the DAGs of a lookup and of TPC-H's eighth
-query: for the first time (types and schemas are known, the DAG is not), for another run of the same plan, in
-which one processor is new, and for the same run again. Then batches, with plain and with dictionary strings:
-microseconds, and gigabytes a second. The last line is the interpreter's own speed, so that runs on different
-or busy machines can be compared.
+query: for the first time (types and schemas are known, the DAG is not), for another run of the same plan,
+with one new processor, and for the same run again. Then batches, with plain and with dictionary strings:
+microseconds, and gigabytes a second. The last line is the interpreter's own speed, for comparisons between
+runs on different or busy machines.
 """
 
 import pickle
@@ -39,7 +39,8 @@ T = TypeVar("T")
 
 
 def microseconds(work: Callable[[T], object], prepare: Callable[[int], T], calls: int = 50) -> float:
-    """The median CPU time of one call of `work`, on what `prepare` made of the call's number before."""
+    """The median CPU time of one call of `work`; `prepare` makes each call's input from the call's number
+    beforehand."""
     rounds = []
     for number in range(ROUNDS):
         inputs = [prepare(number * calls + call) for call in range(calls)]
@@ -55,7 +56,7 @@ def scan(key: int) -> MemoryScan:
 
 
 def lookup() -> DAG:
-    """Scan of one key, filter, projection, result."""
+    """The DAG of a lookup: scan of one key, filter, projection, result."""
     name = Column(STRING, 1, "s")
     dag = DAG()
     steps = [
@@ -71,7 +72,7 @@ def lookup() -> DAG:
 
 
 def query_8() -> DAG:
-    """TPC-H's eighth query over Parquet files."""
+    """The DAG of TPC-H's eighth query over Parquet files."""
     session = sqlfront.Session()
     for table in TABLES:
         session.sql(f"CREATE TABLE {table} USING parquet LOCATION '{tpch_folder() / table}.parquet'")
@@ -84,7 +85,7 @@ def query_8() -> DAG:
 
 
 def measure_dag(name: str, dag: DAG, another: Callable[[int], DAG]) -> None:
-    """One line for a DAG; `another` gives the numbered other run of its plan."""
+    """Print a line for a DAG; `another` gives the DAG of the plan's run with the given number."""
 
     def fresh(number: int) -> DAG:
         copy = another(number)
@@ -119,7 +120,7 @@ def measure_dag(name: str, dag: DAG, another: Callable[[int], DAG]) -> None:
 
 
 def measure_batch(name: str, batch: pa.RecordBatch) -> None:
-    """One line for a batch that follows others of its stream."""
+    """Print a line for a batch that follows others of its stream."""
     encoder, decoder = BatchEncoder(), BatchDecoder()
     first = encoder.encode(batch)
     decoder.decode(first.schema, pa.py_buffer(b"".join(first.body)))
@@ -134,7 +135,7 @@ def measure_batch(name: str, batch: pa.RecordBatch) -> None:
 
 
 def rows(count: int) -> pa.RecordBatch:
-    """A number, an amount and a word in each row: 26 bytes."""
+    """A batch with a number, an amount and a word in each row: 26 bytes."""
     columns = [
         pa.array(range(count), pa.int64()),
         pa.array([0.5] * count),
@@ -144,7 +145,7 @@ def rows(count: int) -> pa.RecordBatch:
 
 
 def coded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The same with a dictionary."""
+    """The batch with its words as a dictionary."""
     return pa.record_batch([*batch.columns[:2], batch.column(2).dictionary_encode()], names=["n", "a", "w"])
 
 

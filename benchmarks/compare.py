@@ -62,7 +62,7 @@ def _text(number: int) -> str:
 
 
 def _rounds(workers: Sequence[Worker], text: str, runs: int, number: int) -> dict[str, list[Measured]]:
-    """The warm-up and the runs of one query, the subjects in turn."""
+    """The measurements of a query, without the warm-up; the subjects take turns."""
     print(f"query {number}", file=sys.stderr, flush=True)
     measured: dict[str, list[Measured]] = {worker.name: [] for worker in workers}
     for _ in range(runs + 1):

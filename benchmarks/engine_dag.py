@@ -1,11 +1,11 @@
-"""What a light job costs beside its operators' work: a chain of forwarding vertices over one small batch.
+"""Costs of a light job besides its operators' work: a chain of forwarding vertices over one small batch.
 
     python -m benchmarks.engine_dag
 
 Prints microseconds per job (median, least of 40 rounds) by number of vertices, on the caller's thread and on
-the workers, beside bare nested generators and beside the interpreter's own speed (a million calls of an empty
-function), so that runs on different or busy machines can be compared. The last lines: a heavy DAG with one
-worker and with two, in wall and CPU time.
+the workers, beside bare nested generators and the interpreter's own speed (an empty function call), for
+comparisons between runs on different or busy machines. The last lines: a heavy DAG with one worker and with
+two, in wall and CPU time.
 """
 
 import statistics
@@ -26,7 +26,7 @@ ROUNDS = 40
 
 
 class Forward(Processor, frozen=True, tag="BenchmarkForward"):
-    """Passes its input on."""
+    """A processor that passes its input on."""
 
     def run(self, context: ProcessorContext) -> Steps:
         while (batch := (yield Take(0))) is not None:
@@ -34,7 +34,7 @@ class Forward(Processor, frozen=True, tag="BenchmarkForward"):
 
 
 class Sorts(Processor, frozen=True, tag="BenchmarkSorts"):
-    """Sorts each batch: all the work is in one kernel that releases the interpreter's lock."""
+    """A processor that sorts each batch: all work is in one kernel that releases the interpreter's lock."""
 
     def run(self, context: ProcessorContext) -> Steps:
         while (batch := (yield Take(0))) is not None:
@@ -42,7 +42,7 @@ class Sorts(Processor, frozen=True, tag="BenchmarkSorts"):
 
 
 def chain(length: int, middle: Processor, parallelism: int | None) -> DAG:
-    """A source, ``length`` - 2 vertices and the result."""
+    """A DAG of a source, ``length`` - 2 vertices and the result."""
     dag = DAG()
     previous = dag.vertex("source", Batches("batches"), 1)
     for number in range(length - 2):
@@ -53,7 +53,7 @@ def chain(length: int, middle: Processor, parallelism: int | None) -> DAG:
 
 
 def bare(length: int, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-    """The same chain as nested generators."""
+    """Run the same chain as nested generators."""
 
     def source() -> Iterator[pa.RecordBatch]:
         yield batch
@@ -68,7 +68,7 @@ def bare(length: int, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
 
 
 def read(engine: Engine, dag: DAG, config: JobConfig) -> list[pa.RecordBatch]:
-    """One job."""
+    """Run one job."""
     return list(engine.run(dag, config).batches())
 
 
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def heavy() -> None:
-    """The same kernels on one worker and on two."""
+    """Run the same kernels on one worker and on two."""
     print("\n64 sorts of 500,000 numbers")
     column = pa.array([number * 7919 % 500_009 for number in range(500_000)])
     resources = {"batches": [pa.RecordBatch.from_arrays([column], names=["n"])] * 64}

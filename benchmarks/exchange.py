@@ -29,7 +29,7 @@ from benchmarks.exchange_ways import TABLE, WAYS_IN, WAYS_OUT
 from benchmarks.processes import cpu_seconds, family, status
 from tests.tpch.data import tpch_folder
 
-#: Kinds of processes by what their command lines hold, and the driver's two.
+#: Kinds of processes by a part of their command lines, and the driver's two processes.
 JVM: Final = "driver's JVM"
 DRIVER: Final = "its Python"
 KINDS: Final = {
@@ -63,8 +63,8 @@ def main() -> None:
 
 @dataclass(frozen=True)
 class Taken:
-    """``wall`` and CPU seconds by the kind of process, of each run; ``memory``: by how many MB the driver's
-    processes have grown at most."""
+    """Figures of all runs: ``wall`` and CPU seconds by the kind of process, for each run; ``memory``: the
+    maximum growth of the driver's processes in MB."""
 
     wall: list[float]
     cpu: list[dict[str, float]]
@@ -72,12 +72,12 @@ class Taken:
 
 
 def _run(name: str, file: Path, master: str, runs: int) -> Taken | None:
-    """None if it has failed, of which its process has told."""
+    """Measure a way in a process of its own; None if it fails, which the process reports."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=exchange_ways.serve, args=(name, str(file), master, theirs))
     process.start()
-    theirs.close()  # so that the process's end is that of the pipe
+    theirs.close()  # so that the pipe ends with the process
     assert process.pid is not None
     try:
         ours.recv()
@@ -108,7 +108,7 @@ def _measured(name: str, way: Connection, pid: int, runs: int) -> Taken:
 
 
 def _kinds(pid: int) -> dict[int, str]:
-    """The kind of each process that the way has started, and of its own."""
+    """The kind of the way's own process, and of each process that the way has started."""
     found = {}
     for each in family(pid):
         words = Path(f"/proc/{each}/cmdline").read_text()

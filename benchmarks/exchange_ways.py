@@ -1,4 +1,4 @@
-"""The ways of :mod:`benchmarks.exchange`, each in a process of its own, and what they need."""
+"""Ways of :mod:`benchmarks.exchange`, each in a separate process, with their Spark session and cluster."""
 
 import os
 import sys
@@ -30,9 +30,9 @@ TABLE: Final = "lineitem"
 KEY: Final = "l_orderkey"
 PARTITIONS: Final = 271
 SECRET: Final = "the benchmark's"
-#: How long pandas may hold up this process, which keeps the members' list (s).
+#: Seconds that pandas may block this process, which keeps the member list.
 HELD_UP: Final = 300.0
-#: Rows of a batch that members are sent: pandas has all of them in one.
+#: Rows of a batch sent to members: pandas gives all rows in one batch.
 MOST_ROWS: Final = 65_536
 SETTINGS: Final = {
     "spark.ui.enabled": "false",
@@ -40,18 +40,18 @@ SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.files.maxPartitionBytes": "32m",
     "spark.driver.memory": "6g",
-    "spark.driver.maxResultSize": "0",  # which the naive ways outgrow
+    "spark.driver.maxResultSize": "0",  # the naive ways exceed the default
     "spark.sql.execution.arrow.pyspark.enabled": "true",
 }
 
 
 def service() -> TableService:
-    """What the members do for tables: versions that were replaced go at once."""
+    """The members' service for tables: replaced versions are freed at once."""
     return TableService(grace=0.0)
 
 
 def megabytes(file: Path) -> float:
-    """Of the table as Arrow."""
+    """The size of the table as Arrow data, in megabytes."""
     with pq.ParquetFile(file) as rows:
         sample = next(rows.iter_batches(65_536))
         columns = [each.cast(pa.string()) if each.type == pa.string_view() else each for each in sample]
@@ -59,7 +59,7 @@ def megabytes(file: Path) -> float:
 
 
 def serve(name: str, file: str, master: str, asked: Connection) -> None:
-    """Get ready; then run the way each time that it is asked for."""
+    """Prepare the way; then run it once for each message."""
     place = f"{__name__}:{service.__name__}"
     with (
         tempfile.TemporaryDirectory() as work,
@@ -101,7 +101,7 @@ def _spark(master: str, work: str) -> "Iterator[SparkSession]":
 
 
 class House:
-    """The two sides, and the ways between them."""
+    """Spark and the members, and the ways between them."""
 
     def __init__(
         self, spark: "SparkSession", connection: sqlfront.Connection, file: str, place: Path
@@ -117,23 +117,23 @@ class House:
     # ---- in
 
     def direct(self) -> None:
-        """Tasks hash keys and push rows, wherever Spark has them."""
+        """Tasks hash keys and push rows to members; Spark's partitions stay as they are."""
         load(self.frame, self.table, self.members.door)
 
     def shuffled(self) -> None:
-        """Spark brings the rows of each of the table's partitions together, then tasks push them."""
+        """Spark groups the rows by the table's partitions, then tasks push the rows."""
         load(self.frame.repartition(PARTITIONS, KEY), self.table, self.members.door)
 
     def shuffled_less(self) -> None:
-        """The same with as many tasks as without a shuffle."""
+        """Shuffle as :meth:`shuffled`, but into as many tasks as without a shuffle."""
         load(self.frame.repartition(8, KEY), self.table, self.members.door)
 
     def arrow(self) -> None:
-        """All rows to the driver, which divides them among the members."""
+        """Collect all rows in the driver, which distributes them over the members."""
         self._insert(self.frame.toArrow())
 
     def pandas(self) -> None:
-        """The same through pandas."""
+        """Do as :meth:`arrow`, through pandas."""
         form = pa.schema([(field.name, field.type) for field in self.schema])
         self._insert(pa.Table.from_pandas(self.frame.toPandas(), form, preserve_index=False))
 
@@ -142,7 +142,7 @@ class House:
         insert_all(self.table, batches, overwrite=True)
 
     def files(self) -> None:
-        """Spark writes Parquet, and members read it."""
+        """Spark writes Parquet, and members read the files."""
         path = self.place / "in"
         self.frame.write.mode("overwrite").parquet(str(path))
         self.connection.execute(f"CREATE OR REPLACE TEMPORARY VIEW f AS SELECT * FROM parquet.`{path}`")
@@ -156,7 +156,7 @@ class House:
         self._use_result("SELECT * FROM direct")
 
     def computed(self) -> None:
-        """Members compute and store rows, which tasks fetch."""
+        """Members compute and store rows, and tasks fetch them."""
         columns = [f"lower({name}) AS {name}" if name == "l_comment" else name for name in self.schema.names]
         self._use_result(f"SELECT {', '.join(columns)} FROM direct")
 
@@ -168,15 +168,15 @@ class House:
             _use(frame.to_spark())
 
     def created(self) -> None:
-        """All rows to the driver, and into a DataFrame."""
+        """Collect all rows in the driver, and create a DataFrame."""
         _use(self.spark.createDataFrame(self._rows(), self.frame.schema))
 
     def created_from_pandas(self) -> None:
-        """The same through pandas."""
+        """Do as :meth:`created`, through pandas."""
         _use(self.spark.createDataFrame(self._rows().to_pandas(), self.frame.schema))
 
     def written(self) -> None:
-        """All rows to the driver, which writes Parquet."""
+        """Collect all rows in the driver, which writes Parquet."""
         path = self.place / "out.parquet"
         pq.write_table(self._rows(), path)
         _use(self.spark.read.schema(self.frame.schema).parquet(str(path)))

@@ -33,12 +33,12 @@ from sqlfront.session import Session
 from tests.tpch.data import tpch_folder
 
 TURNS: Final = 4
-#: Spark gets so many times fewer runs.
+#: Divisor of the number of Spark's runs.
 FEWER: Final = 10
-#: What Spark is busy with, for minutes, and the tag of its job.
+#: The query that keeps Spark busy for minutes, and the tag of its job.
 LARGE: Final = "SELECT count(*) FROM range(0, 1000000000000, 1, 64) WHERE hash(id) = 7"
 TAG: Final = "beside-the-lookups"
-#: Seconds after which a query that was begun certainly runs.
+#: Seconds until a started query certainly runs.
 STARTING: Final = 3.0
 
 Keys = Mapping[str, Sequence[int]]
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def _spark(master: str, folder: Path, work: str) -> SparkSession:
-    """The session, with the tables cached."""
+    """The Spark session, with the tables cached."""
     os.environ.update(PYSPARK_PYTHON=sys.executable, SPARK_WORKER_DIR=work)
     builder = SparkSession.builder.master(master).config("spark.sql.session.timeZone", "UTC")
     for name, value in (("spark.ui.enabled", "false"), ("spark.ui.showConsoleProgress", "false")):
@@ -80,7 +80,8 @@ def _spark(master: str, folder: Path, work: str) -> SparkSession:
 
 
 def _members(spark: SparkSession) -> Connection:
-    """To a session whose members live on the executors; it doesn't see Spark's tables of these names."""
+    """A connection to a session whose members live on the executors; the session doesn't see Spark's tables
+    with the same names."""
     began = time.perf_counter()
     config = Config(launcher=Launcher.SPARK, workers=1)
     connection = Connection(Session(config, Client(config, spark)))
@@ -114,7 +115,7 @@ def _compare(ours: Ask, theirs: Ask, keys: Keys, runs: int) -> None:
 
 
 def _beside(spark: SparkSession, ours: Ask, keys: Keys, runs: int) -> None:
-    """Print what a lookup takes while Spark works."""
+    """Print the time of a lookup while Spark works."""
     idle: list[float] = []
     busy: list[float] = []
     for _ in range(TURNS):
@@ -127,14 +128,14 @@ def _beside(spark: SparkSession, ours: Ask, keys: Keys, runs: int) -> None:
 
 @contextmanager
 def _working(spark: SparkSession) -> Iterator[None]:
-    """Meanwhile Spark has something to do on all slots that are left."""
+    """A context in which Spark is busy on all remaining slots."""
 
     def work() -> None:
         spark.sparkContext.addJobTag(TAG)
         try:
             spark.sql(LARGE).collect()
         except Exception as error:
-            if TAG not in str(error):  # not what cancelling says
+            if TAG not in str(error):  # not the error of the cancellation
                 raise
 
     thread = threading.Thread(target=work)
@@ -149,7 +150,7 @@ def _working(spark: SparkSession) -> Iterator[None]:
 
 
 def _times(ask: Ask, query: Query, way: Way, keys: Keys, count: int) -> list[float]:
-    """Microseconds of so many runs."""
+    """Microseconds of ``count`` runs."""
     times = []
     for number in range(count):
         question = query.question(way, keys, number)

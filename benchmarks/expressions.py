@@ -1,8 +1,8 @@
-"""What expressions cost: the engine's evaluation beside the same work written by hand on Arrow's kernels and
+"""Costs of expressions: the engine's evaluation beside the same work written by hand with Arrow's kernels and
 numpy.
 
 Three questions: the arithmetic of TPC-H's first query at a million rows, filters over decimals, dates and
-dictionary strings, and how much a node costs when there is next to nothing to compute.
+dictionary strings, and the cost of an expression node with little to compute.
 
     python -m benchmarks.expressions
 """
@@ -31,7 +31,8 @@ INT64 = pa.int64()
 
 
 def lineitem(rows: int) -> pa.RecordBatch:
-    """Quantity, price, discount, tax (decimals), ship date and ship mode (a dictionary string)."""
+    """A batch with quantity, price, discount, tax (decimals), ship date and ship mode (a dictionary
+    string)."""
     random = np.random.default_rng(1)
     money = pa.decimal64(15, 2)
     modes = pa.array(["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"])
@@ -62,12 +63,12 @@ def call(function: str, *arguments: Expr) -> Call:
 
 
 def dec(text: str) -> Literal:
-    """A literal of a column's type."""
+    """A decimal literal of the type of the money columns."""
     return Literal(MONEY, Decimal(text))
 
 
 def compare(title: str, subjects: dict[str, Callable[[], object]], *, runs: int = 9, inner: int = 1) -> None:
-    """Print CPU medians of the subjects, run in turn, and their ratio to the last one."""
+    """Print the CPU medians of the subjects, run in turns, and their ratios to the last subject."""
     times: dict[str, list[float]] = {name: [] for name in subjects}
     for subject in subjects.values():
         subject()
@@ -86,7 +87,7 @@ def compare(title: str, subjects: dict[str, Callable[[], object]], *, runs: int 
 
 
 def first_query(batch: pa.RecordBatch) -> None:
-    """disc_price and charge, as the sums of Q1 want them."""
+    """Compare disc_price and charge, in the form that the sums of Q1 take."""
     price = call("multiply", PRICE, call("subtract", ONE, DISCOUNT))
     charge = call("multiply", price, call("add", ONE, TAX))
     for_sums = compile_expressions((price, charge), SETTINGS, frozenset({0, 1}))
@@ -132,7 +133,7 @@ def first_query(batch: pa.RecordBatch) -> None:
 
 
 def filters(batch: pa.RecordBatch) -> None:
-    """Q6's condition and a condition over a dictionary string."""
+    """Compare Q6's condition, and an IN and a CASE over a dictionary string."""
     condition = call(
         "and",
         call(
@@ -196,7 +197,7 @@ def filters(batch: pa.RecordBatch) -> None:
 
 
 def small(batch: pa.RecordBatch) -> None:
-    """The price of a node."""
+    """Compare the cost of an expression node."""
     tiny = batch.slice(0, 10)
     comparison = call("greater", PRICE, dec("500.00"))
     arithmetic = call("multiply", PRICE, call("subtract", ONE, DISCOUNT))

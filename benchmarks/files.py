@@ -1,10 +1,10 @@
-"""What it costs to read files, beside DuckDB.
+"""Costs of reading files, beside DuckDB.
 
     python -m benchmarks.files [--rows 300000] [--only csv json]
 
-Nanoseconds of CPU a row, the median of five readings in turns: the schema of a file is inferred and
-``SELECT count(column), ...`` reads all of its columns. DuckDB has one thread; it reads text as a CSV of one
-column, and ORC not at all.
+Nanoseconds of CPU per row, the median of five reads in turns: the schema of a file is inferred, and
+``SELECT count(column), ...`` reads all columns. DuckDB has one thread; it reads text as a CSV of one column,
+and can't read ORC.
 """
 
 import argparse
@@ -26,7 +26,8 @@ import sqlfront
 
 ROUNDS = 5
 Read = Callable[[], object]
-#: Name, ending, the writer of a table to a path, and DuckDB's name of the relation, with {} for the path.
+#: Name, file extension, the writer of a table to a path, and DuckDB's expression for the relation, with {}
+#: for the path.
 FILES: list[tuple[str, str, Callable[[pa.Table, Path], object], str | None]] = [
     ("plain", "csv", lambda table, path: path.write_text(separated(table)), "read_csv('{}', header = true)"),
     ("strings-quoted", "csv", pc_csv.write_csv, "read_csv('{}', header = true)"),
@@ -50,7 +51,7 @@ FILES: list[tuple[str, str, Callable[[pa.Table, Path], object], str | None]] = [
 
 
 def made(rows: int) -> pa.Table:
-    """Integers, doubles, dates as text, and strings, some of them null."""
+    """A table of integers, doubles, dates as text, and strings, some of them null."""
     numbers = range(rows)
     return pa.table(
         {
@@ -63,7 +64,7 @@ def made(rows: int) -> pa.Table:
 
 
 def separated(table: pa.Table, quote: str = "", end: str = "") -> str:
-    """CSV in which the names are quoted and end so."""
+    """CSV text whose names are in ``quote`` and end with ``end``."""
     rows = (
         f"{row['id']},{row['price']},{row['day']},{quote}{row['name'] or ''}{end}{quote}\n"
         for row in table.to_pylist()
@@ -72,7 +73,7 @@ def separated(table: pa.Table, quote: str = "", end: str = "") -> str:
 
 
 def lines(table: pa.Table, *, mixed: bool = False) -> str:
-    """An object a line; ``mixed``: the id is a number in one line, a string in the next."""
+    """JSON text with an object per line; ``mixed``: the id is a number in one line, a string in the next."""
     rows = table.to_pylist()
     if mixed:
         rows = [{**row, "id": row["id"] if row["id"] % 2 else str(row["id"])} for row in rows]
@@ -80,7 +81,7 @@ def lines(table: pa.Table, *, mixed: bool = False) -> str:
 
 
 def nanoseconds(reads: list[Read], rows: int) -> list[float]:
-    """The median CPU time of each reading, a row."""
+    """The median CPU time of each read, per row."""
     times: list[list[float]] = [[] for _ in reads]
     for _ in range(ROUNDS):
         for spent, read in zip(times, reads, strict=True):
@@ -118,7 +119,7 @@ def main() -> None:
 
 
 def read_here(connection: sqlfront.Connection, table: str, path: Path, columns: list[str]) -> object:
-    """Infer the schema of a file and read all of its columns."""
+    """Infer the schema of a file and read all columns."""
     options = ", header 'true', inferSchema 'true'" if path.suffix == ".csv" else ""
     cursor = connection.cursor()
     cursor.execute(f"DROP TABLE IF EXISTS {table}")
@@ -127,13 +128,13 @@ def read_here(connection: sqlfront.Connection, table: str, path: Path, columns: 
 
 
 def read_there(connection: duckdb.DuckDBPyConnection, relation: str, columns: list[str]) -> object:
-    """Have DuckDB infer the schema and read all of the columns."""
+    """Have DuckDB infer the schema and read all columns."""
     names = ["column0"] if columns == ["value"] else columns
     return connection.execute(f"SELECT {counts(names)} FROM {relation}").fetchall()
 
 
 def counts(columns: list[str]) -> str:
-    """The select list that reads all of the columns."""
+    """The select list that reads all columns."""
     return ", ".join(f"count({column})" for column in columns)
 
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-#: What is asked; ``{n}`` counts.
+#: The measured statements; ``{n}`` counts.
 STATEMENTS: Final = {
     "lookup, first sight": "SELECT s, n AS n_{n} FROM t WHERE k = {n}",
     "join, first sight": "SELECT a.s, b.n n_{n} FROM t a JOIN t b ON a.k = b.n WHERE a.k = {n} AND b.s > 'x'",
@@ -30,7 +30,7 @@ _PARTS: Final = ("", "engine", "planner", "connectors")
 
 
 def main() -> None:
-    """Measure and print; with ``--work`` be one of the processes."""
+    """Measure and print; with ``--work`` run as one of the measured processes."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def worker(tree: Path) -> "subprocess.Popen[str]":
-    """A process that measures by the sources of a tree."""
+    """A process that measures with the sources of a tree."""
     path = os.pathsep.join(str(tree / part) for part in _PARTS)
     return subprocess.Popen(
         [sys.executable, "-P", __file__, "--work"],
@@ -67,7 +67,7 @@ def worker(tree: Path) -> "subprocess.Popen[str]":
 
 
 def asked(process: "subprocess.Popen[str]", place: int) -> float:
-    """A turn's median."""
+    """The median of a turn."""
     assert process.stdin is not None
     assert process.stdout is not None
     print(place, file=process.stdin, flush=True)
@@ -75,7 +75,7 @@ def asked(process: "subprocess.Popen[str]", place: int) -> float:
 
 
 def work() -> None:
-    """Answer with the median of the statement of each number that comes in."""
+    """Read numbers of statements from stdin; answer each with the statement's median."""
     import sqlfront
 
     cursor = sqlfront.connect().cursor()

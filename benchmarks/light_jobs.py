@@ -42,18 +42,18 @@ from sqlfront_values.types import BIGINT
 
 Task = Callable[[], object]
 
-#: How often a task is run before the next one has its turn.
+#: Runs of a task before the next task has its turn.
 TURN: Final = 100
 SIZES: Final = (1, 2, 4, 8)
-#: So many rows of four numbers; two thirds of them change their member of three: 5.3 MB.
+#: Number of rows of four numbers; with three members, two thirds of the rows change their member: 5.3 MB.
 EXCHANGED: Final = 250_000
 WIDTH: Final = 4
 INLINE: Final = JobConfig(inline=True)
 
 
 class Timing(msgspec.Struct, frozen=True):
-    """Microseconds: the bound of the best tenth, the median, and the 99th of a hundred; and what the process
-    used of the processor for one run."""
+    """Microseconds: the bound of the best tenth, the median, the 99th percentile, and the process's CPU time
+    per run."""
 
     best: float
     median: float
@@ -62,7 +62,7 @@ class Timing(msgspec.Struct, frozen=True):
 
 
 def in_turns(tasks: Mapping[str, Task], count: int) -> dict[str, Timing]:
-    """Run each task ``count`` times, all of them in turns."""
+    """Run each task ``count`` times; the tasks take turns."""
     times: dict[str, list[float]] = {name: [] for name in tasks}
     cpu: Counter[str] = Counter()
     for task in tasks.values():
@@ -90,7 +90,7 @@ def timing(times: list[float], cpu: float) -> Timing:
 
 
 def one_row(*, distributed: bool) -> DAG:
-    """One row from each member."""
+    """A DAG with one row from each member."""
     dag = DAG()
     values = Values(pa.schema([("n", pa.int32())]), ((Literal(pa.int32(), 1),),))
     source = dag.vertex("values", values, 1)
@@ -99,7 +99,7 @@ def one_row(*, distributed: bool) -> DAG:
 
 
 def exchange() -> DAG:
-    """Rows of all members are partitioned over all members, and counted."""
+    """A DAG that partitions rows of all members over all members, and counts the rows."""
     dag = DAG()
     wide = Project((Column(BIGINT, 0),) * WIDTH, pa.schema([(f"n{place}", BIGINT) for place in range(WIDTH)]))
     count = Aggregate(
@@ -113,17 +113,17 @@ def exchange() -> DAG:
 
 
 def read(job: LightJob) -> int:
-    """Read the result to its end; returns its rows."""
+    """Read the result to its end; return the number of rows."""
     return sum(batch.num_rows for batch in job.batches())
 
 
 def job(submit: Callable[[DAG, JobConfig], LightJob], dag: DAG, config: JobConfig = DEFAULT_CONFIG) -> Task:
-    """Submit and read."""
+    """A task that submits the DAG and reads the result."""
     return lambda: read(submit(dag, config))
 
 
 def on_member(member: Member, name: str) -> JobConfig:
-    """A small job that reads a partition of that member only."""
+    """The configuration of a small job that needs one partition of the member ``name``."""
     return JobConfig(required_partitions=frozenset({member.members.owners.index(name)}), inline=True)
 
 
@@ -148,7 +148,7 @@ class ThreeSteps:
             self._received(peer, message, body)
 
     def step(self) -> None:
-        """A question to the member, which it answers at once."""
+        """Send a question to the member, which answers at once."""
         self._answered.clear()
         self._peer.send(CheckJobs((0,)))
         self._answered.wait()
@@ -171,7 +171,7 @@ class ThreeSteps:
 
 
 def one_process(count: int) -> dict[str, Timing]:
-    """Everything in this process, beside DuckDB."""
+    """Measure with all members in this process, beside DuckDB."""
     rows = duckdb.connect(config={"threads": 1})
     with Engine(workers=1) as engine, EmbeddedCluster(3, workers=1) as cluster:
         three, other = cluster.coordinator, cluster.members[1].name
@@ -191,8 +191,8 @@ def one_process(count: int) -> dict[str, Timing]:
 
 
 def processes(count: int) -> tuple[dict[str, Timing], float]:
-    """Three members in processes of their own, beside DuckDB; and what the required member used of the
-    processor for a job, in microseconds."""
+    """Measure three members in separate processes, beside DuckDB. Also return the required member's CPU time
+    per job, in microseconds."""
     rows = duckdb.connect(config={"threads": 1})
     with LocalCluster(3, workers=1) as cluster, cluster.client() as client:
         member, dag = client.member, one_row(distributed=True)
@@ -221,7 +221,7 @@ def processes(count: int) -> tuple[dict[str, Timing], float]:
 
 @contextmanager
 def used_by(process: int) -> Iterator[list[float]]:
-    """What another process used of the processor meanwhile, in microseconds."""
+    """A context that measures another process's CPU time, in microseconds."""
     used: list[float] = []
     before = _processor_ticks(process)
     yield used
@@ -235,7 +235,7 @@ def _processor_ticks(process: int) -> int:
 
 
 def by_size(count: int) -> dict[int, tuple[Timing, Timing]]:
-    """A job on all of 1, 2, 4, 8 members: embedded ones, and processes."""
+    """Measure a job on all of 1, 2, 4, 8 members: embedded, and in processes."""
     found = {}
     dag = one_row(distributed=True)
     for size in SIZES:
@@ -251,7 +251,7 @@ def by_size(count: int) -> dict[int, tuple[Timing, Timing]]:
 
 
 def exchanged(count: int) -> Timing:
-    """Megabytes between three processes."""
+    """Measure the exchange of megabytes between three processes."""
     with LocalCluster(3, workers=1) as cluster, cluster.client() as client:
         return in_turns({"": job(client.member.submit, exchange())}, count)[""]
 
@@ -279,7 +279,7 @@ def main() -> None:
 
 
 def show(timings: Mapping[str, Timing]) -> None:
-    """The rows of the table."""
+    """Print the rows of the table."""
     for name, each in timings.items():
         print(f"| {name} | {each.best:,.0f} | {each.median:,.0f} | {each.p99:,.0f} | {each.cpu:,.0f} |")
 

@@ -1,6 +1,6 @@
-"""How engines that several benchmarks compare load TPC-H's tables into memory.
+"""Loading of TPC-H's tables into the memory of engines that several benchmarks compare.
 
-The engines are imported only in the process that runs them.
+An engine is imported only in the process that runs it.
 """
 
 import os
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def datafusion_tables(folder: Path, tables: Iterable[str]) -> "datafusion.SessionContext":
-    """DataFusion over ``<table>.parquet`` of each table as Arrow data."""
+    """DataFusion with ``<table>.parquet`` of each table as Arrow data."""
     import datafusion
     import pyarrow.parquet as pq
 
@@ -26,7 +26,7 @@ def datafusion_tables(folder: Path, tables: Iterable[str]) -> "datafusion.Sessio
 
 
 def spark_tables(folder: Path, tables: Iterable[str], memory: str) -> "SparkSession":
-    """Spark local[2] with that much ``memory``; ``<table>.parquet`` of each table is cached."""
+    """Spark local[2] with the given ``memory``, and ``<table>.parquet`` of each table cached."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
     from pyspark.sql import SparkSession
 

@@ -33,14 +33,14 @@ from tests.tpch.data import TABLES, tpch_folder
 QUERIES: Final = Path(__file__).parent.parent / "tests" / "tpch" / "queries"
 LOOKUP: Final = "SELECT o_custkey, o_totalprice FROM orders WHERE o_orderkey = ?"
 TURNS: Final = 3
-#: Seconds after which a query that was begun certainly runs.
+#: Seconds until a started query certainly runs.
 STARTING: Final = 3.0
 
 Lookup = Callable[[int], object]
 
 
 def load(connection: "sqlfront.Connection", folder: Path) -> list[int]:
-    """Make the tables; returns the keys of the orders."""
+    """Create the tables; return the keys of the orders."""
     for table, key in TABLES.items():
         connection.execute(
             f"CREATE TABLE {table} USING memory CLUSTERED BY ({key}) INTO 271 BUCKETS"
@@ -52,12 +52,12 @@ def load(connection: "sqlfront.Connection", folder: Path) -> list[int]:
 
 
 def with_text(session: Session) -> Lookup:
-    """Parsed and planned each time."""
+    """A lookup whose text is parsed and planned each time."""
     return lambda key: session.execute(LOOKUP, [key]).collect()
 
 
 def planned_once(session: Session) -> Lookup:
-    """Only the key is new."""
+    """A lookup with a plan made once, in which only the key is new."""
     query = parse(LOOKUP)
     assert isinstance(query, Query)
     zone = session.settings.time_zone
@@ -66,7 +66,7 @@ def planned_once(session: Session) -> Lookup:
 
 
 def measure(lookup: Lookup, keys: list[int], count: int) -> list[float]:
-    """Microseconds of so many lookups, a millisecond apart."""
+    """Microseconds of ``count`` lookups, a millisecond apart."""
     times = []
     for key in random.choices(keys, k=count):
         began = time.perf_counter_ns()
@@ -78,7 +78,7 @@ def measure(lookup: Lookup, keys: list[int], count: int) -> list[float]:
 
 @contextmanager
 def running(query: int, address: str, secret: str) -> Iterator[None]:
-    """Meanwhile another client runs the query, again and again."""
+    """A context in which another client runs the query again and again."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.lookups", "--repeat", str(query), "--address", address],
         stdin=subprocess.PIPE,
@@ -95,7 +95,7 @@ def running(query: int, address: str, secret: str) -> Iterator[None]:
 
 
 def repeat(query: int, address: str) -> None:
-    """What the other client does, until its input ends."""
+    """Run the query as the other client, until the input ends."""
     text = (QUERIES / f"q{query}.sql").read_text().rstrip().rstrip(";")
     with sqlfront.connect(address) as connection:
         while not select.select([sys.stdin], [], [], 0)[0]:

@@ -28,12 +28,12 @@ from sqlfront_cluster.network.transport import Body, Peer, Transport
 SIZES = (64 << 10, 1 << 20, 8 << 20)
 _LENGTH = struct.Struct(">Q")
 
-#: Sends so many bytes to the server and waits for its small answer.
+#: Sends the bytes to the server and waits for the small answer.
 Ask = Callable[[bytes], object]
 
 
 class Question(msgspec.Struct, frozen=True, tag=True):
-    """A small message, as an acknowledgement is."""
+    """A message as small as an acknowledgement."""
 
     number: int
 
@@ -42,7 +42,7 @@ class Question(msgspec.Struct, frozen=True, tag=True):
 
 
 def _receive(connection: socket.socket) -> int:
-    """A length and so many bytes; 0 at the end."""
+    """Receive a length and as many bytes; return the length, 0 at the end."""
     head = connection.recv(8, socket.MSG_WAITALL)
     if len(head) < 8:
         return 0
@@ -121,7 +121,7 @@ def ask_multiprocessing(address: str) -> Ask:
 
 
 class Echo:
-    """Answers each message with itself."""
+    """A listener that answers each message with the message itself."""
 
     def connected(self, peer: Peer) -> None: ...
 
@@ -132,7 +132,7 @@ class Echo:
 
 
 class Asker:
-    """Waits for each answer."""
+    """A client that waits for each answer."""
 
     def __init__(self, transport: Transport, address: str) -> None:
         self._peer: Peer
@@ -164,7 +164,7 @@ def _settings(kind: str) -> NetworkSettings:
 
 
 def serve(kind: str, folder: Path, ready: Connection) -> None:
-    """An echo server; tells its address and serves until ``ready`` is closed by the other side."""
+    """Run an echo server: send its address, and serve until the other side closes ``ready``."""
     if kind.startswith("sqlfront"):
         listen = f"unix:{folder}/{kind}" if "unix" in kind else "127.0.0.1:0"
         transport = TcpTransport(_settings(kind), [Question], listen=[listen])
@@ -200,7 +200,7 @@ def _quick(connection: socket.socket) -> socket.socket:
 
 
 def connect(kind: str, folder: Path, address: object) -> Ask:
-    """The asking side of a server at the address."""
+    """The client of a server at the address."""
     if kind.startswith("sqlfront"):
         transport = TcpTransport(_settings(kind), [Question], name="asker")
         return Asker(transport, str(address)).ask
@@ -212,14 +212,14 @@ def connect(kind: str, folder: Path, address: object) -> Ask:
 
 
 def loopback() -> Ask:
-    """Both sides in this process."""
+    """The client of a server in the same process."""
     network = LoopbackNetwork()
     network.transport("echo").start(Echo())
     return Asker(network.transport("asker"), "echo").ask
 
 
 def median(ask: Ask, body: bytes, count: int) -> float:
-    """Seconds that a question takes."""
+    """The median seconds per question."""
     taken = []
     for _ in range(count):
         began = time.perf_counter()

@@ -1,10 +1,11 @@
-"""The operators at a million rows, beside pyarrow's and DuckDB's in the same process: CPU milliseconds, one
-thread each.
+"""Costs of the operators at a million rows, beside pyarrow's and DuckDB's in the same process: CPU
+milliseconds, one thread each.
 
     python -m benchmarks.operators [name part ...]
 
-Ours run as in a job: batches of 64k rows in, all output batches made, on one instance. DuckDB reads the same
-Arrow tables and gives Arrow tables; pyarrow uses the kernel or Acero plan that one would write by hand.
+sqlfront's operators run as in a job: batches of 64k rows in, all output batches made, on one instance. DuckDB
+reads the same Arrow tables and gives Arrow tables; pyarrow uses the kernel or Acero plan that a user would
+write by hand.
 """
 
 import sys
@@ -35,7 +36,7 @@ RUNS = 3
 
 @dataclass(frozen=True)
 class Case:
-    """One question: our operator over tables, and what the peers run for it."""
+    """A comparison: sqlfront's operator over tables, and the equivalents for DuckDB and pyarrow."""
 
     name: str
     operator: Processor
@@ -46,7 +47,7 @@ class Case:
 
 
 def make_tables() -> dict[str, pa.Table]:
-    """Rows with keys of all kinds, and smaller tables to join with."""
+    """A large table with keys of all kinds, and smaller tables to join with."""
     random = np.random.default_rng(7)
     many = random.integers(0, 430_000, ROWS)
     wide = random.integers(-(2**62), 2**62, 430_000)
@@ -99,12 +100,13 @@ SCHEMA = pa.schema(
 
 
 def column(name: str, columns: Sequence[str] = SCHEMA.names) -> Column:
-    """A column of a row of some of the big table's columns."""
+    """A column of a row with ``columns`` of the big table."""
     return Column(SCHEMA.field(name).type, list(columns).index(name), name)
 
 
 def join_case(name: str, key: str, table: str, kind: Literal["inner", "semi"] = "inner") -> Case:
-    """A join of the big table's column with a table's key, to a number of either side."""
+    """A join of the big table's column with a table's key; gives a number from each side (semi join: from the
+    big table)."""
     columns = tuple(dict.fromkeys((key, "value")))
     schema = pa.schema([SCHEMA.field(name) for name in columns])
     output = ("value", "payload") if kind == "inner" else ("value",)
@@ -247,7 +249,7 @@ CASES = [
 
 
 def batches(name: str, columns: Sequence[str] | None = None) -> list[pa.RecordBatch]:
-    """A table as a scan would emit it: physical form, batches of BATCH_ROWS."""
+    """The batches of a table as a scan emits them: physical form, BATCH_ROWS rows each."""
     table = TABLES[name].select(columns or TABLES[name].schema.names).combine_chunks()
     types = [
         field.type if pa.types.is_dictionary(field.type) else physical(field.type) for field in table.schema
@@ -257,7 +259,7 @@ def batches(name: str, columns: Sequence[str] | None = None) -> list[pa.RecordBa
 
 
 def run(operator: Processor, inputs: Sequence[Sequence[pa.RecordBatch]]) -> int:
-    """The operator's output, counted."""
+    """Run the operator; return the number of output rows."""
     feeds: list[Iterator[pa.RecordBatch]] = [iter(batches) for batches in inputs]
     steps = operator.run(lone_context())
     answer: pa.RecordBatch | None = None
@@ -275,7 +277,7 @@ def run(operator: Processor, inputs: Sequence[Sequence[pa.RecordBatch]]) -> int:
 
 
 def cpu(action: Callable[[], object]) -> float:
-    """Least CPU milliseconds of a few runs."""
+    """The least CPU milliseconds of a few runs."""
     times = []
     for _ in range(RUNS):
         start = time.process_time()

@@ -27,27 +27,27 @@ from benchmarks.point_workers import Question, Worker, same_rows
 from tests.tpch.data import tpch_folder
 
 TURNS = 5
-#: Subjects that get a twentieth of the runs.
+#: Subjects with a twentieth of the runs.
 SLOW = ("spark",)
 THREADS = (1, 4)
 
 
 class Way(Enum):
-    """How a query is asked again."""
+    """The ways of asking a query again."""
 
     TEXT = "new text"
-    """With other literals in its text."""
+    """With other literals in the text."""
     PARAMETERS = "prepared"
     """The same text with other parameters."""
     SHAPE = "first sight"
-    """With other literals and another column name, so that no plan of it can be there."""
+    """With other literals and another column name, so that no cached plan fits."""
 
 
 @dataclass(frozen=True)
 class Query:
-    """A query: ``text`` with a ``?`` for each parameter; ``parameters``: what they are drawn from (keys of
-    ``orders`` or ``customers``, or numbers below so many) and how many of each. ``shape``: a column name that
-    can be changed, and what is to be reached for a text with a new one."""
+    """A query: ``text`` with a ``?`` for each parameter; ``parameters``: the source of each (keys of
+    ``orders`` or ``customers``, or the bound of a range of numbers), and the number of values. ``shape``: a
+    column name that can be changed, and the goal for a text with a new name."""
 
     text: str
     parameters: tuple[tuple[str | int, int], ...]
@@ -63,7 +63,7 @@ class Query:
         return tuple(drawn)
 
     def question(self, way: Way, keys: Mapping[str, Sequence[int]], number: int) -> Question:
-        """Text and parameters of the run of that number."""
+        """Text and parameters of the run with the given number."""
         values, text = self.draw(keys), self.text
         if way is Way.PARAMETERS:
             return text, values
@@ -76,11 +76,11 @@ class Query:
 
     @property
     def ways(self) -> tuple[Way, ...]:
-        """Those in which it is asked."""
+        """The ways of asking the query."""
         return (Way.TEXT, Way.PARAMETERS) if self.shape is None else tuple(Way)
 
     def goal_of(self, way: Way) -> Goal:
-        """What is to be reached."""
+        """The goal for a way of asking."""
         return self.shape[1] if way is Way.SHAPE and self.shape is not None else self.goal
 
 
@@ -167,7 +167,7 @@ def _options() -> argparse.Namespace:
 
 
 def sample_keys(folder: Path) -> dict[str, Sequence[int]]:
-    """Some keys of orders, and of customers that have some."""
+    """A sample of the keys of orders, and the keys of the customers of these orders."""
     orders = pq.read_table(folder / "orders.parquet", columns=["o_orderkey", "o_custkey"])
     sample = orders.take(random.sample(range(orders.num_rows), min(orders.num_rows, 50_000)))
     customers = sample.column("o_custkey").unique()
@@ -177,7 +177,8 @@ def sample_keys(folder: Path) -> dict[str, Sequence[int]]:
 def _compare_answers(
     name: str, workers: Sequence[Worker], keys: Mapping[str, Sequence[int]], reference: str
 ) -> None:
-    """RuntimeError if somebody answers otherwise than the reference (or the first one, without that)."""
+    """Raise RuntimeError if a subject's answer differs from the reference's (without the reference, from the
+    first subject's)."""
     first = next((worker for worker in workers if worker.name == reference), workers[0])
     for way in QUERIES[name].ways:
         question = QUERIES[name].question(way, keys, 0)
@@ -193,7 +194,8 @@ def _compare_answers(
 def _measure(
     query: Query, way: Way, workers: Sequence[Worker], keys: Mapping[str, Sequence[int]], runs: int
 ) -> dict[str, Figures]:
-    """Each subject's figures; some runs before they count. Who can't be asked that way has none."""
+    """The figures of each subject, without the first turn. A subject that doesn't support the way has no
+    figures."""
     able = [worker for worker in workers if not (way is Way.PARAMETERS and worker.name == "polars")]
     times: dict[str, list[float]] = {worker.name: [] for worker in able}
     number = 0

@@ -1,10 +1,10 @@
-"""The tables that the point queries print."""
+"""Tables with the results of the point queries."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-#: By query and how it was asked.
+#: Figures by the query and the way of asking.
 Measured = Mapping[tuple[str, str], Mapping[str, "Figures"]]
 
 
@@ -20,8 +20,8 @@ class Figures:
 
 @dataclass(frozen=True)
 class Goal:
-    """For the median: at most so many microseconds, at most that share of the reference's, and so many times
-    less than Spark's (None: not asked for)."""
+    """A goal for the median: a maximum in microseconds, a maximum share of the reference's median, and a
+    minimum factor below Spark's median (None: no such goal)."""
 
     microseconds: float
     share: float | None = None
@@ -35,7 +35,7 @@ def figures(times: Sequence[float]) -> Figures:
 
 
 def times_table(names: Sequence[str], measured: Measured, reference: str) -> str:
-    """Median, p95, p99 and the ratio of the medians."""
+    """A table of median, p95, p99 and the ratio of the medians."""
     lines = [
         "| query | asked | " + " | ".join(names) + " |",
         "|---|---|" + "---|" * len(names),
@@ -55,7 +55,7 @@ def _cell(each: Figures | None, against: Figures | None) -> str:
 
 
 def goals_table(measured: Measured, goals: Mapping[tuple[str, str], Goal], reference: str) -> str:
-    """sqlfront's medians beside what is to be reached."""
+    """A table of sqlfront's medians beside the goals."""
     heads = ["query", "asked", "sqlfront's median us (best)", "goal", f"of {reference}'s", "goal"]
     heads += ["times under Spark's", "goal", "reached"]
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -87,7 +87,7 @@ def _part(ours: Figures, theirs: Figures | None) -> float | None:
 
 
 def rates_table(rates: Mapping[str, Mapping[tuple[str, int], float]], threads: Sequence[int]) -> str:
-    """Lookups per second."""
+    """A table of lookups per second."""
     ways = list(dict.fromkeys(way for by_way in rates.values() for way, _ in by_way))
     heads = [f"{way}, {count} thread{'' if count == 1 else 's'}" for way in ways for count in threads]
     lines = ["| lookups per second | " + " | ".join(heads) + " |", "|---|" + "---|" * len(heads)]

@@ -1,5 +1,5 @@
-"""The engines that answer point queries: how each loads five tables of TPC-H into memory, with what indexes,
-and how SQL text becomes Python tuples."""
+"""Engines that answer point queries: each loads five tables of TPC-H into memory, makes indexes, and turns
+SQL text into Python tuples."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from sqlfront import Connection
 
-#: Each table and the columns that its rows are found by.
+#: Each table and its lookup columns.
 KEYS: Final = {
     "region": (),
     "nation": (),
@@ -24,22 +24,23 @@ KEYS: Final = {
 }
 
 Rows = Sequence[tuple[object, ...]]
-#: Text and parameters (None: it has none) in, rows out. One thread's.
+#: Takes a text and parameters (None: the text has none), and returns rows. For one thread.
 Ask = Callable[[str, Sequence[object] | None], Rows]
 
 
 class PointSubject(Protocol):
-    """One engine with the tables loaded."""
+    """An engine with the tables loaded."""
 
     def load(self, folder: Path) -> None:
         """Read ``<table>.parquet`` of every table into memory."""
 
     def client(self) -> Ask:
-        """What one thread asks with; several may ask at once, each with its own."""
+        """A function with which one thread asks; several threads may ask at once, each with its own
+        function."""
 
 
 class Sqlfront:
-    """This project, embedded unless a connection is given: tables clustered by their keys, an index on the
+    """sqlfront, embedded unless a connection is given: tables clustered by their keys, an index on the
     orders' customers."""
 
     def __init__(self, connection: "Connection | None" = None) -> None:
@@ -70,7 +71,7 @@ class Sqlfront:
 
 
 class SQLite:
-    """SQLite in memory, as Python brings it; decimals are doubles and dates are texts there."""
+    """SQLite in memory, as shipped with Python; decimals are doubles and dates are texts there."""
 
     def load(self, folder: Path) -> None:
         import sqlite3
@@ -94,7 +95,7 @@ class SQLite:
 
 
 class DuckDB:
-    """DuckDB in memory with indexes and a number of threads."""
+    """DuckDB in memory, with indexes and a given number of threads."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -114,7 +115,7 @@ class DuckDB:
 
 
 class Polars:
-    """Polars' SQL over eager frames; it knows no parameters."""
+    """Polars' SQL over eager frames, without parameters."""
 
     def load(self, folder: Path) -> None:
         import polars

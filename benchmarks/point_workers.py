@@ -1,4 +1,4 @@
-"""A subject of the point queries in a process of its own, which measures itself: a question from another
+"""Worker process of the point queries: one subject, which measures itself, since a question from another
 process would cost more than its answer."""
 
 import math
@@ -14,12 +14,13 @@ from typing import Final
 
 from benchmarks.point_subjects import SUBJECTS, Ask, PointSubject, Rows
 
-#: Text and parameters (None: it has none).
+#: A text and its parameters (None: the text has none).
 Question = tuple[str, tuple[object, ...] | None]
 
 
 class Worker:
-    """A process that holds one subject with its tables. What fails there is a RuntimeError here."""
+    """A process that holds one subject with its tables. An error in the process is raised here as a
+    RuntimeError."""
 
     def __init__(self, name: str, folder: Path) -> None:
         self.name = name
@@ -30,7 +31,7 @@ class Worker:
         self._receive()  # loaded
 
     def answer(self, question: Question) -> Rows:
-        """The rows of a question."""
+        """The rows that answer a question."""
         rows = self._request("answer", question)
         assert isinstance(rows, list)
         return rows
@@ -42,7 +43,7 @@ class Worker:
         return times
 
     def rate(self, questions: Sequence[Question], threads: int, seconds: float) -> float:
-        """Questions per second that so many threads ask together."""
+        """Questions per second that ``threads`` threads ask together."""
         rate = self._request("rate", questions, threads, seconds)
         assert isinstance(rate, float)
         return rate
@@ -66,7 +67,7 @@ class Worker:
 
 
 def _serve(name: str, folder: str, connection: Connection) -> None:
-    """Load, then do what is asked."""
+    """Load the tables, then serve requests."""
     subject = SUBJECTS[name]()
     connection.send(_try(lambda: subject.load(Path(folder))))
     while True:

@@ -1,4 +1,4 @@
-"""A subject in a process of its own, and what the operating system says of that process and its children
+"""Worker process of a subject, and figures of the operating system about the process and its children
 (Linux)."""
 
 import multiprocessing
@@ -15,8 +15,8 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class Measured:
-    """``wall`` and ``cpu`` in seconds (all threads and child processes, such as a JVM); ``rows`` of the
-    answer; ``error`` if it failed."""
+    """Figures of a run: ``wall`` and ``cpu`` in seconds (all threads and child processes, such as a JVM),
+    ``rows`` of the answer, and ``error`` if the run failed."""
 
     wall: float
     cpu: float
@@ -62,7 +62,7 @@ class Worker:
 
 
 def _serve(name: str, folder: str, connection: Connection) -> None:
-    """Load on the first message, then answer the rest."""
+    """Load the tables on the first message, then answer queries."""
     subject = SUBJECTS[name].make()
     connection.send("ready")
     connection.recv()
@@ -83,7 +83,7 @@ def _serve(name: str, folder: str, connection: Connection) -> None:
 
 
 def family(pid: int) -> list[int]:
-    """The process and all below it."""
+    """The process and all its descendants."""
     found = [pid]
     for parent in found:
         for task in Path(f"/proc/{parent}/task").glob("*/children"):
@@ -92,18 +92,18 @@ def family(pid: int) -> list[int]:
 
 
 def children_cpu(pid: int) -> float:
-    """Seconds of processor time of all processes below this one, to 10 ms."""
+    """CPU seconds of all descendants of the process, to 10 ms."""
     return sum(map(cpu_seconds, family(pid)[1:]))
 
 
 def cpu_seconds(pid: int) -> float:
-    """Seconds of processor time of a process and of its children that have ended, to 10 ms."""
+    """CPU seconds of a process and of its ended children, to 10 ms."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(int(field) for field in fields[11:15]) / _TICK
 
 
 def status(pid: int, key: str) -> int:
-    """Bytes that the process's status says under the key, such as ``VmHWM``."""
+    """The bytes under ``key`` in the process's status, such as ``VmHWM``; 0 if the key is missing."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024

@@ -39,7 +39,7 @@ Task = Callable[[], object]
 
 ORDERS: Final = 150_000
 TRAFFIC: Final = "traffic"
-#: What belongs to the membership, and comes by the clock.
+#: Messages of the membership, sent by the clock.
 MEMBERSHIP: Final = ("Heartbeat", "HeartbeatAnswer", "ListAdopted", "DocumentsSeen")
 TABLES: Final = (
     f"""CREATE TABLE customers USING memory CLUSTERED BY (c_key) INTO 271 BUCKETS AS
@@ -61,7 +61,7 @@ QUERIES: Final = {
 
 
 class Traffic(Service):
-    """Says what a member has sent so far: messages and bytes."""
+    """A service that tells the number of messages and bytes that a member has sent."""
 
     def __init__(self) -> None:
         self.running: RunningMember | None = None
@@ -72,7 +72,7 @@ class Traffic(Service):
 
 
 class CountingService(TableService):
-    """What members of this benchmark do: hold tables, and count."""
+    """The service of this benchmark's members: holds tables, and counts messages."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -99,7 +99,7 @@ def sent(statistics: NetworkStatistics) -> tuple[int, int]:
 
 
 def counted(cluster: Client, task: Task, times: int = 20) -> tuple[float, float]:
-    """Messages and bytes of a task."""
+    """Messages and bytes per run of a task."""
 
     def total() -> tuple[int, int]:
         member = cluster.coordinator
@@ -122,7 +122,7 @@ def counted(cluster: Client, task: Task, times: int = 20) -> tuple[float, float]
 
 
 def tasks(connection: sqlfront.Connection, text: str) -> dict[str, Task]:
-    """The ways of a query, by name."""
+    """The ways of running a query, by name."""
     session = connection.session
     prepared = connection.prepare(text)
     connection.execute("SET sqlfront.pruning = true")
@@ -142,7 +142,7 @@ def tasks(connection: sqlfront.Connection, text: str) -> dict[str, Task]:
 
 
 def processes(size: int, count: int) -> None:
-    """A table for so many members."""
+    """Print a table for ``size`` members."""
     secret = secrets.token_hex(8)
     with LocalCluster(
         size, workers=1, service="benchmarks.pruning:service", secret=secret.encode()
@@ -165,7 +165,7 @@ def processes(size: int, count: int) -> None:
 
 @contextmanager
 def echo() -> Iterator[Task]:
-    """A bare socket to a process that sends back what it gets."""
+    """A context with a bare socket to a process that echoes its input."""
     ours, theirs = socket.socketpair()
     code = (
         "import socket, sys\n"
@@ -184,7 +184,7 @@ def echo() -> Iterator[Task]:
 
 
 def show(name: str, timing: Timing, messages: float | None = None, size: float | None = None) -> None:
-    """A row of a table."""
+    """Print a row of a table."""
     counts = "| | |" if messages is None or size is None else f"| {messages:,.0f} | {size:,.0f} |"
     print(f"| {name} | {timing.best:,.0f} | {timing.median:,.0f} | {timing.p99:,.0f} {counts}")
 
@@ -193,7 +193,7 @@ def show(name: str, timing: Timing, messages: float | None = None, size: float |
 
 
 def simulated(size: int, times: int = 50) -> dict[str, Cost]:
-    """What pruned queries cost the client of a simulated cluster."""
+    """The client's costs of pruned queries in a simulated cluster."""
     town = Town(size)
     path, order = town.path(), 1234
     town.acquaint(order, customer_of(order))

@@ -1,5 +1,5 @@
-"""The engines that are compared: how each loads the TPC-H tables into memory and answers a query to
-Python-side Arrow data."""
+"""Engines under comparison: each loads the TPC-H tables into memory and answers a query with Arrow data in
+Python."""
 
 import os
 from collections.abc import Callable
@@ -13,17 +13,17 @@ TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "order
 
 
 class Subject(Protocol):
-    """One engine with the tables loaded."""
+    """An engine with the tables loaded."""
 
     def load(self, folder: Path) -> None:
         """Read ``<table>.parquet`` of every table into memory."""
 
     def query(self, text: str) -> int:
-        """Run a query to its last row, as Arrow data; returns the number of rows."""
+        """Run a query to its last row, as Arrow data; return the number of rows."""
 
 
 class Sqlfront:
-    """This project, embedded, tables in memory."""
+    """sqlfront, embedded, with tables in memory."""
 
     def load(self, folder: Path) -> None:
         import sqlfront
@@ -38,7 +38,7 @@ class Sqlfront:
 
 
 class DuckDB:
-    """DuckDB in memory, with a number of threads."""
+    """DuckDB in memory, with a given number of threads."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
@@ -90,7 +90,7 @@ class Spark:
 
 @dataclass(frozen=True)
 class Entry:
-    """A name on the command line and what it stands for."""
+    """A subject's name on the command line, and its factory."""
 
     name: str
     make: Callable[[], Subject]

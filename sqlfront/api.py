@@ -1,4 +1,4 @@
-"""The functions at the front door."""
+"""Module-level functions of the package: ``connect``, ``attach``, ``sql``."""
 
 import threading
 from collections.abc import Sequence
@@ -48,9 +48,9 @@ def connect(
     spark: "SparkSource | None" = None,
     resource_profile: "ResourceProfile | None" = None,
 ) -> "connection.Connection":
-    """A connection to a new session. Its tables live as long as it does, or if it is one of a ``cluster``
-    (``sqlfront://host:port``, or that of a ``credentials`` file) as long as that does. ``spark``: see
-    :func:`attach`. Other keywords override ``config`` (:class:`~sqlfront.config.Config` explains them).
+    """A connection to a new session. The session's tables live as long as the session or, in a ``cluster``
+    (``sqlfront://host:port``, or the cluster of a ``credentials`` file), as long as the cluster. ``spark``:
+    see :func:`attach`. Other keywords override ``config`` (:class:`~sqlfront.config.Config` explains them).
 
     >>> with connect() as connection:
     ...     connection.execute("select 1 + ?", [2]).fetchall()
@@ -84,13 +84,14 @@ def connect(
 
 
 def attach(spark: "SparkSource", config: Config | None = None) -> "attached.AttachedSession":
-    """A session beside a Spark session, classic or Connect, which :func:`sql` uses from now on: it sees
-    Spark's tables and views, and what it doesn't do itself Spark does. The answers are ``spark.sql``'s.
+    """A session beside a Spark session, classic or Connect; :func:`sql` uses the new session from now on. The
+    session sees Spark's tables and views, and passes statements that it can't run to Spark. The answers are
+    ``spark.sql``'s.
 
-    Instead of a session ``spark`` may be what starts one in the background when a statement first needs it: a
-    ``SparkSession.Builder``, a master (``"local[4]"``) or a server of Spark Connect (``"sc://host"``). Until
-    then nothing of PySpark is loaded. A session that is started so has the time zone of ``config`` unless the
-    builder gives one, and is stopped when this one is closed.
+    ``spark`` may also say how to start a Spark session: a ``SparkSession.Builder``, a master (``"local[4]"``)
+    or a server of Spark Connect (``"sc://host"``). The Spark session then starts in the background when a
+    statement first needs Spark; until then no part of PySpark is loaded. A Spark session started here has the
+    time zone of ``config`` unless the builder sets another, and stops when the sqlfront session is closed.
     """
     session = attached.AttachedSession(spark, config)
     with _lock:
@@ -107,9 +108,9 @@ def _launcher(name: str) -> Launcher:
 
 
 def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result | Frame":
-    """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` or ``?`` take
-    ``args`` (what has no parameter is ignored), and ``{name}`` in the text stands for the Arrow data given as
-    keyword ``name``.
+    """Run one statement in the process's default session, as ``spark.sql`` does: ``:name`` and ``?`` take
+    ``args`` (values without a parameter are ignored), and ``{name}`` in the text stands for the Arrow data
+    given as keyword ``name``.
 
     >>> sql("select :x + 1 as y", {"x": 1}).collect()
     [Row(y=2)]
@@ -118,7 +119,7 @@ def sql(text: str, args: Parameters | None = None, **frames: object) -> "Result 
 
 
 def default_session() -> Session:
-    """The session behind :func:`sql`, made when it is first used."""
+    """The session behind :func:`sql`, made at its first use."""
     with _lock:
         if not _default or _default[0].closed:
             _default[:] = [Session(Config())]

@@ -26,8 +26,9 @@ _MINIMUM_WIDTH: Final = 3
 
 
 def cells(batch: pa.RecordBatch, schema: pa.Schema, settings: Settings) -> list[tuple[str, ...]]:
-    """Every value of a result's batch, whose logical types ``schema`` has, as Spark shows it: as
-    ``CAST(value AS STRING)``, but ``NULL`` for null, at every depth, and hex for binary."""
+    """The values of a result's batch as texts, one tuple per row, as Spark shows them:
+    ``CAST(value AS STRING)``, but ``NULL`` for null at every depth, and hex for binary. ``schema`` has the
+    logical types of the columns."""
     if not batch.num_columns:
         return [()] * batch.num_rows
     columns = zip(batch.columns, schema.types, strict=True)
@@ -56,7 +57,7 @@ def _texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[str]:
 
 
 def _spans(array: pa.Array) -> list[tuple[int, int]]:
-    """Where each list (or map) begins and ends among the values."""
+    """The start and end of each list (or map) among the values."""
     return list(itertools.pairwise(array.offsets.to_pylist()))
 
 
@@ -71,8 +72,8 @@ def _leaf_texts(array: pa.Array, kind: pa.DataType, settings: Settings) -> list[
 
 
 def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
-    """Spark's box. Cells longer than ``truncate`` (0 = no limit) characters are cut, names of columns never;
-    with a limit all are right-aligned.
+    """Spark's table layout. Cells longer than ``truncate`` characters (0 = no limit) are cut, column names
+    never; with a limit all cells are right-aligned.
 
     >>> print(box(["a", "b"], [("1", "x"), ("NULL", "yz")], 20), end="")
     +----+---+
@@ -90,7 +91,7 @@ def box(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) 
 
 
 def vertical(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int = 0) -> str:
-    """Spark's vertical form: one line per value, a header per row."""
+    """Spark's vertical layout: one line per value, a header per row."""
     cut = [[_cut(cell, truncate) for cell in row] for row in rows]
     keys = [_cut(name) for name in names]
     key_width = max([_MINIMUM_WIDTH, *map(width, keys)])
@@ -105,7 +106,7 @@ def vertical(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int 
 
 
 def width(text: str) -> int:
-    """Cells that the text takes on a terminal."""
+    """The number of cells that the text takes on a terminal."""
     return len(text) if text.isascii() else len(text) + len(_FULL_WIDTH.findall(text))
 
 
@@ -125,7 +126,7 @@ def _line(row: Sequence[str], widths: Sequence[int], *, right: bool) -> str:
 
 
 def html(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A plain HTML table, values escaped."""
+    """A plain HTML table with escaped values."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -9,8 +9,9 @@ from sqlfront_values.errors import Error, ProgrammingError
 
 
 class CachedTable(msgspec.Struct, frozen=True):
-    """``copy`` answers for ``origin``, the catalog's entry before CACHE TABLE. Inserts go to both: first to
-    the origin, so that the copy never has what the origin lacks."""
+    """A table or view with a copy in memory that answers queries. ``origin`` is the catalog's entry before
+    CACHE TABLE. Inserts go to the origin first, then to the ``copy``, so that the copy never has rows that
+    the origin lacks."""
 
     origin: Entry
     copy: WritableTable
@@ -22,12 +23,12 @@ class CachedTable(msgspec.Struct, frozen=True):
 
     @property
     def format(self) -> str:
-        """``memory``: what a query reads."""
+        """``memory``: the format of the copy, which queries read."""
         return "memory"
 
     @property
     def partitioning(self) -> Partitioning | None:
-        """By CACHE TABLE's CLUSTERED BY."""
+        """The partitioning by the CLUSTERED BY of CACHE TABLE."""
         return self.copy.partitioning
 
     def snapshot(self) -> Snapshot:
@@ -41,7 +42,7 @@ class CachedTable(msgspec.Struct, frozen=True):
             self.origin.table.drop()
 
     def begin_insert(self, *, overwrite: bool = False, time_zone: str = "UTC") -> "CachedWrite":
-        """An insert into origin and copy."""
+        """Begin an insert into the origin and the copy."""
         return CachedWrite(
             writable(self.origin).begin_insert(overwrite=overwrite, time_zone=time_zone),
             self.copy.begin_insert(overwrite=overwrite, time_zone=time_zone),
@@ -49,8 +50,8 @@ class CachedTable(msgspec.Struct, frozen=True):
 
 
 class CopyBehind(Exception):
-    """The origin has taken the rows, the copy hasn't, for the reason ``error``. For those who can drop the
-    copy; no user sees it."""
+    """An insert's rows are in the origin, but not in the copy, because of ``error``. Raised for callers that
+    can drop the copy; never reaches a user."""
 
     def __init__(self, rows: int, error: Error) -> None:
         super().__init__(rows, error)
@@ -58,19 +59,20 @@ class CopyBehind(Exception):
 
 
 class CachedWrite:
-    """Rows on their way into a table and its copy."""
+    """A write into a table and its copy."""
 
     def __init__(self, origin: Write, copy: Write) -> None:
         self._origin = origin
         self._copy = copy
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Hand the batch to both."""
+        """Append the batch to the origin and to the copy."""
         self._origin.append(batch)
         self._copy.append(batch)
 
     def commit(self) -> int:
-        """Publish the origin's rows, then the copy's; raises CopyBehind if only the former did."""
+        """Publish the origin's rows, then the copy's; return the number of rows. Raises CopyBehind if only
+        the origin's rows were published."""
         try:
             written = self._origin.commit()
         except BaseException:
@@ -83,13 +85,14 @@ class CachedWrite:
         return written
 
     def abort(self) -> None:
-        """Forget the rows in both."""
+        """Discard the rows in the origin and in the copy."""
         self._origin.abort()
         self._copy.abort()
 
 
 def writable(entry: Entry) -> WritableTable:
-    """The entry's table if rows can be inserted into it; a ProgrammingError that says why not."""
+    """The entry's table if rows can be inserted into the table. Raises ProgrammingError with the reason if
+    not."""
     if not isinstance(entry, TableEntry):
         raise ProgrammingError(
             f"`{entry.name}` is a view; INSERT needs a table",

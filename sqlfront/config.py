@@ -1,4 +1,4 @@
-"""What a session can be told."""
+"""Configuration of a session."""
 
 from collections.abc import Sequence
 from enum import Enum
@@ -17,59 +17,61 @@ if TYPE_CHECKING:
     from sqlfront_values.zones import names as zone_names
 else:
     zone_names = lazy_module("sqlfront_values.zones.names")
-    # The class needs a name at run time, too: ``inspect.signature(Config)`` evaluates the annotations.
+    # The annotation needs the name at run time, too: ``inspect.signature(Config)`` evaluates annotations.
     ResourceProfile = object
 
 MEBIBYTE: Final = 1 << 20
 
 
 class Launcher(Enum):
-    """Where a session's own members live."""
+    """The place of a session's own members."""
 
     EMBEDDED = "embedded"
     """In this process."""
     LOCAL = "local"
-    """Each in a process of its own on this machine, which ends with this one."""
+    """Each in a separate process on this machine; the processes end with this process."""
     SPARK = "spark"
-    """Each on an executor of the Spark session that stands beside this one."""
+    """Each on an executor of the Spark session beside this session."""
 
 
 class Config(msgspec.Struct, frozen=True):
     """A session's configuration.
 
     ``workers``: cooperative worker threads, None = one per core. ``memory_limit``: bytes that all running
-    statements and memory tables may hold together, None = six tenths of the machine's memory, or of what a
-    control group (a container) leaves of that. ``query_memory_limit``: bytes that one statement may hold,
-    None = the same. ``timeout``: seconds that a statement may take, None = no limit. ``time_zone``: of
-    TIMESTAMP values, a name that Spark knows (``Europe/Paris``, ``+05:30``).
-    ``warehouse``: directory for tables USING a file format without LOCATION, None = a temporary one that
-    goes with the session.
+    statements and memory tables may hold together, None = six tenths of the machine's memory, or of the share
+    that a control group (a container) leaves. ``query_memory_limit``: bytes that one statement may hold, None
+    = ``memory_limit``. ``timeout``: seconds that a statement may take, None = no limit. ``time_zone``: of
+    TIMESTAMP values, a name that Spark knows (``Europe/Paris``, ``+05:30``). ``warehouse``: directory for
+    tables USING a file format without LOCATION, None = a temporary directory, removed with the session.
 
-    ``file_access``: which files statements may read and write beside the warehouse: ``"all"``, ``"none"``, or
-    a sequence of folders; None = all, for a session of a ``cluster`` those that its members open. Links and
-    ``..`` are resolved first. Whoever starts a cluster bounds what its members open, whatever is said here.
+    ``file_access``: the files that statements may read and write besides the warehouse: ``"all"``,
+    ``"none"``, or a sequence of folders; None = all, or for a session of a ``cluster`` the files that its
+    members open. Links and ``..`` are resolved first. The files that a cluster's members open are bounded
+    where the cluster is started, whatever this setting says.
 
-    ``members``: how many members memory tables are spread over and queries run on, None = one, or one on each
-    executor. ``launcher``: where these live; embedded ones share the workers and the memory, the others have
-    as many each (on an executor None means its slots, and its part of the host's memory). ``cluster``: use
-    the members of a running cluster instead, and the tables that its sessions have in common; see
-    :func:`~sqlfront.cluster.addresses.find`. ``collect_rows``: with several members,
-    inputs of up to that many estimated rows are collected by one of them instead of being exchanged.
-    ``silence_limit``: seconds after which one of the session's own members that says nothing is given up (one
-    whose process ends, at once). It has to be longer than anything holds up this process, which keeps their
-    list: ``to_pandas`` of six million rows does so for more than seven seconds. ``resource_profile``: what
-    Spark is to reserve for each member on its executors, None = a slot; a slot has to be left.
+    ``members``: the number of members that hold memory tables and run queries, None = one, or one on each
+    executor. ``launcher``: the place of these members. Embedded members share the workers and the memory;
+    other members have as many each (on an executor None means the executor's slots, and its part of the
+    host's memory). ``cluster``: use the members of a running cluster instead, and the tables shared by the
+    cluster's sessions; see :func:`~sqlfront.cluster.addresses.find`. ``collect_rows``: with several members,
+    one member collects inputs of up to that many estimated rows instead of exchanging rows between members.
+    ``silence_limit``: seconds after which a silent member of the session's own is given up (a member whose
+    process ends, at once). The limit has to be longer than any pause of this process, which keeps the member
+    list: ``to_pandas`` of six million rows pauses the process for more than seven seconds.
+    ``resource_profile``: the resources that Spark reserves for each member on its executors, None = a slot; a
+    slot has to be left.
 
-    ``secret``: of the ``cluster``; None = the variable ``SQLFRONT_SECRET``, or what the cluster's launcher
-    has left on this machine. ``credentials``: the file that this launcher has written, which holds the secret
-    and a certificate, for sessions on other machines; None = the variable ``SQLFRONT_CREDENTIALS``. Members
-    and sessions encrypt what they say over TCP, by certificates that the secret makes (which needs the
-    package ``cryptography``), the one in ``credentials``, or your own: files in PEM, ``certificate``, its
-    ``key``, and the ``authority`` that signs for all. ``insecure``: nothing is encrypted; both sides have to
-    say so. ``allow_user_code``: whether members in other processes run Python functions of a pipeline; None =
-    those of the session's own do. What those of a ``cluster`` do, whoever starts it says.
+    ``secret``: the secret of the ``cluster``; None = the variable ``SQLFRONT_SECRET``, or the secret that the
+    cluster's launcher has left on this machine. ``credentials``: the file with the secret and a certificate
+    that the launcher has written for sessions on other machines; None = the variable
+    ``SQLFRONT_CREDENTIALS``. Members and sessions encrypt their TCP connections by certificates: derived from
+    the secret (which needs the package ``cryptography``), or the certificate in ``credentials``, or your own
+    PEM files ``certificate``, its ``key``, and the ``authority`` that signs all certificates. ``insecure``:
+    no encryption; both sides have to set it. ``allow_user_code``: whether members in other processes run
+    Python functions of a pipeline; None = the session's own members run them. For the members of a
+    ``cluster``, the launcher of the cluster decides.
 
-    ``plan_cache``: how many plans the session keeps for texts that come again, with the same literals or
+    ``plan_cache``: the number of plans that the session keeps for repeated texts, with the same literals or
     others; 0 = none.
     """
 
@@ -141,8 +143,8 @@ class Config(msgspec.Struct, frozen=True):
 
 
 def check_time_zone(name: str) -> str:
-    """The name, if it is a time zone's (see :func:`~sqlfront_values.zones.names.zone_of`). Errors:
-    INVALID_CONF_VALUE.TIME_ZONE."""
+    """Return the name if a time zone has it (see :func:`~sqlfront_values.zones.names.zone_of`). Raises
+    INVALID_CONF_VALUE.TIME_ZONE if not."""
     if name == "UTC":
         return name
     try:

@@ -1,4 +1,4 @@
-"""PEP 249's connection."""
+"""The connection of PEP 249."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 class Connection:
-    """A session as PEP 249 sees it; may be shared between threads. Every statement is its own transaction."""
+    """A session behind the interface of PEP 249; threads may share a connection. Every statement is its own
+    transaction."""
 
     Warning = errors.Warning
     Error = errors.Error
@@ -40,8 +41,8 @@ class Connection:
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, or the connection was opened by the process that forked this
-        one."""
+        """Whether :meth:`close` was called, or the connection was opened by the parent of this forked
+        process."""
         return self._closed or self._session.closed
 
     def cursor(self) -> Cursor:
@@ -60,13 +61,13 @@ class Connection:
         return self.cursor().executemany(operation, seq_of_parameters)
 
     def prepare(self, operation: str) -> PreparedStatement:
-        """A statement to be run many times with other parameters: its text is looked at once. A cursor takes
-        it in place of a text."""
+        """A statement to run many times with other parameters; its text is looked at once. A cursor takes the
+        prepared statement in place of a text."""
         return self.session.prepare(operation)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
         """Make Arrow data a temporary view ``name``: a pyarrow table, reader or Dataset, a frame of pandas,
-        polars (also a LazyFrame) or DuckDB, or whatever speaks the Arrow PyCapsule interface. The rows are
+        polars (also a LazyFrame) or DuckDB, or any object with the Arrow PyCapsule interface. The rows are
         read now, once."""
         self.session.register(name, frame)
 
@@ -75,11 +76,11 @@ class Connection:
         self.session.unregister(name)
 
     def commit(self) -> None:
-        """Nothing: every statement is its own transaction."""
+        """Do nothing: every statement is its own transaction."""
         self.check_open()
 
     def rollback(self) -> None:
-        """Refused: every statement is its own transaction."""
+        """Raise NotSupportedError: every statement is its own transaction."""
         self.check_open()
         raise NotSupportedError("rollback: every statement is its own transaction and has ended")
 
@@ -97,7 +98,7 @@ class Connection:
         self.close()
 
     def check_open(self) -> None:
-        """Raise InterfaceError if it is closed."""
+        """Raise InterfaceError if the connection is closed."""
         if self._closed:
             raise InterfaceError("the connection is closed")
         self._session.check_open()

@@ -1,4 +1,4 @@
-"""PEP 249's cursor."""
+"""The cursor of PEP 249."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -22,20 +22,21 @@ if TYPE_CHECKING:
 
 
 class Cursor(Closing):
-    """Runs statements and fetches their rows; not to be shared between threads (its connection may be).
+    """A cursor that runs statements and fetches their rows. Threads may not share a cursor (but may share its
+    connection).
 
-    A TIMESTAMP comes as an aware datetime in the session's time zone, a TIMESTAMP_NTZ as a naive one.
+    A TIMESTAMP comes as an aware datetime in the session's time zone, a TIMESTAMP_NTZ as a naive datetime.
     """
 
     def __init__(self, connection: "Connection") -> None:
         self._connection = connection
-        # The statement that runs or ran last; set before it begins, for cancel().
+        # The run of the current or last statement; set before the statement begins, for cancel().
         self._query: QueryRun | None = None
         self._result: Result | None = None
-        # The rows that are left, once the first was fetched.
+        # The remaining rows, once the first row was fetched.
         self._rows: Iterator[tuple[object, ...]] | None = None
         self._closed = False
-        #: Rows that the fetch methods get when none are asked for.
+        #: Default number of rows for :meth:`fetchmany`.
         self.arraysize = 1
 
     @property
@@ -45,16 +46,16 @@ class Cursor(Closing):
 
     @property
     def description(self) -> list[ColumnDescription] | None:
-        """Name, type code, None, internal size, precision, scale and null_ok of each column; None without
-        rows."""
+        """Name, type code, None, internal size, precision, scale and null_ok of each column; None if the
+        statement gives no rows."""
         if self._result is None or not len(self._result.schema):
             return None
         return describe(self._result.schema)
 
     @property
     def rowcount(self) -> int:
-        """Rows that the last statement wrote, -1 for a query (its rows are not counted before they are
-        read)."""
+        """The number of rows that the last statement wrote; -1 for a query, whose rows are not counted before
+        they are read."""
         if self._result is None or self._result.affected is None:
             return -1
         return self._result.affected
@@ -66,8 +67,8 @@ class Cursor(Closing):
 
     @property
     def progress(self) -> Progress | None:
-        """How far Spark is with the statement that runs or ran last, in stages and tasks; None if it isn't
-        Spark's. May be asked from another thread."""
+        """Spark's progress with the current or last statement, in stages and tasks; None if Spark doesn't run
+        the statement. Any thread may ask."""
         result, query = self._result, self._query
         if result is not None:
             return result.progress
@@ -80,9 +81,9 @@ class Cursor(Closing):
         *,
         timeout: float | None = None,
     ) -> "Cursor":
-        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. A value that the statement has no
-        parameter for is a ProgrammingError (:func:`sqlfront.sql` ignores it, as ``spark.sql`` does).
-        ``timeout`` in seconds is an OperationalError."""
+        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. Raises ProgrammingError for a value
+        without a parameter in the statement (:func:`sqlfront.sql` ignores the value, as ``spark.sql`` does),
+        OperationalError after ``timeout`` seconds."""
         if self._closed:
             raise InterfaceError("the cursor is closed")
         if parameters is not None:
@@ -99,7 +100,8 @@ class Cursor(Closing):
         return self
 
     def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
-        """Run the statement once per set of parameters. A statement that gives rows is refused."""
+        """Run the statement once per set of parameters. Raises ProgrammingError if the statement gives
+        rows."""
         self._check_open()
         written = 0
         for parameters in seq_of_parameters:
@@ -117,7 +119,7 @@ class Cursor(Closing):
         return next(self._remaining(), None)
 
     def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
-        """The next ``size`` (or ``arraysize``) rows; fewer at the end."""
+        """The next ``size`` (default: ``arraysize``) rows; fewer at the end."""
         wanted = self.arraysize if size is None else size
         return list(islice(self._remaining(), wanted))
 
@@ -126,13 +128,13 @@ class Cursor(Closing):
         return list(self._remaining())
 
     def fetch_arrow_table(self) -> pa.Table:
-        """All rows as an Arrow table of logical types; not after a row was fetched."""
+        """All rows as an Arrow table of logical types; not possible after a row was fetched."""
         return self._check_result().toArrow()
 
     fetchallarrow = fetch_arrow_table
 
     def fetch_record_batch(self) -> pa.RecordBatchReader:
-        """All rows as a reader that reads as it is read."""
+        """All rows as a reader that reads batches on demand."""
         result = self._check_result()
         return pa.RecordBatchReader.from_batches(result.arrow_schema, result.batches())
 
@@ -153,20 +155,20 @@ class Cursor(Closing):
         return self._remaining()
 
     def cancel(self) -> None:
-        """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008); may be called
-        from another thread."""
+        """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008). Any thread may
+        call the method."""
         query = self._query
         if query is not None:
             query.cancel()
 
     def setinputsizes(self, sizes: Sequence[object]) -> None:
-        """Nothing (PEP 249 allows that)."""
+        """Do nothing (PEP 249 allows that)."""
 
     def setoutputsize(self, size: int, column: int | None = None) -> None:
-        """Nothing (PEP 249 allows that)."""
+        """Do nothing (PEP 249 allows that)."""
 
     def close(self) -> None:
-        """Cancel what is still running; the cursor can't be used any more."""
+        """Cancel the running statement; the cursor can't be used any more."""
         self._finish()
         self._closed = True
 
@@ -181,7 +183,7 @@ class Cursor(Closing):
         self._connection.check_open()
 
     def _remaining(self) -> Iterator[tuple[object, ...]]:
-        """The rows that weren't fetched yet."""
+        """The rows that have not been fetched yet."""
         if self._rows is None:
             self._rows = self._check_result().tuples(naive=False)
         else:

@@ -1,4 +1,4 @@
-"""PEP 249's type objects and constructors, and the type codes of ``Cursor.description``."""
+"""Type objects and constructors of PEP 249, and the type codes of ``Cursor.description``."""
 
 import datetime
 import time
@@ -31,7 +31,7 @@ def TimestampFromTicks(ticks: float) -> datetime.datetime:  # noqa: N802 - PEP 2
 
 
 class TypeGroup:
-    """One of PEP 249's type objects; equal to every :class:`SqlType` of its group."""
+    """A type object of PEP 249; equal to every :class:`SqlType` of its group."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -49,7 +49,7 @@ ROWID: Final = TypeGroup("ROWID")
 
 class SqlType:
     """A column's type: ``ddl`` is Spark's name (``"decimal(12,2)"``), ``arrow`` the logical Arrow type. Equal
-    to its PEP 249 group (``code == sqlfront.NUMBER``), and to the same type.
+    to its PEP 249 group (``code == sqlfront.NUMBER``), and to an equal type.
 
     >>> code = SqlType(pa.decimal128(12, 2))
     >>> code, code == NUMBER, code == STRING
@@ -64,7 +64,7 @@ class SqlType:
 
     @property
     def group(self) -> TypeGroup | None:
-        """The PEP 249 group, None for nested types, booleans and void."""
+        """The PEP 249 group; None for nested types, booleans and void."""
         if is_string(self.arrow):
             return STRING
         if is_numeric(self.arrow):
@@ -93,8 +93,8 @@ ColumnDescription = tuple[str, SqlType, None, int | None, int | None, int | None
 
 
 def describe(schema: pa.Schema) -> list[ColumnDescription]:
-    """``Cursor.description`` of a result: name, type code, None, internal size in bytes, precision, scale,
-    null_ok."""
+    """The ``Cursor.description`` of a result: name, type code, None, internal size in bytes, precision,
+    scale, null_ok."""
     return [(field.name, SqlType(field.type), None, *_sizes(field.type), True) for field in schema]
 
 

@@ -1,4 +1,4 @@
-"""Whether the files of a plan can be read here, before it runs: for EXPLAIN and for ``sqlfront check``."""
+"""Checks before a plan runs that its files can be read here: for EXPLAIN and for ``sqlfront check``."""
 
 from typing import TYPE_CHECKING
 
@@ -10,8 +10,9 @@ if TYPE_CHECKING:
 
 
 def check_files(session: "Session", plan: "QueryPlan") -> None:
-    """Raises what reading would, as far as that is known from the files' own descriptions, and from a first
-    part of texts: NotSupportedError for what isn't built, OperationalError or DataError for broken files."""
+    """Raise the errors that reading the plan's files would raise, as far as the files' metadata and the first
+    part of text files show: NotSupportedError for unsupported features, OperationalError or DataError for
+    broken files."""
     for dag in (plan.dag, *(part.template.dag for part in plan.shared)):
         for vertex in dag:
             if isinstance(vertex.processor, FileScan):

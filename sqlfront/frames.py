@@ -1,4 +1,4 @@
-"""``{name}`` in a text: frames and values given as keywords, as ``spark.sql`` takes them."""
+"""Replacement of ``{name}`` in a text by frames and values given as keywords, as in ``spark.sql``."""
 
 import itertools
 import re
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 _numbers: Final = itertools.count(1)
-#: A keyword, and perhaps a column of the frame that it stands for: ``name.column`` or ``name[column]``.
+#: A keyword, perhaps with a column of its frame: ``name.column`` or ``name[column]``.
 _FIELD: Final = re.compile(r"(\w+)(?:\.(\w+)|\[(\w+)\])?")
 
 
 def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[str, ArrowSource]]:
-    """The text with each ``{name}`` replaced, and the frames in it by the view names that they got.
+    """Return the text with each ``{name}`` replaced, and the text's frames by their view names.
 
-    As in Spark the text is one of Python's format strings, in quotes, too, and a brace is written ``{{``.
-    A frame is a fresh view name (``{name.column}``: its column), a string or number is a literal, None is
-    NULL, a tuple is a list of these for IN. ProgrammingError for a name that wasn't given, and for other
-    values, which are for ``args``.
+    As in Spark, the text is a Python format string, within quotes, too: a brace is written ``{{``. A frame is
+    replaced by a fresh view name (``{name.column}``: by the view's column), a string or number by a literal,
+    None by NULL, a tuple by a list of literals for IN. Raises ProgrammingError for a name that was not given,
+    and for values of other types, which belong in ``args``.
 
     >>> replace_frames("SELECT {word} WHERE 2 IN {numbers}", {"word": "it's", "numbers": (1, 2)})
     ("SELECT 'it\\\\'s' WHERE 2 IN (1, 2)", {})
@@ -37,7 +37,7 @@ def replace_frames(text: str, given: Mapping[str, object]) -> tuple[str, dict[st
 
 
 class _Filler(string.Formatter):
-    """Python's formatter for values as SQL has them."""
+    """A Python string formatter that writes values as SQL."""
 
     def __init__(self) -> None:
         self.views: dict[str, ArrowSource] = {}
@@ -46,7 +46,7 @@ class _Filler(string.Formatter):
     def get_field(
         self, field_name: str, args: "Sequence[Any]", kwargs: "Mapping[str, Any]"
     ) -> "tuple[str, str]":
-        """The text that stands for the field, and the keyword."""
+        """The replacement of the field, and the keyword."""
         field = _FIELD.fullmatch(field_name)
         if field is None or field[1] not in kwargs:
             known = ", ".join(sorted(kwargs))

@@ -1,4 +1,4 @@
-"""What SET sets: the session's settings by Spark's (and our) keys."""
+"""Settings of a session that SET changes, by Spark's keys and sqlfront's own."""
 
 import threading
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from sqlfront_values.settings import Settings
 
 
 class _Option(msgspec.Struct, frozen=True):
-    """A key that SET knows: its default and how a value is checked and brought into its usual form."""
+    """A key that SET knows: its default, and the function that checks and normalises a value."""
 
     default: str
     normalise: Callable[[str], str]
@@ -63,7 +63,7 @@ _OPTIONS: Final[dict[str, _Option]] = {
 
 
 class Options:
-    """The values of one session; safe to use from several threads."""
+    """The settings of one session; safe to use from several threads."""
 
     def __init__(self, config: Config) -> None:
         self._lock = threading.Lock()
@@ -72,8 +72,8 @@ class Options:
         if config.timeout is not None:
             self._values[_TIMEOUT] = str(config.timeout)
         self._settings = Settings(time_zone=config.time_zone)
-        #: All values, as a part of the keys of what depends on them; None while one changes. Whoever finds
-        #: the same object after its work as before it knows that none has changed meanwhile.
+        #: All values, as a part of keys that depend on them; None while a value changes. Every change makes a
+        #: new object: the same object before and after some work proves that no value changed meanwhile.
         self.key: tuple[str, ...] | None = self._make_key()
 
     def _make_key(self) -> tuple[str, ...]:
@@ -82,40 +82,41 @@ class Options:
 
     @property
     def settings(self) -> Settings:
-        """What evaluation needs of them."""
+        """The settings for evaluation."""
         return self._settings
 
     @property
     def timeout(self) -> float | None:
-        """Seconds that a statement may take, None = no limit."""
+        """Seconds that a statement may take; None = no limit."""
         return float(self._values[_TIMEOUT]) or None
 
     @property
     def lane(self) -> str:
-        """Where queries run: ``light`` = here alone, ``spark`` = there alone, ``auto`` = where they are run
-        sooner."""
+        """The lanes that queries may take: ``light`` = only sqlfront, ``spark`` = only Spark, ``auto`` = the
+        faster of both."""
         return self._values[_LANE]
 
     @property
     def most_keys(self) -> int:
-        """How many keys of a table are looked up at most; 0 = no scan is pruned."""
+        """The maximum number of keys to look up in a table; 0 = no scan is pruned."""
         return int(self._values[_PRUNING_LIMIT]) if self._values[_PRUNING] == "true" else 0
 
     def items(self) -> list[tuple[str, str]]:
-        """All keys and values, by key."""
+        """All keys and values, sorted by key."""
         with self._lock:
             return sorted(self._values.items())
 
     def of_spark(self) -> dict[str, str]:
-        """Those that are Spark's, too."""
+        """The settings with keys of Spark (``spark.*``)."""
         return {key: value for key, value in self.items() if key.startswith("spark.")}
 
     def get(self, key: str) -> str:
-        """The value of a key; an unknown one is an error."""
+        """The value of a key. Raises NotSupportedError for an unknown key."""
         return self._values[self._known(key)]
 
     def set(self, key: str, value: str) -> str:
-        """Give a key a value; returns the value in its usual form."""
+        """Set the value of a key; return the normalised value. Raises NotSupportedError for an unknown key or
+        an unsupported value, ProgrammingError for a malformed value."""
         known = self._known(key)
         try:
             normal = _OPTIONS[known].normalise(value)
@@ -129,7 +130,7 @@ class Options:
         return normal
 
     def use(self, catalog: str, database: str) -> None:
-        """Make another database the current one."""
+        """Make another database the current database."""
         with self._lock:
             self.key = None
             self._settings = replace(self._settings, catalog=catalog, database=database)

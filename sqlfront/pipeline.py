@@ -1,4 +1,4 @@
-"""The Pipeline API at the front door; :mod:`sqlfront_planner.pipeline` explains it.
+"""The Pipeline API of the public package; :mod:`sqlfront_planner.pipeline` explains it.
 
 >>> import re
 >>> import pyarrow as pa
@@ -71,8 +71,8 @@ __all__ = [
 
 
 def table(session: "Session", name: str) -> Table:
-    """A table or registered frame of the session, to be read by a pipeline. ProgrammingError if there is none
-    of that name."""
+    """A table or registered frame of the session, as a pipeline's source. Raises ProgrammingError if no table
+    has the name."""
     entry = session.catalog.lookup(name_parts(name))
     if not isinstance(entry, TableEntry):
         raise ProgrammingError(f"there is no table {name!r}")
@@ -119,8 +119,8 @@ def run(
 
 
 def _check_placed(dag: DAG) -> None:
-    """Refuse required partitions where a table's rows don't lie by partitions: those on members that own none
-    of these would be missed."""
+    """Refuse required partitions for a table whose rows are not placed by partition: members that own none of
+    the required partitions would not run, and their rows would be missing."""
     for vertex in dag:
         scan = vertex.processor
         if isinstance(scan, ShareScan) and scan.partitioning is None:

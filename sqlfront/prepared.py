@@ -1,4 +1,4 @@
-"""Statements that run many times with other arguments."""
+"""Prepared statements: run many times with other arguments."""
 
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class PreparedStatement:
-    """A statement whose text is not looked at again: it holds its plan for as long as that is right, whatever
-    becomes of the session's other plans. ``?`` takes a sequence, ``:name`` a mapping.
+    """A statement that holds its plan, so that an execution does not look at the text. The statement holds
+    the plan as long as the plan is current, even if the session's plan cache drops it. ``?`` takes a
+    sequence, ``:name`` a mapping.
 
-    Made by :meth:`sqlfront.Connection.prepare`; may be shared between threads.
+    Made by :meth:`sqlfront.Connection.prepare`; threads may share a prepared statement.
 
     >>> import sqlfront
     >>> add = sqlfront.connect().prepare("SELECT ? + 1 AS n")
@@ -27,9 +28,10 @@ class PreparedStatement:
 
     def __init__(self, session: "Session", text: str) -> None:
         self._session = session
-        #: The statement.
+        #: The statement's text.
         self.text = text
-        # Invariant: replaced as a whole; the key is that of settings and arguments the plan is for.
+        # Invariant: replaced as a whole. The plan, the key of the plan's settings and arguments, and the
+        # values of the text's literals.
         self._held: tuple[CachedPlan[Plan], object, tuple[object, ...]] | None = None
 
     def execute(
@@ -39,7 +41,8 @@ class PreparedStatement:
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run it. ``timeout``, ``query`` and errors: see :meth:`sqlfront.session.Session.execute`."""
+        """Run the statement. ``timeout``, ``query`` and errors: see
+        :meth:`sqlfront.session.Session.execute`."""
         session, held = self._session, self._held
         spark = session.spark
         if held is None or session.closed or session.bases or not (spark is None or spark.is_settled):
@@ -64,7 +67,7 @@ class PreparedStatement:
     def _execute(
         self, parameters: Parameters | None, timeout: float | None, query: QueryRun | None
     ) -> Result:
-        """Run it as if it were new, and hold the plan that was made or found."""
+        """Run the statement by its text, and hold the plan that was made or found."""
         session, queries = self._session, self._session.queries
         arguments = Arguments.of(parameters, session.parameter_zone)
         result = session.execute(self.text, arguments, timeout=timeout, query=query)

@@ -1,4 +1,4 @@
-"""Rows as Python values, as PySpark gives them."""
+"""Rows as Python values, in PySpark's types."""
 
 import datetime
 import itertools
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 else:
     failures = lazy_module("sqlfront_values.evaluation_errors")
 
-#: Rows that are turned into Python objects at a time.
+#: Number of rows that become Python objects at a time.
 SLICE_ROWS: Final = 1024
 
 
 def slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The batch in pieces that become Python rows at a time."""
+    """Split the batch into slices whose rows become Python values at a time."""
     for start in range(0, batch.num_rows, SLICE_ROWS):
         yield batch.slice(start, SLICE_ROWS)
 
 
 def tuples(batch: pa.RecordBatch, zone: datetime.tzinfo | None, *, naive: bool) -> list[tuple[object, ...]]:
-    """The rows as tuples of Python values: a struct as a :class:`Row`, a map as a dict, an array as a list.
-    TIMESTAMP comes as a datetime in ``zone`` (None = this machine's): aware, or naive as PySpark gives it.
-    Errors: DataError for a date or timestamp beyond Python's years."""
+    """The rows as tuples of Python values: a struct is a :class:`Row`, a map a dict, an array a list. A
+    TIMESTAMP is a datetime in ``zone`` (None = this machine's): aware, or naive as in PySpark. Raises
+    DataError for a date or timestamp beyond Python's years."""
     if batch.num_columns == 0:
         return [()] * batch.num_rows
     values = _Values(zone, naive)
@@ -54,8 +54,8 @@ def _too_far() -> DataError:
 def in_zone(
     values: tuple[object, ...], places: Sequence[int], zone: datetime.tzinfo | None, *, naive: bool
 ) -> tuple[object, ...]:
-    """A row with the aware datetimes at some places in another zone, or naive ones of that. Errors as of
-    :func:`tuples`."""
+    """The row with the aware datetimes at ``places`` converted to ``zone`` (None = this machine's), aware or
+    naive. Errors as of :func:`tuples`."""
     changed = list(values)
     try:
         for place in places:
@@ -69,14 +69,14 @@ def in_zone(
 
 
 def rows_batch(schema: pa.Schema, rows: Iterable[tuple[object, ...]]) -> pa.RecordBatch:
-    """A batch of rows of Python values, each as a Literal of its column's type holds it."""
+    """A batch of rows of Python values; each value has the form that a Literal of the column's type holds."""
     listed = list(rows)
     columns = [from_values([row[place] for row in listed], kind) for place, kind in enumerate(schema.types)]
     return make_batch(columns, schema.names, len(listed))
 
 
 class _Values:
-    """Arrow arrays as lists of Python values."""
+    """A converter from Arrow arrays to lists of Python values."""
 
     def __init__(self, zone: datetime.tzinfo | None, naive: bool) -> None:
         self._zone = zone
@@ -119,7 +119,7 @@ class _Values:
             ) from error
 
     def _lists(self, column: pa.ListArray, elements: pa.Array) -> list[list[object]]:
-        """For each row its part of ``elements``, the array that all rows share."""
+        """The elements of each row, cut from ``elements``, the array that all rows share."""
         offsets = column.offsets.to_pylist()
         first, last = offsets[0], offsets[-1]
         values = self.of(elements.slice(first, last - first))

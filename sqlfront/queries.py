@@ -1,4 +1,4 @@
-"""A session's queries: planned when they are new, and run by the same plan when they come again."""
+"""Queries of a session: new queries are planned, repeated queries run by their cached plan."""
 
 import time
 from collections.abc import Sequence
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
 else:
     changes = lazy_module("sqlfront.commands.changes")
 
-#: A program over a few rows, or a job, or what changes the rows that one of these gives.
+#: A program over a few rows, a job, or a change of the rows that a program or job gives.
 Plan: TypeAlias = "RowPlan | QueryPlan | changes.ChangePlan"
 
 
 class Queries:
-    """Finds, makes and keeps the plans of a session's queries, and runs them. Safe to use from several
+    """A planner and runner of a session's queries that keeps their plans. Safe to use from several
     threads."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        #: The plans that are kept.
+        #: The cached plans.
         self.plans: PlanCache[Plan] = PlanCache(session.config.plan_cache)
 
     @property
     def key(self) -> object:
-        """What a plan depends on beside its text, the arguments and the relations in it."""
+        """The values that a plan depends on besides the text, the arguments and the text's relations: the
+        settings and, in a cluster, the version of the partitions' owners."""
         session = self._session
         if session.cluster is None:
             return session.options.key
         return session.options.key, session.cluster.member_list.dealt
 
     def is_settled(self, key: object) -> bool:
-        """Whether no setting has changed since this was the key, and none is about to."""
+        """Whether no setting has changed since ``key`` was taken, and no change is in progress."""
         settings = self._session.options.key
         taken = key[0] if self._session.cluster is not None and isinstance(key, tuple) else key
         return settings is not None and taken is settings
@@ -52,7 +53,7 @@ class Queries:
     def execute(
         self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
     ) -> Result | Statement:
-        """Run a query; a statement that is none is given back, parsed."""
+        """Run a query. A statement of another kind is parsed and returned."""
         found = self.plans.find(text, arguments, self.key, self._session.catalog)
         if found is not None:
             cached, literals = found
@@ -69,8 +70,8 @@ class Queries:
     def _plan(
         self, statement: Query, arguments: Arguments, *, by_rows: bool
     ) -> tuple[Plan, tuple[object, ...]]:
-        """A new plan, which is kept unless a setting has changed meanwhile, and the values for its
-        parameters."""
+        """Plan a query. Return the plan, which is cached unless a setting has changed meanwhile, and the
+        values of its parameters."""
         session, key = self._session, self.key
         catalog, text = session.catalog, statement.sql
         version = catalog.version
@@ -94,8 +95,8 @@ class Queries:
         timeout: float | None,
         query: QueryRun | None,
     ) -> Result:
-        """Run a query by a plan that is current. ``values`` are those of the plan's parameters: the
-        ``arguments``, and the literals of the text that are parameters."""
+        """Run a query by a current plan. ``values`` are the values of the plan's parameters: the
+        ``arguments``, then the text's literals that are parameters."""
         session = self._session
         if isinstance(plan, RowPlan):
             if session.cluster is not None:
@@ -103,7 +104,7 @@ class Queries:
             began, settings = time.perf_counter(), session.options.settings
             try:
                 rows = plan.rows(values, settings, query)
-            except NotByRows:  # a job then, now and when it comes again
+            except NotByRows:  # run as a job, now and for repeats
                 statement = parse(text)
                 assert isinstance(statement, Query)
                 plan, values = self._plan(statement, arguments, by_rows=False)

@@ -1,4 +1,4 @@
-"""What a statement gives: rows that are read as they are asked for."""
+"""Results of statements: rows that are read on demand."""
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,12 +39,13 @@ else:
     zone_names = lazy_module("sqlfront_values.zones.names")
     run_facts = lazy_module("sqlfront.run_facts")
 
-#: What a statement takes for its parameters: values for ``?``, or a mapping for ``:name``.
+#: Arguments of a statement's parameters: values for ``?``, or a mapping for ``:name``.
 Parameters = Sequence[object] | Mapping[str, object]
 
 
 class RunFacts(msgspec.Struct, frozen=True):
-    """What ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show of a query, of the run that a result comes from."""
+    """Scans, vertices and members of the run behind a result, as ``EXPLAIN`` and ``EXPLAIN ANALYZE`` show
+    them."""
 
     scans: "tuple[explanations.ExplainedScan, ...]" = ()
     vertices: "tuple[explanations.ExplainedVertex, ...]" = ()
@@ -55,27 +56,27 @@ NO_FACTS: Final = RunFacts()
 
 
 class Statistics(msgspec.Struct, frozen=True):
-    """How a statement was answered. ``lane`` is a :class:`~sqlfront_planner.lanes.Lane` or ``command``;
-    ``seconds`` is the time until the answer began or, for a statement that gives no rows, until it ended;
-    ``affected`` the rows that it wrote, None if it writes none. What else there is to know of a query is
-    found out when it is asked for."""
+    """Facts about the run of a statement. ``lane`` is a :class:`~sqlfront_planner.lanes.Lane` or ``command``;
+    ``seconds`` is the time until the answer began or, for a statement without rows, until the statement
+    ended; ``affected`` the number of rows written, None if the statement writes none. Further facts about a
+    query are computed on demand."""
 
     lane: str
     reason: str
     seconds: float
     affected: int | None = None
-    #: Finds out what there is to know besides.
+    #: Computes the further facts.
     look: Callable[[], RunFacts] = lambda: NO_FACTS
 
     @property
     def scans(self) -> "tuple[explanations.ExplainedScan, ...]":
-        """What was read of each table: keys, partitions, and pieces that were skipped."""
+        """The input of each scan: keys, partitions, and pieces that were skipped."""
         return self.look().scans
 
     @property
     def vertices(self) -> "tuple[explanations.ExplainedVertex, ...]":
-        """What each step did, as far as the result has been read (other members count only if asked to, as
-        ``EXPLAIN ANALYZE`` does)."""
+        """The work of each vertex, as far as the result has been read (other members count only on request,
+        as for ``EXPLAIN ANALYZE``)."""
         return self.look().vertices
 
     @property
@@ -91,9 +92,9 @@ class Statistics(msgspec.Struct, frozen=True):
 class Result(Closing):
     """The rows of a statement, read lazily.
 
-    Batches come from a running job as they are asked for. What :meth:`collect`, :meth:`toArrow`, :meth:`show`
-    and their like have read is kept, so that they may be called again; :meth:`batches` hands over what was
-    not kept, once. Closing (or forgetting) a result that isn't read to its end cancels its job.
+    The running job delivers batches on demand. Rows read by :meth:`collect`, :meth:`toArrow`, :meth:`show`
+    and similar methods are kept, so that these methods may be called again; :meth:`batches` hands over rows
+    once, without keeping them. Closing (or dropping) a result before its end cancels its job.
     """
 
     def __init__(
@@ -108,8 +109,8 @@ class Result(Closing):
         values: Sequence[object] = (),
         owner: object = None,
     ) -> None:
-        """``schema`` is logical, ``batches`` are in physical form; ``job`` is what gives them, by ``plan``
-        with these ``values`` of its parameters. ``owner`` is the session that the job runs in: the result
+        """``schema`` is logical, ``batches`` are in physical form; ``job`` delivers them by ``plan`` with
+        these ``values`` of the plan's parameters. ``owner`` is the session that the job runs in: the result
         keeps the owner alive until the last row is read."""
         self._schema = schema
         self._owner = owner
@@ -123,26 +124,26 @@ class Result(Closing):
         self._settings = settings or Settings()
         self._local = False
         self._statistics = statistics
-        #: Who gives the same rows after an error of who does now, if none of them was handed over; None where
-        #: nobody does.
+        #: Returns another result with the same rows after an error, as long as no row was handed over; None
+        #: if there is no other source of the rows.
         self.otherwise: Callable[[Error], Result | None] | None = None
-        #: The rows that the statement wrote, None if it writes none.
+        #: The number of rows that the statement wrote, None if it writes none.
         self.affected = statistics.affected
 
     @property
     def stats(self) -> Statistics:
-        """How the statement was answered."""
+        """Facts about the run of the statement."""
         look = partial(run_facts.facts, self._plan, self._arguments, self._ran, self._settings)
         return replace(self._statistics, affected=self.affected, look=look)
 
     @property
     def schema(self) -> pa.Schema:
-        """Column names and logical types; those of intervals know their units."""
+        """Column names and logical types; interval types include their units."""
         return self._schema
 
     @property
     def arrow_schema(self) -> pa.Schema:
-        """The schema of :meth:`toArrow` and :meth:`batches`: intervals have Arrow's own types."""
+        """The schema of :meth:`toArrow` and :meth:`batches`: intervals have Arrow's native types."""
         return exported_schema(self._schema)
 
     @property
@@ -152,22 +153,23 @@ class Result(Closing):
 
     @property
     def plan(self) -> QueryPlan | RowPlan | None:
-        """By what plan sqlfront ran it, with these :attr:`values` of its parameters; None if it didn't."""
+        """The plan of the statement, run with :attr:`values` as its parameters; None if sqlfront didn't plan
+        the statement."""
         return self._plan
 
     @property
     def values(self) -> Sequence[object]:
-        """See :attr:`plan`."""
+        """The values of the parameters of :attr:`plan`."""
         return self._arguments
 
     @property
     def job(self) -> "LightJob | SparkRun | None":
-        """What ran it."""
+        """The job that runs or ran the statement."""
         return self._ran
 
     @property
     def is_read(self) -> bool:
-        """Whether somebody has read rows."""
+        """Whether rows have been read."""
         return self._consumed or bool(self._kept)
 
     @property
@@ -181,7 +183,8 @@ class Result(Closing):
         return [(field.name, ddl(field.type)) for field in self._schema]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All batches in logical types (:attr:`arrow_schema`), each handed over once and not kept."""
+        """All batches in logical types (:attr:`arrow_schema`); each batch is handed over once and not
+        kept."""
         self._check_unconsumed()
         self._consumed = True
         try:
@@ -203,20 +206,20 @@ class Result(Closing):
     def toPolars(self) -> "polars.DataFrame":
         """All rows as a polars DataFrame (extra ``polars``). OperationalError if polars is missing."""
         _needs("polars")
-        import polars  # noqa: PLC0415 - only who asks for it pays
+        import polars  # noqa: PLC0415 - loaded only for callers that use it
 
         frame = polars.from_arrow(self.toArrow())
         assert isinstance(frame, polars.DataFrame)
         return frame
 
     def as_local(self) -> "Result":
-        """This result, whose naive datetimes are in this machine's time zone from now on, as PySpark's are,
-        instead of the session's."""
+        """Return this result, changed to convert naive datetimes to this machine's time zone, as PySpark
+        does, instead of the session's."""
         self._local = True
         return self
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The Arrow PyCapsule protocol: pandas, polars, DuckDB and pyarrow take a result as it is."""
+        """The Arrow PyCapsule protocol: pandas, polars, DuckDB and pyarrow accept a result directly."""
         return self.toArrow().__arrow_c_stream__(requested_schema)
 
     def collect(self) -> list[Row]:
@@ -224,7 +227,7 @@ class Result(Closing):
         return [row for batch in self._read(None) for row in self._rows(batch)]
 
     def toLocalIterator(self) -> Iterator[Row]:
-        """All rows one by one, as they come; unlike those of iteration they are kept."""
+        """All rows one by one, as batches arrive. The rows are kept, unlike rows read by iteration."""
         place = rows = 0
         while len(kept := self._read(rows + 1)) > place:
             batch = kept[place]
@@ -232,7 +235,7 @@ class Result(Closing):
             place, rows = place + 1, rows + batch.num_rows
 
     def take(self, count: int) -> list[Row]:
-        """The first ``count`` rows; no more batches are read than that takes."""
+        """The first ``count`` rows; reads no more batches than needed."""
         _check_count(count)
         rows: list[Row] = []
         for batch in self._read(count):
@@ -240,7 +243,7 @@ class Result(Closing):
         return rows
 
     def limit(self, count: int) -> "Result":
-        """The result of the first ``count`` rows, which are read now."""
+        """A result of the first ``count`` rows, which are read now."""
         _check_count(count)
         batches, left = [], count
         for batch in self._read(count):
@@ -263,8 +266,8 @@ class Result(Closing):
         return sum(batch.num_rows for batch in self._read(None))
 
     def tuples(self, *, naive: bool) -> Iterator[tuple[object, ...]]:
-        """The rows as tuples, in slices, without keeping them; a TIMESTAMP in the session's time zone: as an
-        aware datetime, or a naive one."""
+        """The rows as tuples, in slices, without keeping them. A TIMESTAMP is a datetime in the session's
+        time zone, aware or naive."""
         zone = self._zone(naive=naive)
         for batch in self.batches():
             for piece in slices(batch):
@@ -276,12 +279,12 @@ class Result(Closing):
         return (Row(names, values) for values in self.tuples(naive=True))
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first ``n`` rows, exactly as Spark does; ``truncate``: cut values to 20 (or that many)
-        characters."""
+        """Print the first ``n`` rows, exactly as Spark does. ``truncate``: cut values to 20 characters, or to
+        the given number."""
         print(self.show_string(n, truncate, vertical))
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """What :meth:`show` prints."""
+        """The text that :meth:`show` prints."""
         from sqlfront import boxes  # noqa: PLC0415 - loaded with the first table that is drawn
 
         n = max(0, n)
@@ -298,7 +301,7 @@ class Result(Closing):
         return text
 
     def explain(self, extended: bool = False) -> None:
-        """Print how the statement was run: lane and reason, then the plan."""
+        """Print the lane, the reason for the lane, and the plan of the statement's run."""
         if self._plan is None:
             print(f"lane: {self.stats.lane} ({self.stats.reason})")
         else:
@@ -306,24 +309,25 @@ class Result(Closing):
 
     @property
     def progress(self) -> "Progress | None":
-        """How far Spark is with the statement; None if it isn't Spark's. Any thread may ask."""
+        """Spark's progress with the statement; None if Spark doesn't run the statement. Any thread may
+        ask."""
         if self._ran is None or self._statistics.lane != Lane.SPARK:
             return None
         return cast("SparkRun", self._ran).progress()
 
     def wait(self) -> None:
-        """Wait until the first rows are there, or there are none; raises the statement's error."""
+        """Wait until the first rows have arrived, or the result is empty. Raises the statement's error."""
         self._read(1)
 
     def read_instead(self, batches: Iterator[pa.RecordBatch]) -> None:
-        """Take the same rows, none of which was read, from elsewhere; in physical form."""
+        """Take the same rows from another source, in physical form. No row may have been read before."""
         assert not self.is_read
         owner = self._owner
         self.close()
         self._source, self._owner = batches, owner
 
     def close(self) -> None:
-        """Cancel what is still running; what was kept can still be read."""
+        """Cancel the running job; kept rows can still be read."""
         job, self._job = self._job, None
         if job is not None:
             job.cancel()
@@ -340,7 +344,7 @@ class Result(Closing):
         return boxes.html(self.columns, rows)
 
     def _read(self, rows: int | None) -> list[pa.RecordBatch]:
-        """Kept batches with at least ``rows`` rows (None = all), reading on where needed."""
+        """Kept batches with at least ``rows`` rows (None = all); reads further batches if needed."""
         self._check_unconsumed()
         have = sum(batch.num_rows for batch in self._kept)
         while rows is None or have < rows:
@@ -360,8 +364,8 @@ class Result(Closing):
         return self._kept
 
     def _go_on(self, error: Error) -> None:
-        """Read on elsewhere, from the first row; raises the error if nobody has the rows, or some were handed
-        over."""
+        """Read the rows from another source, from the first row on. Raises the error if no other source has
+        the rows, or if rows were handed over."""
         other = None if self._handed or self.otherwise is None else self.otherwise(error)
         if other is None:
             raise error
@@ -387,12 +391,12 @@ class Result(Closing):
         return [Row(names, values) for values in tuples(batch, self._zone(naive=True), naive=True)]
 
     def _zone(self, *, naive: bool) -> datetime.tzinfo | None:
-        """Where the datetimes of rows are; None: in this machine's time zone."""
+        """The time zone of the rows' datetimes; None = this machine's time zone."""
         return None if naive and self._local else _zone(self._settings.time_zone)
 
 
 class RowsResult(Result):
-    """The rows of a statement that was answered row by row: they are here already, as Python values."""
+    """A result computed row by row: its rows are already Python values."""
 
     def __init__(
         self,
@@ -402,7 +406,7 @@ class RowsResult(Result):
         settings: Settings,
         seconds: float,
     ) -> None:
-        """``rows`` are in logical types, each value as a Literal holds it."""
+        """``rows`` are in logical types; each value has the form that a Literal holds."""
         schema = plan.schema_of(values) if plan.titles else plan.schema
         statistics = Statistics(plan.lane, plan.reason, seconds)
         super().__init__(
@@ -426,7 +430,7 @@ class RowsResult(Result):
         return len(self._values)
 
     def _converted(self, *, naive: bool) -> Sequence[tuple[object, ...]]:
-        """The values as the user gets them: timestamps in the session's time zone."""
+        """The values in the user's form: timestamps in the session's time zone."""
         places = self._timestamps
         if not places:
             return self._values
@@ -435,15 +439,15 @@ class RowsResult(Result):
 
 
 def _as_batch(schema: pa.Schema, rows: Sequence[tuple[object, ...]]) -> Iterator[pa.RecordBatch]:
-    """Rows as Arrow has them, if they are asked for that way. No method: a generator that holds its result
-    would leave each of them to the garbage collector."""
+    """The rows as an Arrow batch, made only if read as Arrow. Not a method: a generator that references its
+    result would leave each result to the garbage collector."""
     if rows:
         yield rows_batch(schema, rows)
 
 
 def to_logical(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batch with every column in its logical type, intervals in Arrow's own; in several pieces where a
-    long text that many rows share has no room in one."""
+    """The batch with every column in its logical type, intervals in Arrow's native types. Split into several
+    batches if a long text that many rows share is too large for one batch."""
     if batch.num_columns == 0:
         yield batch
         return
@@ -485,5 +489,5 @@ def _check_count(count: int) -> None:
 
 
 def _zone(name: str) -> datetime.tzinfo:
-    """The time zone of that name; for UTC the zone data of the machine are not asked."""
+    """The time zone with the name; UTC needs no time zone data of the machine."""
     return datetime.UTC if name == "UTC" else zone_names.zone_of(name)

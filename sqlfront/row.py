@@ -5,8 +5,8 @@ from typing import SupportsIndex
 
 
 class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that hold something
-    """A row of a result: a tuple whose values are also attributes and items by column name, as PySpark's
-    ``Row``. Libraries that know named tuples (polars, pandas) take a row for one.
+    """A row of a result: a tuple whose values are also attributes and items by column name, as in PySpark's
+    ``Row``. Libraries that know named tuples (polars, pandas) treat a row as a named tuple.
 
     >>> row = Row(("id", "name"), (7, "x"))
     >>> row, row.name, row["id"], row.asDict()
@@ -16,7 +16,7 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
     _names: tuple[str, ...]
 
     def __new__(cls, names: Sequence[str], values: Sequence[object]) -> "Row":
-        """``names`` and ``values`` have the same length; of equal names the first is found by name."""
+        """``names`` and ``values`` have the same length; access by a repeated name finds the first value."""
         row = super().__new__(cls, values)
         row._names = tuple(names)
         return row
@@ -43,15 +43,15 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
 
     @property
     def _fields(self) -> tuple[str, ...]:
-        """The names of the columns, where a named tuple has them."""
+        """The names of the columns, under the attribute name of named tuples."""
         return self._names
 
     def _asdict(self) -> dict[str, object]:
-        """The values by column name, as a named tuple gives them."""
+        """The values by column name, under the method name of named tuples."""
         return self.asDict()
 
     def asDict(self, recursive: bool = False) -> dict[str, object]:  # noqa: N802 - PySpark's name
-        """The values by column name; ``recursive``: those that are rows, at any depth, likewise."""
+        """The values by column name; ``recursive``: nested rows, at any depth, become dicts, too."""
         return dict(zip(self._names, map(_plain, self) if recursive else self, strict=True))
 
     def __repr__(self) -> str:
@@ -62,12 +62,12 @@ class Row(tuple[object, ...]):  # noqa: SLOT001 - a tuple takes no slots that ho
         return (Row, (self._names, tuple(self)))
 
     def __contains__(self, name: object) -> bool:
-        """Whether there is a column of that name."""
+        """Whether a column has the name."""
         return name in self._names
 
 
 def _plain(value: object) -> object:
-    """The value with its rows as dicts."""
+    """The value with nested rows as dicts."""
     match value:
         case Row():
             return value.asDict(recursive=True)

@@ -1,4 +1,4 @@
-"""What is known of a statement's run beside its rows: for ``Result.stats`` and ``Result.explain``."""
+"""Facts about a statement's run besides its rows: for ``Result.stats`` and ``Result.explain``."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -31,8 +31,8 @@ def facts(
     job: "LightJob | SparkRun | None",
     settings: Settings,
 ) -> RunFacts:
-    """What a plan, with these values of its parameters, and its job have to say. What the plan read may have
-    gone since: then there is nothing to say of it."""
+    """The facts about a plan with these values of its parameters, and about its job. The scans are missing if
+    reading the plan's tables for them now fails, for example because a table is gone."""
     match plan:
         case None:
             return NO_FACTS
@@ -51,14 +51,15 @@ def facts(
 def explained(
     plan: QueryPlan | RowPlan, values: Sequence[object], settings: Settings, *, extended: bool
 ) -> str:
-    """What ``EXPLAIN`` shows of a plan with these values of its parameters."""
+    """The text that ``EXPLAIN`` shows of a plan with these values of its parameters."""
     if isinstance(plan, RowPlan):
         return shown(_by_rows(plan, values, settings))
     return shown(explanation(plan, Bound(values, RunValues(settings)), extended=extended))
 
 
 def _by_rows(plan: RowPlan, values: Sequence[object], settings: Settings) -> Explanation:
-    """A program's plan with these values or, where its tables have changed too much since, without."""
+    """The explanation of a row plan with these values; without the values if its tables have changed too much
+    since the run."""
     try:
         return explained_rows(plan, values, settings)
     except (NotByRows, Error):

@@ -1,6 +1,6 @@
-"""A session: a catalog, settings and an engine; text goes in, results come out.
+"""A session: a catalog, settings and an engine; runs texts and returns results.
 
-The whole way of a statement is :meth:`Session.execute` and, for a query, :meth:`Session.run`: parse, plan,
+:meth:`Session.execute` and, for a query, :meth:`Session.run` take every step of a statement: parse, plan,
 bind, submit, result.
 """
 
@@ -80,13 +80,14 @@ else:
     tables = lazy_module("sqlfront_connectors.base")
 
 
-#: How often a query is planned if the cluster changes meanwhile, and how long a change is waited for (s).
+#: Attempts to plan a query while the cluster changes, and seconds to wait for a change before the next
+#: attempt.
 _ATTEMPTS: Final = 5
 _CHANGE: Final = 0.5
 
 
 class _Watched(room.watched):
-    """What :meth:`Session.watched` gives; ``now``: the engine's clock."""
+    """The context manager of :meth:`Session.watched`; ``now``: the engine's clock."""
 
     __slots__ = ("_now", "_query")
 
@@ -107,11 +108,12 @@ def _is_over(query: QueryRun, now: Callable[[], float]) -> bool:
 
 
 class Session(Closing):
-    """Tables, views and settings that live together; may be shared between threads.
+    """Tables, views and settings with a common lifetime; threads may share a session.
 
-    Its threads and temporary files go with :meth:`close`, or when the session is forgotten. ``cluster``: its
-    members, None = those that the configuration says. ``spark``: a Spark session that runs what this one
-    can't; its names are seen here, too, and its executors may be where the members live.
+    :meth:`close` ends the session's threads and removes its temporary files; so does garbage collection of
+    the session. ``cluster``: the session's members, None = the members that the configuration asks for.
+    ``spark``: a Spark session that runs the statements that sqlfront can't. Spark's names are visible in this
+    session, and the session's members may live on Spark's executors.
     """
 
     def __init__(
@@ -128,7 +130,7 @@ class Session(Closing):
             )
         start = None if spark is None else spark_start.SparkStart(spark, self.options.of_spark)
         self._home = _Home(self.config.warehouse)
-        #: Which files its statements open.
+        #: The files that the session's statements may open.
         self.files = _files(self.config, self._home) if cluster is None else cluster.engine.files
         own = None
         if cluster is None and _has_members(self.config):
@@ -142,18 +144,19 @@ class Session(Closing):
             self._engine = self.cluster.engine
             if own is not None and self.config.cluster is not None:
                 self._engine.files = self.files = _files_of_client(self.config, own)
-        #: Who plans queries and runs them.
+        #: The planner and runner of queries.
         self.queries = Queries(self)
         path_table = partial(_path_table, self.runner, self.queries.plans, self.files, self._engine.memory)
         self.catalog = (
             Catalog(path_table) if self.cluster is None else self.cluster.catalog(path_table, self.files)
         )
-        #: The Spark session that stands beside this one.
+        #: The lane to the Spark session beside this session; None without Spark.
         self.spark = None if start is None else spark_lane.SparkLane(self, start)
         self.catalog.elsewhere = self.spark
-        #: What temporary copies of views were made from, by name, where other sessions may change that.
+        #: The basis of each temporary copy of a view, by the view's name, if other sessions can change the
+        #: view's tables.
         self.bases: dict[str, caching.Basis] = {}
-        # Why it can't be used any more.
+        # The reason why the session can't be used any more; empty while the session is open.
         self._closed = ""
         _sessions.add(self)
         self._finalizer = when_forgotten(self, _free, self.cluster or self._engine, self._home, start)
@@ -162,62 +165,65 @@ class Session(Closing):
 
     @property
     def settings(self) -> Settings:
-        """What evaluation needs to know, as SET left it."""
+        """The settings for evaluation, as SET left them."""
         return self.options.settings
 
     @property
     def bind_settings(self) -> BindSettings:
-        """What binding needs to know, as SET left it."""
+        """The settings for binding, as SET left them."""
         return BindSettings(self.options.settings.time_zone)
 
     @property
     def parameter_zone(self) -> str | None:
-        """Where parameters are that are datetimes without a zone; None: in this machine's time zone."""
+        """The time zone of naive datetimes as parameters; None: this machine's time zone."""
         return self.options.settings.time_zone
 
     @property
     def engine(self) -> Engine:
-        """What runs jobs in this process."""
+        """The engine in this process."""
         return self._engine
 
     @property
     def runner(self) -> "Engine | Member":
-        """What knows the queries that run: the engine, or the session's member of a cluster."""
+        """The coordinator that runs this session's queries: the engine, or the session's member of a
+        cluster."""
         return self._engine if self.cluster is None else self.cluster.coordinator
 
     @property
     def workers(self) -> int:
-        """The number of threads that operators run on."""
+        """The number of worker threads of the engine."""
         return self._engine.workers
 
     @property
     def memory(self) -> int:
-        """Bytes that the members may hold together."""
+        """The memory limit of all members together, in bytes."""
         members = () if self.cluster is None else self.cluster.member_list.members
-        # Members that share this process don't tell: they have its limit together.
+        # Members in this process report no memory: they share the process's limit.
         return sum(member.memory for member in members if not member.lite) or self._engine.memory.limit
 
     @property
     def target(self) -> Target:
-        """Whom plans are made for."""
+        """Capabilities of the cluster that a plan targets."""
         return Target(
             self.workers, self.cluster is not None, self.config.collect_rows, self.options.most_keys
         )
 
     @property
     def closed(self) -> bool:
-        """Whether :meth:`close` was called, or the session was opened by the process that forked this one."""
+        """Whether :meth:`close` was called, or the session was opened by the parent of this forked
+        process."""
         return bool(self._closed)
 
     def check_open(self) -> None:
-        """Raise InterfaceError if it is closed."""
+        """Raise InterfaceError if the session is closed."""
         if self._closed:
             raise InterfaceError(self._closed)
 
     @property
     def home(self) -> str:
-        """The directory for tables without LOCATION; made when it is first asked for. ProgrammingError if
-        there is none that the sessions of the cluster have in common."""
+        """The directory for tables without LOCATION; made at its first use. Raises ProgrammingError for a
+        session of a running cluster without a warehouse, since the cluster's sessions then share no
+        directory."""
         if self.config.warehouse is None and self.config.cluster is not None:
             raise ProgrammingError(
                 "a table of a cluster needs a LOCATION, unless the session has a warehouse "
@@ -230,7 +236,7 @@ class Session(Closing):
         return self.answer(text, args, frames)
 
     def answer(self, text: str, args: Parameters | None, frames: Mapping[str, object]) -> Result:
-        """The result of one statement in which ``{name}`` stands for the frame of that name."""
+        """The result of one statement in which ``{name}`` stands for the frame with the name."""
         if not frames:
             return self.execute(text, args)
         replaced, views = frame_names.replace_frames(text, frames)
@@ -243,12 +249,12 @@ class Session(Closing):
                 self.unregister(name)
 
     def begin(self, text: str) -> QueryRun:
-        """The run of a statement that is about to begin, for those who want to cancel it."""
+        """The run of a statement that is about to begin; the run can be cancelled."""
         return self._engine.begin_query(self.config.query_memory_limit, text)
 
     def limited(self, text: str, timeout: float | None, query: QueryRun | None) -> QueryRun | None:
-        """The run of a statement that waits for members without a job, with its timeout; None if nothing can
-        end it."""
+        """The run of a statement that waits for members without a job, with the statement's timeout set.
+        Begins a run if there is a timeout but no ``query``; None if there is neither."""
         seconds = self.options.timeout if timeout is None else timeout
         if seconds is not None:
             query = query or self.begin(text)
@@ -256,8 +262,8 @@ class Session(Closing):
         return query
 
     def watched(self, query: QueryRun | None) -> AbstractContextManager[None]:
-        """Let what is done meanwhile on this thread, as planning, end with the error of the ``query`` once
-        that is cancelled or its time is over."""
+        """A context for work on the current thread, such as planning, that ends the work with the error of
+        the ``query`` once the query is cancelled or its timeout is over."""
         return nullcontext() if query is None else _Watched(query, self._engine.clock.now)
 
     def execute(
@@ -268,11 +274,11 @@ class Session(Closing):
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """Run one statement. ``timeout`` in seconds overrides the session's; ``query``: what :meth:`begin`
-        gave for it.
+        """Run one statement. ``timeout`` in seconds overrides the session's timeout; ``query``: the
+        statement's run from :meth:`begin`.
 
-        Raises the errors of PEP 249; those that point at the text end with its line and a caret. A failed
-        statement leaves tables and session as they were.
+        Raises the errors of PEP 249; an error with a position in the text ends with the line and a caret. A
+        failed statement leaves tables and session unchanged.
         """
         self.check_open()
         text = well_formed(text)
@@ -304,7 +310,7 @@ class Session(Closing):
         timeout: float | None,
         query: QueryRun | None,
     ) -> Result:
-        """Run one statement among members; a query that finds them changed is planned anew."""
+        """Run one statement on members; plan a query anew if the cluster has changed meanwhile."""
         for _ in range(_ATTEMPTS - 1):
             try:
                 return self._execute(text, arguments, timeout, query)
@@ -318,7 +324,7 @@ class Session(Closing):
     def _execute(
         self, text: str, arguments: Arguments, timeout: float | None, query: QueryRun | None
     ) -> Result:
-        """Run one statement, once."""
+        """Run one statement, with a single attempt."""
         if self.spark is None:
             return self._execute_here(text, arguments, timeout, query)
         return self.spark.execute(text, arguments, timeout, query, self._execute_here)
@@ -330,21 +336,21 @@ class Session(Closing):
         answer = self.queries.execute(text, arguments, timeout, query)
         if isinstance(answer, Result):
             return answer
-        from sqlfront import commands  # noqa: PLC0415 - what no query needs loads with the first command
+        from sqlfront import commands  # noqa: PLC0415 - loaded with the first command
 
         query = self.limited(text, timeout, query) or self.begin(text)
         try:
             with self.watched(query):
                 return commands.run(self, answer, arguments, timeout, query)
         finally:
-            self.queries.plans.sweep(self.catalog)  # they hold on to what has changed
+            self.queries.plans.sweep(self.catalog)  # cached plans keep old versions of changed tables alive
 
     def prepare(self, text: str) -> PreparedStatement:
-        """The statement, to be run many times."""
+        """The statement as a prepared statement."""
         return PreparedStatement(self, text)
 
     def plan(self, query: Query, arguments: Arguments) -> QueryPlan:
-        """The plan of a query for this session's engine."""
+        """The plan of a query for this session's members."""
         return plan_query(query, self.catalog, self.bind_settings, arguments, self.target)
 
     def run(
@@ -356,9 +362,9 @@ class Session(Closing):
         query: QueryRun | None = None,
         began: float | None = None,
     ) -> Result:
-        """Submit a plan as a light job; the result reads from it. Its first batch is waited for, so that an
-        error in it is raised here. ``values`` are those of the plan's parameters; ``began``: when the
-        statement did (``perf_counter``), None = now."""
+        """Submit a plan as a light job; return a result that reads from the job. Waits for the first batch,
+        so that an error in the batch is raised here. ``values`` are the values of the plan's parameters;
+        ``began``: the start of the statement (``perf_counter``), None = now."""
         began = began or time.perf_counter()
         job = self.submit(plan, values, timeout=timeout, query=query)
         batches = job.batches()
@@ -384,9 +390,9 @@ class Session(Closing):
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> "LightJob":
-        """The light job of a plan, with the arguments bound and its tables' versions pinned; ``query`` is the
-        run of the statement that it belongs to. What the query shares is computed first, here, within the
-        same timeout and memory."""
+        """Submit a plan as a light job, with the arguments bound and the versions of its tables pinned;
+        ``query`` is the run of the statement. The query's shared rows are computed first, by this call,
+        within the same timeout and memory."""
         dag, config = self.prepared(plan, arguments, timeout=timeout, query=query)
         return self.runner_of(plan.template)(dag, config)
 
@@ -399,8 +405,9 @@ class Session(Closing):
         query: QueryRun | None = None,
         statistics: bool = False,
     ) -> "tuple[DAG, JobConfig]":
-        """What :meth:`submit` runs, once what the query shares is there: that is among the resources, by its
-        key. ``statistics``: see :class:`~sqlfront_engine.engine.JobConfig`."""
+        """Compute the query's shared rows; return the DAG and the configuration of the job of :meth:`submit`.
+        The shared rows are among the job's resources, by key. ``statistics``: see
+        :class:`~sqlfront_engine.engine.JobConfig`."""
         values = RunValues(self.settings)
         config = JobConfig(
             settings=self.settings,
@@ -426,40 +433,41 @@ class Session(Closing):
         required_partitions: Collection[int] | None = None,
         timeout: float | None = None,
     ) -> Result:
-        """Plan a pipeline (:mod:`sqlfront.pipeline`) and run it as a light job, on all members or on those
-        that ``required_partitions`` need. ``arguments`` are for its ``OwnerOf`` keys.
+        """Plan a pipeline (:mod:`sqlfront.pipeline`) and run it as a light job, on all members or on the
+        members that ``required_partitions`` need. ``arguments`` are for the pipeline's ``OwnerOf`` keys.
 
-        The result reads what the pipeline collects; one that collects nothing has ended on return. Errors in
-        user code are DataErrors, OperationalErrors where the world refuses; they name step and function.
+        The result reads the rows that the pipeline collects; a pipeline that collects nothing has ended on
+        return. Errors in user code are DataErrors, or OperationalErrors for errors of the environment; the
+        messages name step and function.
         """
         self.check_open()
         return pipelines.run(self, pipeline, arguments, required_partitions, timeout)
 
     def runner_of(self, template: Template) -> "Callable[[DAG, JobConfig], LightJob]":
-        """Who runs the template's DAGs: all members, or this one alone."""
+        """The function that runs the template's DAGs: on all members, or in this process alone."""
         if template.distributed:
             assert self.cluster is not None
             return self.cluster.submit
         return self._engine.run
 
     def register(self, name: str, frame: "arrow.ArrowSource") -> None:
-        """Make Arrow data a temporary view, in place of one of the same name."""
+        """Make Arrow data a temporary view; replaces a view with the same name."""
         self.catalog.add(TableEntry(name, arrow.ArrowTable(name, frame), temporary=True), replace=True)
 
     def unregister(self, name: str) -> None:
-        """Drop a temporary view; no error if there is none."""
+        """Drop a temporary view; no error if no view has the name."""
         entry = self.catalog.own((name,))
         if entry is not None and entry.temporary:
             self.catalog.remove((name,))
 
     def close(self) -> None:
-        """Cancel what runs, stop the threads, remove temporary files; closing twice is no error."""
+        """Cancel running queries, stop the threads, remove temporary files; closing twice is no error."""
         self._closed = self._closed or "the session is closed"
         self._finalizer()
 
     def leave(self) -> None:
-        """Leave the session to the process that has forked this one: here it is closed, and nothing of it
-        ends."""
+        """Close this copy of the session in a forked process; the session's jobs, threads and files belong to
+        the parent process and stay."""
         self._closed = f"{inherited('the session')}; open one here"
 
 
@@ -476,8 +484,8 @@ os.register_at_fork(after_in_child=_leave_sessions)
 
 
 class _Home:
-    """Where tables without LOCATION live: the configured warehouse, or a temporary directory of the session's
-    own."""
+    """The directory for tables without LOCATION: the configured warehouse, or a temporary directory of the
+    session."""
 
     def __init__(self, warehouse: str | None) -> None:
         self._warehouse = warehouse
@@ -485,7 +493,7 @@ class _Home:
         self._lock = threading.Lock()
 
     def path(self) -> str:
-        """The directory, made when it is first asked for."""
+        """The directory, made at its first use."""
         if self._warehouse is not None:
             os.makedirs(self._warehouse, exist_ok=True)
             return self._warehouse
@@ -501,8 +509,8 @@ class _Home:
 
 
 def _spark_hint(error: NotSupportedError, text: str) -> str | None:
-    """How a session gets a Spark session that runs what the session itself does not; None if Spark would not
-    run the statement either, since the table is one of sqlfront's own."""
+    """The hint that a Spark session would run the statement, and how to get a Spark session; None if Spark
+    would not run the statement either, since the table belongs to sqlfront."""
     if error.condition == "UNSUPPORTED_FEATURE.TABLE_OPERATION":
         return None
     what = "it" if is_query(text) else "it on its own tables"
@@ -510,14 +518,14 @@ def _spark_hint(error: NotSupportedError, text: str) -> str | None:
 
 
 def _has_members(config: Config) -> bool:
-    """Whether a session is to have members beside itself."""
+    """Whether the configuration asks for members beside the session."""
     return (config.members or 1) > 1 or config.cluster is not None or config.launcher is not Launcher.EMBEDDED
 
 
 def _open_cluster(
     config: Config, start: "spark_start.SparkStart | None", files: FileAccess, home: "_Home"
 ) -> "clusters.Cluster | None":
-    """The members of a session; those on executors need the Spark session now."""
+    """The members of a session. Starts the Spark session now if the members live on its executors."""
     try:
         if start is None or config.launcher is not Launcher.SPARK:
             return clusters.open_cluster(config, None, files)
@@ -531,7 +539,8 @@ def _open_cluster(
 
 
 def _files(config: Config, home: "_Home") -> FileAccess:
-    """The files that a session's statements open: what the configuration says, and its own tables'."""
+    """The files that a session's statements open: the configured files, and the files of the session's own
+    tables."""
     if config.file_access is None:
         return EVERYWHERE
     said = FileAccess.of(config.file_access)
@@ -539,8 +548,8 @@ def _files(config: Config, home: "_Home") -> FileAccess:
 
 
 def _files_of_client(config: Config, cluster: "clusters.Cluster") -> FileAccess:
-    """The files that a session of a shared cluster opens in its own process: those that the members open
-    unless the configuration says otherwise, and its warehouse."""
+    """The files that a session of a shared cluster opens in its own process: the configured files (default:
+    the files that the members open), and the session's warehouse."""
     members = cluster.files
     said = members if config.file_access is None else FileAccess.of(config.file_access)
     return (said if config.warehouse is None else said.plus(config.warehouse)).beside(members)
@@ -561,7 +570,7 @@ def _path_table(
     format_name: str,
     path: str,
 ) -> "tables.Table | None":
-    """The table of ``format.`path``` or ``sys.name``; None if no connector has that format."""
+    """The table of ``format.`path``` or ``sys.name``; None if no connector has the format."""
     if format_name == "sys":
         return system_tables.system_table(path, runner, plans)
     definition = tables.TableDefinition(f"{format_name}.`{path}`", location=path, files=files, memory=memory)

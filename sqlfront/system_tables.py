@@ -1,8 +1,8 @@
-"""``sys.members``, ``sys.light_jobs``, ``sys.partitions``, ``sys.plans``: what a session's cluster is and
-does, and the plans that the session keeps, as tables.
+"""System tables ``sys.members``, ``sys.light_jobs``, ``sys.partitions`` and ``sys.plans``: state and activity
+of a session's cluster, and the session's cached plans.
 
-Each statement that names one sees a fresh picture, taken when it is planned; so ``sys.light_jobs`` doesn't
-show the query that reads it. A session without members is a cluster of one.
+Each statement that names a system table reads a fresh snapshot, taken when the statement is planned; so
+``sys.light_jobs`` doesn't show the query that reads it. A session without members is a cluster of one member.
 """
 
 from collections import Counter
@@ -25,9 +25,9 @@ from sqlfront_values.errors import spark_error
 from sqlfront_values.settings import EMBEDDED
 from sqlfront_values.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING, TIMESTAMP
 
-#: What stands before their names.
+#: The database name of the system tables.
 SYSTEM: Final = "sys"
-#: In ``sys.light_jobs``: the status of all that a member runs which doesn't say what that is.
+#: In ``sys.light_jobs``: the status in the row of a member that doesn't list its jobs.
 NO_ANSWER: Final = "no answer"
 
 MEMBERS: Final = pa.schema(
@@ -68,8 +68,8 @@ Plans = PlanCache[Plan]
 
 
 def system_table(name: str, runner: Engine | Member, plans: Plans) -> ArrowTable:
-    """The table ``sys.name`` as it is now, as a session sees it whose queries ``runner`` runs and which keeps
-    these plans. ProgrammingError (TABLE_OR_VIEW_NOT_FOUND) if there is none."""
+    """The table ``sys.name`` with its current rows, for a session whose queries ``runner`` runs and that
+    caches ``plans``. Raises ProgrammingError (TABLE_OR_VIEW_NOT_FOUND) if no system table has the name."""
     found = SYSTEM_TABLES.get(name.lower())
     if found is None:
         known = ", ".join(f"`{SYSTEM}`.`{each}`" for each in SYSTEM_TABLES)
@@ -82,7 +82,7 @@ def system_table(name: str, runner: Engine | Member, plans: Plans) -> ArrowTable
 
 
 def listing(runner: Engine | Member) -> JobListing:
-    """The queries that run, on all members. OperationalError if the session was closed meanwhile."""
+    """The running queries of all members. Raises OperationalError if the session was closed meanwhile."""
     if isinstance(runner, Member):
         return wait_for_jobs(runner.list_jobs)
     return JobListing(tuple(sorted(runner.jobs(), key=lambda job: job.started)))
@@ -92,7 +92,7 @@ def listing(runner: Engine | Member) -> JobListing:
 
 
 def _members(runner: Engine | Member, _: Plans) -> list[Row]:
-    """In the order in which they joined."""
+    """The rows of ``sys.members``, in the order in which the members joined."""
     here = runner.name if isinstance(runner, Member) else EMBEDDED
     members = _member_list(runner)
     owned = Counter(members.owners)
@@ -111,7 +111,8 @@ def _member_list(runner: Engine | Member) -> MemberList:
 
 
 def _light_jobs(runner: Engine | Member, _: Plans) -> list[Row]:
-    """Oldest first; a row of nulls for each member that doesn't say what it runs."""
+    """The rows of ``sys.light_jobs``, oldest first; then a row of nulls for each member that doesn't list its
+    jobs."""
     found = listing(runner)
     rows: list[Row] = [
         (
@@ -133,8 +134,8 @@ def _partitions(runner: Engine | Member, _: Plans) -> list[Row]:
 
 
 def _plans(_: Engine | Member, plans: Plans) -> list[Row]:
-    """Least recently used first; ``text`` is that of the first query of its kind, ``hits`` how often the plan
-    was used again."""
+    """The rows of ``sys.plans``, least recently used first. ``text`` is the text of the first query with the
+    plan, ``hits`` the number of later uses."""
     return [
         (
             each.text,
@@ -152,7 +153,7 @@ def _owner(name: str) -> str | None:
     return None if name == NOBODY else name
 
 
-#: The columns and rows of each, by name.
+#: The columns and rows of each system table, by name.
 SYSTEM_TABLES: Final[Mapping[str, tuple[pa.Schema, Callable[[Engine | Member, Plans], list[Row]]]]] = {
     "light_jobs": (LIGHT_JOBS, _light_jobs),
     "members": (MEMBERS, _members),

@@ -1,8 +1,8 @@
-"""``sqlfront check``: which way each statement of a file would go, without running any.
+"""Code of ``sqlfront check``: the lane of each statement of a file, without running any statement.
 
-In: a path. Out: a :class:`~sqlfront.check.files.Finding` for each of its statements.
+In: a path. Out: a :class:`~sqlfront.check.files.Finding` for each statement of the file.
 
-``files`` finds the statements of a script, with ``python_texts`` those of a Python program, and ``checker``
-plans them one after another, without data: what a statement creates is known to those behind it as
-``outline`` has it, columns without rows; and beside a Spark session what that has.
+``files`` finds the statements of a script, with ``python_texts`` the statements of a Python program, and
+``checker`` plans the statements one after another, without data. Later statements know the relations of
+earlier ones as an ``outline``, columns without rows, and the relations of the Spark session, if there is one.
 """

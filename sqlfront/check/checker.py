@@ -1,6 +1,7 @@
-"""Plans statements one after another, and tells which way each would go.
+"""Planner that tells the way of each statement, planning one statement after another.
 
-Beside a Spark session its names are known, too, with their columns and sizes; no row of them is read.
+With a Spark session, the planner also knows Spark's names, with columns and sizes, and reads no rows of
+Spark's.
 """
 
 import re
@@ -46,51 +47,51 @@ if TYPE_CHECKING:
 else:
     mixed = lazy_module("sqlfront.spark.mixed")
 
-#: What unknown arguments are taken for, one after the other: most functions take strings for what they need.
+#: Substitutes for unknown arguments, tried one after the other: most functions take strings for other types.
 _GUESSES: Final[tuple[object, ...]] = ("1", 1)
-#: What makes a relation, of statements that only Spark has.
+#: Pattern of statements that create a relation, among the statements that only Spark can run.
 _CREATES: Final = re.compile(
     r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+|EXTERNAL\s+)?(?:TABLE|VIEW)\s+"
     r"(?:IF\s+NOT\s+EXISTS\s+)?([\w.`]+)",
     re.IGNORECASE,
 )
-#: The condition of a name that nothing has.
+#: The condition of an unknown name.
 _NOT_FOUND: Final = "TABLE_OR_VIEW_NOT_FOUND"
 
 
 class Way(StrEnum):
-    """The ways of a statement, as far as they can be told."""
+    """The ways of a statement, as far as planning can tell."""
 
     DIRECT = "direct"
     """Rows by their key, without a job."""
     LIGHT = "light"
     """A light job."""
     COMMAND = "command"
-    """No query, and done without Spark."""
+    """A statement other than a query, run without Spark."""
     MIXED = "mixed"
-    """A light job, over what Spark filters, projects and groups for it."""
+    """A light job over rows that Spark filters, projects and groups."""
     SPARK = "spark"
     """Only Spark can run it."""
     UNKNOWN = "unknown"
-    """It can't be told before the program runs."""
+    """The way is unknown before the program runs."""
     ERROR = "error"
-    """It fails."""
+    """The statement fails."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """Which way a statement would go, and why; ``reason`` is one line."""
+    """The way of a statement, and the ``reason`` for the way, as one line."""
 
     way: Way
     reason: str
 
 
 class NotKnownYet(NotSupportedError):
-    """Something about a statement is known only when it runs."""
+    """An error for a fact about a statement that is known only when the statement runs."""
 
 
 class Checker(Closing):
-    """Plans statements in their order; runs none, and neither reads nor writes rows. Tables that are files
-    are looked at for their columns and sizes."""
+    """A planner of statements in their order that runs no statement, and neither reads nor writes rows. Of
+    tables over files, columns and sizes are read."""
 
     def __init__(
         self,
@@ -99,16 +100,16 @@ class Checker(Closing):
         spark: "SparkSession | None" = None,
     ) -> None:
         """Names that the statements may use: ``registered`` with the session, and ``views`` of Spark's.
-        ``spark``: the session that would stand beside theirs, None = it isn't known."""
+        ``spark``: the Spark session beside the statements' session, None = unknown."""
         self._session = Session(Config(plan_cache=0), spark=spark)
         self._elsewhere = _Elsewhere(registered, views, self._session.spark)
-        #: Tables that would have other rows by now than there are.
+        #: Tables whose rows the checked statements would have changed.
         self._changed: list[Table] = []
         self._session.catalog.elsewhere = self._elsewhere
 
     def check(self, text: str, known: Mapping[int | str, object] | None = None) -> Verdict:
-        """The way of one statement, and if it is one that creates or changes something, what is so behind it.
-        ``known``: the values of its parameters, by position or name, that are known."""
+        """The way of one statement. The effects of a statement that creates or changes relations are known to
+        later statements. ``known``: the known values of the statement's parameters, by position or name."""
         try:
             return self._spark_s(text) or self._planned(parse(text), known or {})
         except NotKnownYet as error:
@@ -117,13 +118,14 @@ class Checker(Closing):
             return self._refused(text, error)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Close the session of the checks."""
         self._session.close()
 
     # ---- by statement
 
     def _spark_s(self, text: str) -> Verdict | None:
-        """The way of a statement that is Spark's, whatever it reads; the copy of what it changes goes."""
+        """The way of a statement that Spark has to run, whatever relations it reads; None for other
+        statements. Drops the copy of a relation that the statement changes."""
         spark = self._session.spark
         reason = None if spark is None else spark.reason_before(text)
         if spark is None or reason is None:
@@ -134,8 +136,8 @@ class Checker(Closing):
         return Verdict(Way.SPARK, reason)
 
     def _planned(self, statement: Statement, known: Mapping[int | str, object]) -> Verdict:
-        """The same with some values or others for what isn't known. What fails in another way with each of
-        them isn't known."""
+        """The way of a parsed statement, planned with guesses for unknown arguments. If planning fails for
+        every guess, raises the error, or NotKnownYet if the guesses give different errors."""
         names = {
             str(node.this) for query in _queries(statement) for node in query.tree.find_all(exp.Placeholder)
         }
@@ -187,7 +189,7 @@ class Checker(Closing):
         return Verdict(Way(plan.lane), reason)
 
     def _is_outline(self, table: Table) -> bool:
-        """Whether it isn't known here how many rows the table will have."""
+        """Whether the table's future number of rows is unknown here."""
         if isinstance(table, CachedTable):
             return True
         return isinstance(table, OutlineTable) or any(table is changed for changed in self._changed)
@@ -208,8 +210,7 @@ class Checker(Closing):
 
 
 class _Elsewhere:
-    """What the program itself has made elsewhere, of which no more is known than the names, and what
-    ``spark`` has."""
+    """Relations that the program has made elsewhere, known by name only, and the relations of ``spark``."""
 
     def __init__(self, registered: Iterable[str], views: Iterable[str], spark: "Elsewhere | None") -> None:
         self._spark = spark
@@ -239,7 +240,8 @@ class _Elsewhere:
         return self._spark.entry(parts)
 
     def note(self, text: str, error: Error) -> None:
-        """A statement was Spark's: so is what it creates, and of what it copies no more is known."""
+        """Register the effects of a statement for Spark: a created relation is Spark's, and the columns of a
+        cached copy are unknown."""
         place = lead(text)
         created = None if place is None else _CREATES.match(text, place[0])
         if created is not None:
@@ -251,7 +253,8 @@ class _Elsewhere:
 
 
 class _Rehearsal(Run, frozen=True):
-    """A command that reads and writes no rows; ``changed`` gets the tables to which it would write."""
+    """A command that reads and writes no rows; ``changed`` receives the tables that a real run would write
+    to."""
 
     changed: list[Table] = msgspec.field(default_factory=list)
 
@@ -265,17 +268,18 @@ class _Rehearsal(Run, frozen=True):
             return mixed.rehearsed(self, query)
 
     def rows(self, plan: LogicalPlan) -> Iterator[pa.RecordBatch]:
-        """None, of a plan that could be made; for Spark's rows none is, since making it would read them."""
+        """Plan the rows, and return no row. Rows of Spark's are not planned, since planning would read the
+        rows."""
         if not any(isinstance(scan.table, SparkTable) for scan in scans_of(plan)):
             plan_logical(plan, self.session.settings, self.session.target)
         return iter(())
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:
-        """What stands for the table."""
+        """An outline in place of the table."""
         return MemoryConnector(OutlineTable).create(definition)
 
     def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
-        """No row, by a plan that could be made."""
+        """Plan the rows, note the table as changed, and return 0 rows."""
         self.rows(plan)
         self.changed.append(table)
         return 0
@@ -312,12 +316,12 @@ def _queries(statement: Statement) -> Iterator[Query]:
 
 
 def _key(name: str) -> int | str:
-    """How the value of a parameter is known: ``?0`` by its position."""
+    """The key of a parameter's value: the position for ``?0``, else the name."""
     return int(name[1:]) if name.startswith("?") else name
 
 
 def _arguments(names: Iterable[str], known: Mapping[int | str, object], guess: object) -> Arguments:
-    """Arguments for parameters of these names."""
+    """Arguments for the named parameters."""
     keys = [*map(_key, names), *known]
     named = {key: known.get(key, guess) for key in keys if isinstance(key, str)}
     if named:

@@ -1,4 +1,4 @@
-"""The statements of a file, and which way each would go."""
+"""Statements of a file, and the way of each statement."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What there is to say of the statement that begins in a file's ``line``."""
+    """The verdict on the statement that begins in a file's ``line``."""
 
     line: int
     verdict: Verdict
 
 
 def check_file(path: Path, spark: "SparkSession | None" = None) -> Iterator[Finding]:
-    """The statements of a file, in their order: those of a Python program if its name ends with ``.py``, else
-    of a script; beside the session ``spark``, if there is one. OSError if it can't be read, ProgrammingError
-    if it is no text, or no program."""
+    """The findings on a file's statements, in their order: of a Python program if the file's name ends with
+    ``.py``, else of a script; beside the session ``spark``, if given. Raises OSError if the file can't be
+    read, ProgrammingError if it is no text, or no program."""
     try:
         source = path.read_text(encoding="utf-8-sig")
         return _in_program(python_texts(source), spark) if path.suffix == ".py" else _in_script(source, spark)

@@ -10,12 +10,12 @@ from sqlfront_connectors.memory.index import IndexDefinition
 from sqlfront_connectors.memory.table import MemorySnapshot, MemoryTable
 from sqlfront_planner.statistics.cardinality import UNKNOWN_ROWS
 
-#: How many rows such a table is taken to have.
+#: The assumed number of rows of an outline table.
 _ROWS: Final = int(UNKNOWN_ROWS)
 
 
 class OutlineSnapshot(MemorySnapshot):
-    """A version of an :class:`OutlineTable`: rows that nobody knows can be found by key all the same."""
+    """A version of an :class:`OutlineTable`: its unknown rows can be looked up by key nevertheless."""
 
     def __init__(
         self,
@@ -28,20 +28,20 @@ class OutlineSnapshot(MemorySnapshot):
 
     @property
     def statistics(self) -> TableStatistics:
-        """As if each row had a key of its own."""
+        """Statistics as if each row had a key of its own."""
         alone = {
             self._schema.names[by[0]]: ColumnStatistics(distinct=_ROWS) for by in self.keys if len(by) == 1
         }
         return TableStatistics(rows=_ROWS, columns=alone)
 
     def small_rows(self, columns: tuple[int, ...], limit: int) -> Sequence[RowValues] | None:
-        """None: there may be many."""
+        """None: the table may have many rows."""
         return None
 
 
 class OutlineTable(MemoryTable):
-    """What stands for a memory table; nobody writes to it."""
+    """A stand-in for a memory table; no statement writes to it."""
 
     def snapshot(self) -> OutlineSnapshot:
-        """Its only version."""
+        """The only version."""
         return OutlineSnapshot(self.name, self.schema, self.partitioning, super().snapshot().indexes)

@@ -1,8 +1,8 @@
-"""The SQL in a Python program: the texts that it hands to ``sql``, ``execute`` and the like.
+"""SQL in a Python program: the texts that the program passes to ``sql``, ``execute`` and similar methods.
 
-Only the program's text is looked at. A text is known if it is a constant, or made of constants by names,
-``+``, f-strings, ``strip`` and ``dedent``. A name stands for what was assigned to it last, and for nothing
-known where that depends on a condition, a loop or who calls.
+The analysis is static. A text is known if it is a constant, or made of constants by names, ``+``, f-strings,
+``strip`` and ``dedent``. A name has the value of its last assignment; the value is unknown if it depends on a
+condition, a loop or the caller.
 """
 
 import ast
@@ -11,26 +11,25 @@ from typing import Final
 
 import msgspec
 
-#: Methods whose first argument is SQL, and what that is called as a keyword.
+#: Methods whose first argument is SQL, and the keywords of this argument.
 _RUNS: Final = frozenset({"sql", "execute", "executemany", "prepare"})
 _TEXT: Final = frozenset({"sqlQuery", "operation", "text"})
-#: Keywords of these methods that don't stand for a ``{name}`` in the text, and those of them with arguments.
+#: Keywords of these methods other than ``{name}`` frames; among them the keywords for arguments.
 _ARGUMENTS: Final = frozenset({"args", "parameters"})
 _OPTIONS: Final = _TEXT | _ARGUMENTS | {"timeout", "seq_of_parameters"}
-#: Methods that make a name known: to sqlfront, or to Spark.
+#: Methods that register a name with sqlfront, or with Spark.
 _REGISTERS: Final = frozenset({"register"})
 _VIEWS: Final = frozenset({"createOrReplaceTempView", "createTempView", "registerTempTable", "saveAsTable"})
-#: Methods of texts, and functions of one, that leave its SQL as it is.
+#: Methods of texts, and functions of one text, that leave the SQL unchanged.
 _SAME_SQL: Final = frozenset({"strip", "lstrip", "rstrip", "dedent"})
 
 _LOOPS: Final = (ast.For, ast.AsyncFor, ast.While)
 
 
 class PythonText(msgspec.Struct, frozen=True):
-    """A text that a program runs in its ``line``. ``text`` None: it isn't known, for the reason ``why``.
-    ``lines``: its lines are those of the program from there on. ``arguments``: the values of its parameters
-    that are known, by position or name.
-    """
+    """A text that a program runs in its ``line``. ``text`` None: unknown, for the reason ``why``. ``lines``:
+    the text's lines are lines of the program from ``line`` on. ``arguments``: the known values of the text's
+    parameters, by position or name."""
 
     line: int
     text: str | None
@@ -40,7 +39,7 @@ class PythonText(msgspec.Struct, frozen=True):
 
 
 class PythonTexts(msgspec.Struct, frozen=True):
-    """The texts of a program in the order in which they stand there, and the names that it makes itself:
+    """The texts of a program in the order of their lines, and the names that the program makes itself:
     ``registered`` with sqlfront, and ``views`` (and tables) of Spark's."""
 
     texts: tuple[PythonText, ...]
@@ -49,7 +48,7 @@ class PythonTexts(msgspec.Struct, frozen=True):
 
 
 def python_texts(source: str) -> PythonTexts:
-    """What a program runs. SyntaxError if it is none.
+    """The texts and names of a program. Raises SyntaxError if ``source`` is no Python program.
 
     >>> found = python_texts("q = 'SELECT 1'\\nspark.sql(q)\\nspark.sql(f'SELECT {x}')")
     >>> [(text.line, text.text) for text in found.texts]
@@ -63,24 +62,24 @@ def python_texts(source: str) -> PythonTexts:
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """A text; ``lines``: it is written as it is, over several lines."""
+    """A known text; ``lines``: it is a literal over several lines of the program."""
 
     text: str
     lines: bool = False
 
 
-#: What the names of a scope stand for; one that isn't there isn't known.
+#: The known texts of a scope's names; other names are unknown.
 _Names = dict[str, _Known]
 
 
 class _Program:
-    """Walks through a program in the order in which it is written."""
+    """A walk through a program in the order of its text."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.texts: list[PythonText] = []
         self.registered: set[str] = set()
         self.views: set[str] = set()
-        #: Names that functions may take for what the module has assigned: those that it assigns once.
+        #: Module names that are assigned once: functions may rely on the value.
         counts: dict[str, int] = {}
         for node in ast.walk(tree):
             for name in _targets(node):
@@ -104,12 +103,12 @@ class _Program:
     # ---- statements
 
     def block(self, statements: Sequence[ast.stmt], names: _Names) -> None:
-        """Statements one after another, which change what ``names`` stand for."""
+        """Process statements one after another; assignments change ``names``."""
         for statement in statements:
             self.statement(statement, names)
 
     def statement(self, statement: ast.stmt, names: _Names) -> None:
-        """One statement."""
+        """Process one statement."""
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.block(statement.body, self._of_function(statement))
@@ -125,7 +124,8 @@ class _Program:
                 self._other(statement, names)
 
     def _other(self, statement: ast.stmt, names: _Names) -> None:
-        """A statement that may hold others, of which it isn't known which are run, and how often."""
+        """Process a statement with inner statements, of which the analysis can't tell whether and how often
+        they run."""
         changed = {name for node in ast.walk(statement) for name in _targets(node)}
         if isinstance(statement, _LOOPS):
             _forget(names, changed)
@@ -139,7 +139,7 @@ class _Program:
             _forget(names, changed)
 
     def _of_function(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> _Names:
-        """What names stand for when a function begins."""
+        """The known names at the start of a function."""
         given = function.args
         taken = {argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
         taken |= {argument.arg for argument in (given.vararg, given.kwarg) if argument is not None}
@@ -148,7 +148,8 @@ class _Program:
     # ---- expressions
 
     def calls(self, node: ast.AST, names: _Names) -> None:
-        """The calls in an expression, whose own names (of a comprehension, say) hide others."""
+        """Process the calls in an expression, whose own names (in a comprehension, for example) hide
+        others."""
         own = {name for part in ast.walk(node) for name in _targets(part)}
         names = {name: known for name, known in names.items() if name not in own} if own else names
         for part in ast.walk(node):
@@ -184,7 +185,7 @@ class _Program:
         return PythonText(text.lineno, known.text, lines=known.lines, arguments=_arguments(call))
 
     def text_of(self, node: ast.expr, names: _Names) -> "_Known | str":
-        """The text that an expression gives, or why it isn't known."""
+        """The text of an expression, or the reason why it is unknown."""
         match node:
             case ast.Constant(value=str(text)):
                 return _Known(text, _has_lines(node, text))
@@ -229,7 +230,7 @@ def _forget(names: _Names, changed: set[str]) -> None:
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
-    """The names that a node itself gives a value."""
+    """The names assigned by the node itself."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
             yield name
@@ -254,12 +255,12 @@ def _bodies(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _has_lines(node: ast.Constant, text: str) -> bool:
-    """Whether each line of the text is one of the program."""
+    """Whether each line of the text is a line of the program."""
     return node.end_lineno is not None and node.end_lineno - node.lineno == text.count("\n") > 0
 
 
 def _arguments(call: ast.Call) -> dict[int | str, object]:
-    """The values of the call's arguments for the text that are constants."""
+    """The constant values among the call's arguments for the text."""
     given = [*call.args[1:2], *(word.value for word in call.keywords if word.arg in _ARGUMENTS)]
     found: dict[int | str, object] = {}
     match given:
@@ -277,7 +278,7 @@ def _arguments(call: ast.Call) -> dict[int | str, object]:
 
 
 def _literal(node: ast.expr) -> object:
-    """The value of a constant; None if it is none."""
+    """The value of a constant; None for other expressions."""
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError):

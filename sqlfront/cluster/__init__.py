@@ -1,10 +1,10 @@
-"""A session's members, if it has several: who runs its jobs, and holds the shares of its tables.
+"""Members of a session: they run the session's jobs and hold the shares of its tables.
 
-``embedded`` has members in this process, ``processes`` those of a cluster that other sessions may use, too.
-There the catalog and the versions of tables are documents that the cluster's keeper replicates (``relations``
-and ``sqlfront_connectors.memory.documents`` say what they hold, ``documents`` how they are changed);
-``catalog`` is the session's picture of them. ``service`` is what a member process does for tables beside
-running jobs, ``caretaker`` sees to it that tables outlive lost members. ``addresses`` finds clusters.
+``embedded`` has members in this process, ``processes`` the members of a cluster that other sessions may use,
+too. In such a cluster the catalog and the versions of tables are documents, which the keeper replicates
+(``relations`` and ``sqlfront_connectors.memory.documents`` define the content, ``documents`` changes
+documents); ``catalog`` is the session's view of the catalog. ``service`` serves tables in a member's process
+besides running jobs, ``caretaker`` keeps tables alive when members are lost. ``addresses`` finds clusters.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -43,12 +43,12 @@ else:
 
 
 class Cluster:
-    """Members, and the one in this process that coordinates the session's jobs.
+    """The members of a session, and the member in this process that coordinates the session's jobs.
 
-    Half of what :class:`~sqlfront_connectors.memory.spread.Members` asks; subclasses have the other half.
+    Half of the interface :class:`~sqlfront_connectors.memory.spread.Members`; subclasses have the other half.
     """
 
-    #: How others reach the members; None if they are in this process.
+    #: The door by which other processes reach the members; None if the members are in this process.
     door: "outsider.Door | None" = None
 
     def __init__(self, coordinator: Member, query_memory_limit: int | None) -> None:
@@ -57,22 +57,23 @@ class Cluster:
 
     @property
     def engine(self) -> Engine:
-        """The engine of the member that coordinates, for what needs no other."""
+        """The engine of the coordinator, for work that needs no other member."""
         return self.coordinator.engine
 
     @property
     def member_list(self) -> MemberList:
-        """Who is in the cluster now, and how the partitions are dealt."""
+        """The current members, and the owners of the partitions."""
         return self.coordinator.members
 
     def submit(self, dag: DAG, config: JobConfig) -> LightJob:
-        """Run a DAG on all members; one that only looks up keys, on the owners of these."""
+        """Run a DAG on all members; a DAG that only looks up keys, on the owners of the keys' partitions."""
         if config.required_partitions is None:
             config = replace(config, required_partitions=required_partitions(dag))
         return self.coordinator.submit(dag, config)
 
     def participants(self, dag: DAG) -> "explanations.Participants":
-        """The members that a job of the DAG needs, for EXPLAIN; the coordinator counts if it holds rows."""
+        """The members that a job of the DAG needs, for EXPLAIN; the coordinator counts if it owns
+        partitions."""
         members = self.member_list
         config = JobConfig(required_partitions=required_partitions(dag))
         names = tuple(name for name in self.coordinator.needed(dag, config) if name in members.owners)
@@ -96,7 +97,7 @@ class Cluster:
         return self.coordinator.requests.ask(service, questions, query)
 
     def catalog(self, path_tables: PathTables, files: FileAccess) -> Catalog:
-        """The catalog of a session that opens these files."""
+        """The catalog of a session; ``files`` are the files that the session opens."""
         return Catalog(path_tables)
 
     @property
@@ -113,28 +114,28 @@ class Cluster:
         raise NotImplementedError
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """While it lasts no other session writes to the table's files; at its end all know of them. Gives
-        True if a copy of the table may lack what somebody has added who is gone."""
+        """A context in which no other session writes to the table's files; at its end all sessions know of
+        the files. Yields True if a writer is gone whose rows a copy of the table may lack."""
         return nullcontext(False)
 
     def look_after(self, session: "Callable[[], Session | None]") -> None:
-        """Have the temporary tables of the session looked after, as long as there is one."""
+        """Have the session's temporary tables looked after as long as the session exists."""
 
     def await_change(self, seconds: float) -> None:
-        """Wait until something of the cluster has changed, but no longer."""
+        """Wait until the cluster has changed, but at most ``seconds``."""
 
     def close(self) -> None:
-        """Leave the members, or end them if they are the session's own."""
+        """Leave the cluster, or end the members if they belong to the session."""
         raise NotImplementedError
 
 
 def open_cluster(
     config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
 ) -> Cluster | None:
-    """The members of a new session, None if it is to have but itself; ``spark``: whose executors they may
-    live on; ``files``: those that members of its own open.
+    """The members of a new session; None for a session without other members. ``spark``: the Spark session
+    whose executors the members may live on; ``files``: the files that the session's own members open.
 
-    Raises OperationalError if there is no such cluster, or its members can't be started.
+    Raises OperationalError if the cluster does not exist, or its members can't be started.
     """
     if config.cluster is not None or config.launcher is not Launcher.EMBEDDED:
         return processes.Client(config, spark, files)
@@ -142,8 +143,7 @@ def open_cluster(
 
 
 def required_partitions(dag: DAG) -> frozenset[int] | None:
-    """The partitions that a DAG reads, if all that it reads on the members are keys of their tables; else
-    None."""
+    """The partitions that a DAG reads, if the DAG reads tables on the members only by key; else None."""
     found: set[int] = set()
     reads_keys = False
     for vertex in dag:

@@ -1,5 +1,5 @@
-"""Where a cluster is: ``sqlfront://host:port``, ``sqlfront:///path/of/its/socket``, or ``sqlfront://`` for
-the one that ``sqlfront cluster start`` has started on this machine."""
+"""Addresses of clusters: ``sqlfront://host:port``, ``sqlfront:///path/of/its/socket``, or ``sqlfront://`` for
+the cluster that ``sqlfront cluster start`` has started on this machine."""
 
 import fcntl
 import os
@@ -20,24 +20,26 @@ SCHEME: Final = "sqlfront://"
 
 
 class RunFile(msgspec.Struct, frozen=True):
-    """What a started cluster leaves in its directory: the launcher's process and the keeper's address."""
+    """The file ``cluster.json`` of a started cluster: the launcher's process and the keeper's address."""
 
     pid: int
     address: str
 
 
-#: What a started cluster leaves in its directory for its clients.
+#: The file in a started cluster's directory with the credentials for the cluster's clients.
 CREDENTIALS: Final = "credentials.json"
 
 
 def find(address: str, given: Protection) -> tuple[str, Security]:
-    """The keeper's address, and what opens its cluster.
+    """The keeper's address, and the security settings that open the cluster.
 
-    What ``given`` doesn't say, the address may: ``sqlfront://host:port?credentials=/path/of/the/file`` (also
-    certificate, key and authority, and insecure). ``sqlfront://`` is the cluster of the credentials file, if
-    there is one, else this machine's, whose launcher has left one.
+    The address may supply settings that ``given`` leaves out:
+    ``sqlfront://host:port?credentials=/path/of/the/file`` (also certificate, key and authority, and
+    insecure). ``sqlfront://`` is the cluster of the credentials file, if there is a file, else this machine's
+    cluster, with the credentials file that its launcher has left.
 
-    ProgrammingError for a malformed address or a missing secret, OperationalError if no cluster runs here.
+    Raises ProgrammingError for a malformed address or a missing secret, OperationalError if no cluster runs
+    here.
 
     >>> find("sqlfront://127.0.0.1:4711", Protection(secret="s"))
     ('127.0.0.1:4711', Security(...))
@@ -69,9 +71,10 @@ def find(address: str, given: Protection) -> tuple[str, Security]:
 
 
 def run_directory(given: str | None) -> PrivateFolder:
-    """Where a cluster's files are; made for this user alone. None: this user's usual place.
+    """The directory of a cluster's files; made for this user alone. None: this user's default directory.
 
-    OperationalError if others have a hand in it, see :class:`~sqlfront.cluster.private_folder.PrivateFolder`.
+    Raises OperationalError if other users could interfere, see
+    :class:`~sqlfront.cluster.private_folder.PrivateFolder`.
     """
     if given is not None:
         return PrivateFolder(Path(given), strict=False)
@@ -80,7 +83,7 @@ def run_directory(given: str | None) -> PrivateFolder:
 
 
 def lock(directory: PrivateFolder) -> int | None:
-    """The directory's lock, or None if a launcher has it."""
+    """A descriptor that locks the directory; None if a launcher holds the lock."""
     descriptor = directory.open("lock", os.O_RDWR | os.O_CREAT)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -91,7 +94,8 @@ def lock(directory: PrivateFolder) -> int | None:
 
 
 def running_cluster(directory: PrivateFolder) -> RunFile | None:
-    """The cluster of the directory, if its launcher is alive."""
+    """The cluster of the directory; None if its launcher is not alive. Raises OperationalError while the
+    cluster starts or stops."""
     descriptor = lock(directory)
     if descriptor is not None:
         os.close(descriptor)

@@ -1,5 +1,5 @@
-"""Who sees to it that tables outlive lost members: shares are placed anew when the partitions were dealt
-anew, and what is lost is loaded again from where it came from."""
+"""Caretaker of tables when members are lost: shares are placed anew after the partitions have new owners, and
+lost rows are loaded again from their source."""
 
 import logging
 import threading
@@ -27,7 +27,7 @@ else:
     processes = lazy_module("sqlfront.cluster.processes")
     caching = lazy_module("sqlfront.commands.caching")
 
-#: Seconds until what could not be done is tried again, at first and at most.
+#: Seconds until the next attempt after a failure, at first and at most.
 RETRY: Final = 1.0
 LONGEST_RETRY: Final = 60.0
 
@@ -35,9 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 class Caretaker:
-    """Looks after the tables of a session: those of the cluster if it is ``everybodys``, else the session's
-    own temporary ones. It works on a thread of its own, which begins with the first :meth:`wake`.
-    ``session`` gives the session as long as there is one."""
+    """A caretaker of the cluster's tables if ``everybodys``, else of the session's temporary tables. The
+    caretaker works on a thread of its own, which begins with the first :meth:`wake`. ``session`` gives the
+    session as long as it exists."""
 
     def __init__(
         self, session: "Callable[[], sessions.Session | None]", documents: Documents, *, everybodys: bool
@@ -51,7 +51,7 @@ class Caretaker:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """Something has changed; returns at once."""
+        """Have the tables examined after a change of the cluster; returns at once."""
         with self._lock:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="sqlfront-caretaker", daemon=True)
@@ -59,7 +59,7 @@ class Caretaker:
         self._awake.set()
 
     def close(self) -> None:
-        """Begin nothing any more."""
+        """Begin no further work."""
         self._closed = True
         self._awake.set()
 
@@ -81,7 +81,7 @@ class Caretaker:
             pause = None if done else RETRY if woken or pause is None else min(2 * pause, LONGEST_RETRY)
 
     def _look(self, session: "sessions.Session") -> bool:
-        """Mend what can be; False if something may be mendable later."""
+        """Repair tables where possible; False if a later attempt may repair more."""
         if self._everybodys:
             self._renew(session)
             self._tidy_up()
@@ -112,7 +112,7 @@ class Caretaker:
         return True
 
     def _renew(self, session: "sessions.Session") -> None:
-        """Load copies again whose files were being added to by somebody who has gone."""
+        """Reload the copies of tables whose writer has gone while adding files."""
         catalog, cluster = session.catalog, session.cluster
         assert isinstance(catalog, ClusterCatalog)
         assert cluster is not None
@@ -123,14 +123,14 @@ class Caretaker:
                         caching.recover(session, entry)
 
     def _deal(self, session: "sessions.Session") -> None:
-        """Have a member that is new get its part of the partitions."""
+        """Have the keeper deal partitions to a new member."""
         assert session.cluster is not None
         members = session.cluster.member_list
         if not {*members.data_members} <= {*members.owners}:
             self._documents.rebalance()
 
     def _tidy_up(self) -> None:
-        """Remove the documents of those who have gone."""
+        """Remove the documents of members that have gone."""
         documents = self._documents
         for key in documents.keys(TURN):
             found = documents.get(key)
@@ -141,7 +141,7 @@ class Caretaker:
             found = documents.get(key)
             if found is not None and not documents.is_present(decode_table(found.content).creator):
                 orphans[key.removeprefix(TABLE)] = found.version
-        # Only now: who has gone names no table any more.
+        # Relations are read last: a member that has gone adds no further names of tables.
         for key in documents.keys(RELATION):
             found = documents.get(key)
             for identity in () if found is None else tables_of(decode_relation(found.content)):
@@ -151,7 +151,7 @@ class Caretaker:
 
 
 def of_cluster(running: RunningMember) -> Caretaker:
-    """The caretaker of the cluster's tables on one of its members."""
+    """The caretaker of the cluster's tables on one of the cluster's members."""
     members = processes.ProcessMembers(running)
     session = sessions.Session(Config(), members)
     return Caretaker(lambda: session, members.documents, everybodys=True)

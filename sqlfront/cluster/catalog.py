@@ -1,4 +1,4 @@
-"""A session's picture of its cluster's catalog; temporary tables and views are its own."""
+"""The view of a cluster's catalog in a session; temporary tables and views belong to the session alone."""
 
 import secrets
 import weakref
@@ -27,9 +27,9 @@ from sqlfront_planner.catalog import Catalog, Entry, PathTables, TableEntry, alr
 
 
 class ClusterCatalog(Catalog):
-    """What is not temporary here is what the cluster's documents say, as soon as they do: a change is made by
-    the keeper, and known to all sessions when it returns. ``spread``: the spread tables by identity.
-    ``files``: those that may be opened here."""
+    """A catalog whose permanent entries follow the cluster's documents. The keeper makes a change; all
+    sessions know the change when the call returns. ``spread``: the spread tables by identity. ``files``: the
+    files that this process may open."""
 
     def __init__(
         self,
@@ -44,19 +44,20 @@ class ClusterCatalog(Catalog):
         self._tables = Tables(spread.get, self._file_table)
         self._files: weakref.WeakValueDictionary[str, FileTable] = weakref.WeakValueDictionary()
         self._identities: weakref.WeakKeyDictionary[FileTable, str] = weakref.WeakKeyDictionary()
-        # Invariant: under the catalog's lock, in step with the entries: what names stand for, and the version
-        # of the document that says so.
+        # Invariant: guarded by the catalog's lock, consistent with the entries. The relation of each name's
+        # document, and the document's version.
         self._known: dict[str, tuple[int, Relation]] = {}
 
     # ---- what the documents say
 
     def begin(self) -> None:
-        """Learn what there is; to be called when :meth:`hear` hears of all that changes from now on."""
+        """Read the existing documents. To be called when :meth:`hear` already receives all further
+        changes."""
         for key in self._documents.keys(RELATION):
             self.hear(key)
 
     def hear(self, key: str) -> None:
-        """A document has changed."""
+        """Take over the changed document of ``key``."""
         with self._lock:
             if key.startswith(RELATION):
                 document = self._documents.get(key)
@@ -72,7 +73,7 @@ class ClusterCatalog(Catalog):
                         self._enter(name)
 
     def _enter(self, key: str) -> None:
-        """With the lock held: let the name stand for what is known of it."""
+        """Publish the entry for the known relation of the name. The caller holds the lock."""
         known = self._known.get(key)
         entry = None if known is None else self._tables.entry(known[1])
         name = key.removeprefix(RELATION)
@@ -110,8 +111,8 @@ class ClusterCatalog(Catalog):
     # ---- changes
 
     def add(self, entry: Entry, *, replace: bool = False) -> Entry | None:
-        """See :meth:`~sqlfront_planner.catalog.Catalog.add`. OperationalError if the keeper can't
-        be asked."""
+        """See :meth:`~sqlfront_planner.catalog.Catalog.add`. Raises OperationalError if the keeper can't be
+        reached."""
         if entry.temporary:
             return super().add(entry, replace=replace)
         key = relation_key(entry.name)
@@ -136,17 +137,18 @@ class ClusterCatalog(Catalog):
                 return entry
 
     def _picture(self, key: str) -> tuple[int, Entry | None]:
-        """What the name stands for here, and the version of the document that says so (0: there is none). If
-        that isn't the latest one, changing it fails, and by then the latest one is known here."""
+        """The version of the name's document (0: no document), and the catalog's entry of the name. If the
+        version isn't the latest, a change of the document fails, and the latest version is known here by
+        then."""
         with self._lock:
             known = self._known.get(key)
             return 0 if known is None else known[0], self._state.relations.get(key.removeprefix(RELATION))
 
     @contextmanager
     def writing(self, table: Table, holder: str) -> Iterator[bool]:
-        """While it lasts no other session adds files to the table. All know of files that an insert has added
-        when it is done with them, before it adds to a cached copy; of others at the end. True if a copy may
-        lack what somebody has added who is gone."""
+        """A context in which no other session adds files to the table. All sessions know of the files of an
+        insert when the insert has committed them, before the insert adds rows to a cached copy; of other
+        files at the end of the context. Yields True if a writer is gone whose rows a copy may lack."""
         files, identity = self._file_identity(table)
         if files is None or identity is None:
             yield False
@@ -161,17 +163,18 @@ class ClusterCatalog(Catalog):
             self._republish(files)
 
     def is_abandoned(self, table: Table) -> bool:
-        """Whether somebody has gone while adding files to the table."""
+        """Whether a writer has gone while adding files to the table."""
         _, identity = self._file_identity(table)
         return identity is not None and self._documents.is_abandoned(identity)
 
     def _file_identity(self, table: Table) -> tuple[FileTable | None, str | None]:
-        """The file table, perhaps behind a copy, and its name in the cluster, if it has one."""
+        """The file table (perhaps behind a copy) and its identity in the cluster; None instead of a missing
+        part."""
         files = _under_cache(table.origin) if isinstance(table, CachedTable) else table
         return (files, self._identities.get(files)) if isinstance(files, FileTable) else (None, None)
 
     def _republish(self, table: FileTable) -> None:
-        """Tell all sessions of a file table's new version, whatever name it has by now."""
+        """Publish a file table's new version to all sessions, under the table's current names."""
         for key in tuple(self._known):
             while True:
                 version, entry = self._picture(key)
@@ -185,6 +188,6 @@ class ClusterCatalog(Catalog):
 
 
 def _under_cache(entry: Entry | None) -> Table | None:
-    """The entry's table, or that behind its cached copy."""
+    """The entry's table, or the table behind its cached copy."""
     table = entry.table if isinstance(entry, TableEntry) else None
     return _under_cache(table.origin) if isinstance(table, CachedTable) else table

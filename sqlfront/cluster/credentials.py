@@ -1,7 +1,8 @@
-"""What opens a cluster for a session: a secret, perhaps certificates, and the file that holds them all.
+"""Credentials that open a cluster for a session: a secret, optional certificates, and the file that holds
+both.
 
-``sqlfront cluster start`` writes such a file for the clients of its cluster; it is made for its owner alone,
-and whoever may read it may use the cluster.
+``sqlfront cluster start`` writes such a file for the clients of its cluster. Only the owner may read the
+file: everybody who can read it can use the cluster.
 """
 
 import os
@@ -23,8 +24,9 @@ _YES: Final = ("", "true", "1", "yes")
 
 
 class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The content of a credentials file, in JSON: the keeper's ``address`` (empty: not told), the ``secret``,
-    a certificate for the client, if it needs none of its own, and whether the cluster is ``insecure``."""
+    """The content of a credentials file, in JSON: the keeper's ``address`` (empty: not given), the
+    ``secret``, a certificate for clients without a certificate of their own, and whether the cluster is
+    ``insecure``."""
 
     secret: str
     address: str = ""
@@ -36,7 +38,7 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """From the file; OperationalError if it can't be read or is none."""
+        """Read the file. Raises OperationalError if it can't be read or is no credentials file."""
         try:
             content = Path(path).read_bytes()
         except (OSError, ValueError) as error:
@@ -45,7 +47,7 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def parsed(cls, content: bytes, path: str | Path) -> Self:
-        """From the content of the file at that path; OperationalError if it is none."""
+        """Parse the content of the file at ``path``. Raises OperationalError if it is no credentials file."""
         try:
             return msgspec.json.decode(content, type=cls)
         except (msgspec.MsgspecError, UnicodeError) as error:
@@ -53,8 +55,8 @@ class Credentials(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Protection(msgspec.Struct, frozen=True):
-    """What somebody says of how a cluster is opened and its connections are protected: each part as
-    :class:`~sqlfront.config.Config` explains it, None = not said."""
+    """Settings of a cluster's secret and encryption. :class:`~sqlfront.config.Config` explains each setting;
+    None = not set."""
 
     secret: str | None = None
     credentials: str | None = None
@@ -75,7 +77,8 @@ class Protection(msgspec.Struct, frozen=True):
 
     @classmethod
     def of_query(cls, query: str) -> Self:
-        """What the part of an address behind the question mark says.
+        """Parse the part of an address behind the question mark. Raises ProgrammingError for an unknown
+        option.
 
         >>> Protection.of_query("insecure").insecure
         True
@@ -94,19 +97,20 @@ class Protection(msgspec.Struct, frozen=True):
         return cls(**given)  # type: ignore[arg-type]
 
     def or_else(self, other: "Protection") -> "Protection":
-        """What this one doesn't say, the other one does."""
+        """The settings, completed by the settings of ``other``."""
         said = {name: value for name, value in asdict(self).items() if value is not None}
         return replace(other, **said)
 
     def tls(self) -> TlsSettings | None:
-        """The certificates that are given by files. OperationalError if they don't serve."""
+        """The certificates of the given files, None without files. Raises OperationalError if the files can't
+        be used."""
         if self.certificate is None or self.key is None or self.authority is None:
             return None
         return TlsSettings.read(self.certificate, self.key, self.authority)
 
     def found(self, left: Credentials | None = None) -> Credentials:
-        """The credentials, from whatever is said and, for what isn't, ``left`` or the environment.
-        ProgrammingError if there is no secret among all that."""
+        """The credentials from these settings; missing settings come from ``left`` or the environment. Raises
+        ProgrammingError if no secret is found."""
         file = self.credentials
         if file is None and self.secret is None and left is None:
             file = os.environ.get(CREDENTIALS_VARIABLE) or None
@@ -123,5 +127,5 @@ class Protection(msgspec.Struct, frozen=True):
 
 
 def security_of(credentials: Credentials) -> Security:
-    """What the engine needs of them."""
+    """The security settings that the network layer needs."""
     return Security(credentials.secret.encode(), credentials.tls, credentials.insecure)

@@ -1,4 +1,4 @@
-"""The documents of a cluster, as a session changes them: one change at a time, and the session waits."""
+"""Documents of a cluster, as a session changes them: one change at a time, and the session waits."""
 
 import time
 from collections.abc import Iterator
@@ -13,23 +13,24 @@ from sqlfront_cluster.members.membership import Membership, PutOutcome
 from sqlfront_connectors.memory.documents import TURN, Turn, turn_of
 from sqlfront_values.errors import OperationalError
 
-#: Seconds that an answer of the keeper may take; it has to hear of every member first, or give it up.
+#: Seconds that an answer of the keeper may take; the keeper first has to hear from every member, or give it
+#: up.
 ANSWER_TIMEOUT: Final = 60.0
 #: Seconds that a writer waits for its turn.
 TURN_TIMEOUT: Final = 60.0
-#: How often, and after how many seconds each time, a turn is given back again that may not have been.
+#: Attempts to give back a turn that may still be held, and seconds between the attempts.
 GIVE_BACK_TRIES: Final = 60
 GIVE_BACK_PERIOD: Final = 1.0
 
 
 class Documents:
-    """The documents of the cluster that ``membership`` is in."""
+    """The documents of the cluster of ``membership``."""
 
     def __init__(self, membership: Membership) -> None:
         self._membership = membership
         self._changed = Condition()
         self._changes = 0
-        # Of the turns that this session has, by key.
+        # The tokens of the turns that this session holds, by key.
         self._tokens: dict[str, str] = {}
         membership.watchers.append(lambda key: self._note())
         membership.list_watchers.append(self._note)
@@ -40,18 +41,19 @@ class Documents:
             self._changed.notify_all()
 
     def get(self, key: str) -> Document | None:
-        """The document of that key, as far as this process knows."""
+        """The document of the key, as far as this process knows."""
         return self._membership.documents.get(key)
 
     def keys(self, prefix: str) -> tuple[str, ...]:
-        """The keys that begin so."""
+        """The keys that begin with ``prefix``."""
         return tuple(key for key in tuple(self._membership.documents) if key.startswith(prefix))
 
     def put(self, key: str, content: bytes | None, expected: int | None) -> bool:
-        """Change a document (None: remove it) if its version is the expected one (0: there is none, None:
-        whatever it is); False if it isn't. On return every member has the change.
+        """Change a document (None: remove it) if its version is ``expected`` (0: no document, None: any
+        version); return whether it was changed. On return every member has the change.
 
-        OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been made.
+        Raises OperationalError if the keeper doesn't answer; with SQLSTATE 08007 the change may have been
+        made.
         """
         answered = Event()
         outcome: list[PutOutcome] = []
@@ -71,12 +73,12 @@ class Documents:
         return outcome[0].stored
 
     def version(self, key: str) -> int:
-        """The version of a document, 0 = there is none."""
+        """The version of a document; 0 = no document."""
         document = self.get(key)
         return 0 if document is None else document.version
 
     def await_change(self, seconds: float) -> None:
-        """Wait until a document or the member list has changed, but no longer."""
+        """Wait until a document or the member list has changed, but at most ``seconds``."""
         self._await_after(self._changes, seconds)
 
     def _await_after(self, changes: int, seconds: float) -> bool:
@@ -84,19 +86,19 @@ class Documents:
             return self._changed.wait_for(lambda: self._changes != changes, seconds)
 
     def is_present(self, member: str) -> bool:
-        """Whether the member is in the list."""
+        """Whether the member is in the member list."""
         return member in self._membership.member.members
 
     def rebalance(self) -> None:
-        """Have the keeper deal the partitions evenly; returns before it has."""
+        """Have the keeper deal the partitions evenly; returns before the keeper has."""
         self._membership.rebalance()
 
     # ---- turns
 
     def begin_turn(self, name: str, what: str, token: str) -> bool:
-        """Wait until nobody else has the turn of that name, and take it. The turn of a member that has gone
-        is over; True if there was such a one, who may have left its work half done. OperationalError if
-        another one takes too long with ``what``."""
+        """Wait until no member holds the turn ``name``, and take the turn. The turn of a member that has gone
+        is over; True if the turn had such a holder, whose work may be half done. Raises OperationalError if
+        another holder takes too long with ``what``."""
         key, mine = f"{TURN}{name}", codec.encode(Turn(self._membership.name, token))
         deadline = time.monotonic() + TURN_TIMEOUT
         while True:
@@ -115,7 +117,7 @@ class Documents:
     def _take(self, key: str, token: str, mine: bytes, expected: int) -> bool:
         try:
             taken = self.put(key, mine, expected)
-        except BaseException:  # of Ctrl-C, too: perhaps it was taken all the same
+        except BaseException:  # also Ctrl-C: the turn may have been taken nevertheless
             self._give_back(key, token)
             raise
         if taken:
@@ -123,7 +125,7 @@ class Documents:
         return taken
 
     def end_turn(self, name: str) -> None:
-        """Give the turn back, if it was taken; if the keeper can't be asked now, somewhat later."""
+        """Give the turn back, if it was taken; if the keeper can't be reached now, somewhat later."""
         key = f"{TURN}{name}"
         token = self._tokens.pop(key, None)
         if token is None:
@@ -137,8 +139,8 @@ class Documents:
             raise
 
     def _give_back(self, key: str, token: str, tries: int = GIVE_BACK_TRIES) -> None:
-        """Remove the turn of that token, if there is one, as soon as the keeper can be asked; nobody waits
-        for that."""
+        """Remove the turn with the token, if it exists, as soon as the keeper can be reached; no caller waits
+        for the removal."""
         document = self.get(key)
         if document is not None and turn_of(document).token == token:
             self._membership.put(key, None, document.version, lambda outcome: None)
@@ -148,13 +150,13 @@ class Documents:
             clock.call_at(clock.now() + GIVE_BACK_PERIOD, again)
 
     def is_abandoned(self, name: str) -> bool:
-        """Whether a member has gone that had the turn."""
+        """Whether the holder of the turn has gone."""
         current = self.get(f"{TURN}{name}")
         return current is not None and not self.is_present(turn_of(current).holder)
 
     @contextmanager
     def turn(self, name: str, what: str, token: str) -> Iterator[bool]:
-        """Have the turn for as long as it lasts; gives what :meth:`begin_turn` does."""
+        """A context that holds the turn; yields the result of :meth:`begin_turn`."""
         try:
             yield self.begin_turn(name, what, token)
         finally:

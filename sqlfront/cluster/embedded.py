@@ -16,7 +16,7 @@ from sqlfront_engine.scheduler import available_cores
 
 
 class EmbeddedMembers(Cluster):
-    """A session's own members in its process; the first one coordinates all jobs."""
+    """The members of a session in its own process; the first member coordinates all jobs."""
 
     def __init__(self, config: Config, files: FileAccess = EVERYWHERE) -> None:
         self._stores: dict[str, TableStore] = {}

@@ -1,8 +1,9 @@
-"""Folders that belong to one user alone, for secrets and sockets.
+"""Folders for secrets and sockets that belong to one user alone.
 
-The way to such a folder is walked from the root by descriptors, as strict servers do: whoever could have put
-another folder or a link in the way is asked for at each step. Files in it are made exclusively and opened
-through its descriptor, so that nothing that is done to the way afterwards leads them elsewhere.
+The path to such a folder is opened step by step from the root by descriptors, as strict servers do: each step
+checks the users who could have put another folder or a link into the path. Files in the folder are created
+exclusively and opened relative to the folder's descriptor, so that later changes to the path can't redirect
+them.
 """
 
 import os
@@ -14,22 +15,22 @@ from typing import Final
 from sqlfront_engine.closing import Closing
 from sqlfront_values.errors import OperationalError
 
-#: Modes of such a folder, and of the files in it.
+#: Modes of a private folder, and of the files in it.
 FOLDER: Final = 0o700
 FILE: Final = 0o600
-#: Links that the way may have.
+#: Maximum number of links in the path.
 _MOST_LINKS: Final = 40
 _ROOT: Final = 0
 _FOLDER_FLAGS: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-#: Opened only to go on from there: that needs no permission to read.
+#: Flag for folders that are opened only to reach the next: needs no permission to read.
 _ON_THE_WAY: Final = getattr(os, "O_PATH", os.O_RDONLY)
 
 
 class PrivateFolder(Closing):
-    """The folder at ``path``, made if it isn't there, with all that lead to it.
+    """The folder at ``path``; missing folders of the path are made.
 
-    OperationalError if it is another user's, a link, or open to others, and if others could put something in
-    its place. ``strict``: others may not even read the names in it.
+    Raises OperationalError if the folder belongs to another user, is a link, or is open to other users, or if
+    other users could replace it. ``strict``: other users may not even read the names in the folder.
     """
 
     def __init__(self, path: Path, *, strict: bool = True) -> None:
@@ -42,7 +43,7 @@ class PrivateFolder(Closing):
             raise
 
     def close(self) -> None:
-        """Forget the folder, which stays; closing twice is no error."""
+        """Close the descriptor; the folder itself stays. Closing twice is no error."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -50,15 +51,15 @@ class PrivateFolder(Closing):
     # ---- files
 
     def create(self, name: str, content: bytes = b"") -> None:
-        """Make a file anew, in place of one of that name."""
+        """Create a file; replaces a file with the same name."""
         self.remove(name)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(name, flags, FILE, dir_fd=self.descriptor), "wb") as file:
             file.write(content)
 
     def open(self, name: str, flags: int = os.O_RDONLY) -> int:
-        """The descriptor of a file that is this user's. OSError as :func:`os.open`; OperationalError if it is
-        a link or somebody else's."""
+        """The descriptor of a file of this user. Raises OSError as :func:`os.open`; OperationalError if the
+        file is a link or belongs to another user."""
         try:
             descriptor = os.open(
                 name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, FILE, dir_fd=self.descriptor
@@ -78,18 +79,19 @@ class PrivateFolder(Closing):
         return stat.S_ISLNK(found.st_mode)
 
     def read(self, name: str) -> bytes:
-        """What is in a file; see :meth:`open`."""
+        """The content of a file; errors as of :meth:`open`."""
         with os.fdopen(self.open(name), "rb") as file:
             return file.read()
 
     def remove(self, name: str) -> None:
-        """Remove a file if it is there; of a link the link."""
+        """Remove a file if it exists; of a link, remove the link itself."""
         with suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self.descriptor)
 
 
 def _opened(path: Path) -> int:
-    """A descriptor of the folder, reached through nothing that a stranger could have changed."""
+    """A descriptor of the folder, reached only through folders and links that no other user could have
+    changed."""
     here, walked, links = os.open(os.sep, os.O_DIRECTORY | os.O_CLOEXEC | _ON_THE_WAY), Path(os.sep), 0
     ahead = [*reversed(Path(os.path.abspath(path)).parts[1:])]
     try:
@@ -125,8 +127,8 @@ def _make(name: str, parent: int) -> None:
 
 
 def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
-    """Where the link of that name leads; None if it is none. OperationalError if a stranger has made it, or
-    if it is the folder itself."""
+    """The target of the link ``name``; None if ``name`` is no link. Raises OperationalError if another user
+    has made the link, or if the folder itself is a link."""
     found = os.stat(name, dir_fd=parent, follow_symlinks=False)
     if not stat.S_ISLNK(found.st_mode):
         return None
@@ -136,7 +138,7 @@ def _link_at(name: str, parent: int, path: Path, *, last: bool) -> str | None:
 
 
 def _check_way(found: os.stat_result, path: Path) -> None:
-    """Nobody but this user and the system's may put something in the place of what is in the folder."""
+    """Raise OperationalError if a user other than this user and root may replace entries of the folder."""
     if found.st_uid not in (_ROOT, os.getuid()):
         raise OperationalError(f"{path} belongs to another user")
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX:

@@ -1,4 +1,4 @@
-"""Members in processes of their own: a session of a cluster that others may use, too."""
+"""Members in separate processes: a session of a cluster that other sessions may use, too."""
 
 import os
 import secrets
@@ -43,14 +43,15 @@ if TYPE_CHECKING:
 else:
     executors = lazy_module("sqlfront_connectors.spark.executors.cluster")
 
-#: Seconds that leaving may take.
+#: Maximum number of seconds for leaving the cluster.
 _LEAVE_TIMEOUT: Final = 2.0
-#: What the processes of members need to hold tables: ``module:function``.
+#: The service with which members' processes hold tables: ``module:function``.
 SERVICE: Final = "sqlfront.cluster.service:service"
 
 
 class ProcessMembers(Cluster):
-    """The members of the cluster that ``running`` is in; a session's own client, or a member itself."""
+    """The members of the cluster that ``running`` belongs to; ``running`` is a session's client, or a member
+    itself."""
 
     door: Door
 
@@ -59,10 +60,10 @@ class ProcessMembers(Cluster):
         self._running = running
         self.door = Door(running.membership.name, running.network)
         self._tables: weakref.WeakValueDictionary[str, SpreadTable] = weakref.WeakValueDictionary()
-        # Keeps the tables that have a document.
+        # Keeps the tables with a document alive.
         self._named: dict[str, SpreadTable] = {}
         self._versions: dict[str, int] = {}
-        # One table for each identity, also while this session begins.
+        # Ensures one table for each identity, also while this session begins.
         self._lock = Lock()
         self._catalog: ClusterCatalog | None = None
         running.membership.watchers.append(self._hear)
@@ -77,7 +78,7 @@ class ProcessMembers(Cluster):
         return catalog
 
     def _hear(self, key: str) -> None:
-        """A document has changed; called on the network's thread, in the order of the changes."""
+        """Take over a changed document; called on the network's thread, in the order of the changes."""
         if key.startswith(TABLE):
             with self._lock:
                 self._hear_table(key.removeprefix(TABLE))
@@ -101,7 +102,7 @@ class ProcessMembers(Cluster):
     # ---- what spread tables ask
 
     def table(self, name: str, schema: pa.Schema, partitioning: Partitioning | None) -> SpreadTable:
-        """A new memory table, spread over the members; no name stands for it yet."""
+        """A new memory table, spread over the members; no name refers to the table yet."""
         table = SpreadTable(name, schema, partitioning, self)
         self._tables[table.identity] = table
         content = encode_table(table, table.snapshot().held, self.coordinator.name)
@@ -132,7 +133,7 @@ class ProcessMembers(Cluster):
             )
         key = f"{TABLE}{table.identity}"
         content = encode_table(table, version, self.coordinator.name)
-        known = self._versions[table.identity]  # 0: it was dropped before the turn began
+        known = self._versions[table.identity]  # 0: the table was dropped before the turn began
         if not known or not self.documents.put(key, content, known):
             raise OperationalError(
                 f"`{table.name}` was dropped or changed by another session meanwhile", sqlstate="40001"
@@ -145,22 +146,23 @@ class ProcessMembers(Cluster):
         self.documents.put(f"{TABLE}{table.identity}", None, None)
 
     def release(self, key: str) -> None:
-        """See :class:`~sqlfront_connectors.memory.spread.Members`: members free what no document names."""
+        """Do nothing (see :class:`~sqlfront_connectors.memory.spread.Members`): members free shares that no
+        document names."""
 
     # ---- the rest
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """While it lasts no other session writes to the table's files; at its end all know of them. Gives
-        True if a copy of the table may lack what somebody has added who is gone."""
+        """A context in which no other session writes to the table's files; at its end all sessions know of
+        the files. Yields True if a writer is gone whose rows a copy of the table may lack."""
         assert self._catalog is not None
         return self._catalog.writing(table, self.coordinator.name)
 
     def await_change(self, seconds: float) -> None:
-        """Wait until a document or the member list has changed, but no longer."""
+        """Wait until a document or the member list has changed, but at most ``seconds``."""
         self.documents.await_change(seconds)
 
     def close(self) -> None:
-        """Cancel what runs, and leave the cluster, so that nobody waits for this session's answers."""
+        """Cancel running jobs, and leave the cluster, so that no member waits for this session's answers."""
         self.coordinator.cancel_all()
         if not self._running.ended.is_set():
             self._running.leave(_LEAVE_TIMEOUT)
@@ -168,7 +170,7 @@ class ProcessMembers(Cluster):
 
 
 def protection_of(config: Config) -> Protection:
-    """What the configuration says of a cluster's secret and encryption."""
+    """The settings of the configuration for a cluster's secret and encryption."""
     return Protection(
         config.secret,
         config.credentials,
@@ -180,7 +182,7 @@ def protection_of(config: Config) -> Protection:
 
 
 class Client(ProcessMembers):
-    """The lite member of a session, and the cluster's processes if they are the session's own."""
+    """The lite member of a session, and the cluster's processes if they belong to the session."""
 
     def __init__(
         self, config: Config, spark: "SparkSession | None" = None, files: FileAccess = EVERYWHERE
@@ -230,15 +232,15 @@ class Client(ProcessMembers):
         return RunningMember(options, security)
 
     def look_after(self, session: "Callable[[], Session | None]") -> None:
-        """Have the temporary tables of the session looked after; all tables, if the members live on
-        executors: these have neither a parser nor Spark to load one again."""
+        """Have the session's temporary tables looked after; all tables, if the members live on executors,
+        which have neither a parser nor Spark to load a table again."""
         for everybodys in (False, True) if self._on_executors else (False,):
             caretaker = Caretaker(session, self.documents, everybodys=everybodys)
             self._running.membership.list_watchers.append(caretaker.wake)
             self._caretakers.append(caretaker)
 
     def close(self) -> None:
-        """Leave the cluster; end it if it is the session's own."""
+        """Leave the cluster; end the cluster if it belongs to the session."""
         for caretaker in self._caretakers:
             caretaker.close()
         super().close()

@@ -1,7 +1,7 @@
-"""What the names of a cluster's catalog stand for, as its documents ``relation:<name>`` say.
+"""Relations of the names in a cluster's catalog, stored in documents ``relation:<name>``.
 
-The tables themselves are in documents of their own (``sqlfront_connectors.memory.documents``). Temporary
-tables have no name here. Versions and names change separately: a name is entered when its table has its rows.
+The tables themselves have documents of their own (``sqlfront_connectors.memory.documents``). Temporary tables
+have no name here. Versions and names change separately: a name is entered when its table has its rows.
 """
 
 from collections.abc import Callable
@@ -21,14 +21,14 @@ RELATION: Final = "relation:"
 
 
 class MemoryRelation(msgspec.Struct, frozen=True, tag=True):
-    """The spread table of that identity."""
+    """The spread table with the identity."""
 
     name: str
     identity: str
 
 
 class FileRelation(msgspec.Struct, frozen=True, tag=True):
-    """A table over files, with those that it has now."""
+    """A table over files, with its current files."""
 
     name: str
     identity: str
@@ -38,7 +38,7 @@ class FileRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class ViewRelation(msgspec.Struct, frozen=True, tag=True):
-    """See :class:`~sqlfront_planner.catalog.ViewEntry`."""
+    """A view; see :class:`~sqlfront_planner.catalog.ViewEntry`."""
 
     name: str
     sql: str
@@ -46,7 +46,7 @@ class ViewRelation(msgspec.Struct, frozen=True, tag=True):
 
 
 class CachedRelation(msgspec.Struct, frozen=True, tag=True):
-    """A copy in the spread table ``identity`` answers for another relation."""
+    """Another relation, with a copy in the spread table ``identity`` that answers queries."""
 
     origin: "MemoryRelation | FileRelation | ViewRelation"
     identity: str
@@ -56,12 +56,12 @@ Relation: TypeAlias = MemoryRelation | FileRelation | ViewRelation | CachedRelat
 
 
 def relation_key(name: str) -> str:
-    """The key of what the name stands for."""
+    """The key of the name's document."""
     return RELATION + name.lower()
 
 
 def tables_of(relation: Relation) -> tuple[str, ...]:
-    """The identities of the spread tables that it stands for."""
+    """The identities of the spread tables that the relation refers to."""
     match relation:
         case MemoryRelation():
             return (relation.identity,)
@@ -72,14 +72,14 @@ def tables_of(relation: Relation) -> tuple[str, ...]:
 
 
 def decode_relation(content: bytes) -> Relation:
-    """What a name's document says."""
+    """Decode the relation in a name's document."""
     relation: Relation = codec.decode(content, Relation)  # type: ignore[arg-type]
     return relation
 
 
 def encode_relation(entry: Entry, identity: Callable[[FileTable], str]) -> bytes:
-    """What the catalog's entry becomes; ``identity`` names file tables. NotSupportedError for a table that
-    only this process can read."""
+    """Encode the catalog's entry as a relation; ``identity`` gives the identities of file tables. Raises
+    NotSupportedError for a table that only this process can read."""
     return codec.encode(_relation(entry, identity))
 
 
@@ -102,10 +102,10 @@ def _relation(entry: Entry, identity: Callable[[FileTable], str]) -> Relation:
 
 
 class Tables:
-    """Makes the catalog's entries of relations; the same table is always the same object.
+    """A factory of catalog entries for relations; a table is always the same object.
 
-    ``spread(identity)`` gives the table of that identity, None while it isn't known yet;
-    ``files(relation)`` that of a file relation, in the version that it says.
+    ``spread(identity)`` gives the spread table with the identity, None while it isn't known yet;
+    ``files(relation)`` gives the table of a file relation, in the relation's version.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Tables:
         self._files = files
 
     def entry(self, relation: Relation) -> Entry | None:
-        """The entry; None while a table that it stands for isn't known."""
+        """The catalog's entry of a relation; None while one of the relation's tables isn't known."""
         match relation:
             case ViewRelation():
                 return ViewEntry(relation.name, relation.sql, relation.columns)

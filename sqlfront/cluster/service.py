@@ -1,5 +1,5 @@
-"""What a member's process does for tables beside running jobs: it holds shares as long as anybody may read
-them, and the first of the members looks after tables whose members have gone."""
+"""Service for tables in a member's process, besides running jobs: the service holds shares as long as a
+reader may need them, and the service of the first member looks after tables whose members have gone."""
 
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ class TableService(ShareHolder):
     def __init__(self, grace: float = GRACE) -> None:
         super().__init__(grace)
         self._caretaker: caretakers.Caretaker | None = None
-        # Held while the caretaker is made: changes of the list may be told by two threads.
+        # Held while the caretaker is made: two threads may report changes of the member list.
         self._beginning = Lock()
 
     def attach(self, running: RunningMember) -> None:

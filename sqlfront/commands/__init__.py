@@ -1,8 +1,8 @@
-"""Statements that are not queries: what they do to the session, and what rows they give.
+"""Statements other than queries: their effects on the session, and the rows that they give.
 
-``run`` holds what they share, ``tables``, ``modification`` (with ``changes`` and ``spread_changes``),
-``indexes`` and ``caching`` those that change tables, views and copies of these, ``inspection`` those that
-show something, ``explaining`` EXPLAIN, ``killing`` ends other sessions' queries.
+``run`` has the shared parts. ``tables``, ``modification`` (with ``changes`` and ``spread_changes``),
+``indexes`` and ``caching`` change tables, views and copies of these; ``inspection`` has statements that show
+something, ``explaining`` EXPLAIN; ``killing`` ends other sessions' queries.
 """
 
 import time
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 def run(
     session: "Session", statement: Statement, arguments: Arguments, timeout: float | None, query: QueryRun
 ) -> Result:
-    """Do what the statement says; the result is empty (no columns) unless the statement gives rows."""
+    """Run the statement; the result is empty (no columns) unless the statement gives rows."""
     began = time.perf_counter()
     made = dispatch(Run(session, arguments, timeout, query), statement)
     seconds = time.perf_counter() - began
@@ -57,7 +57,7 @@ def run(
 
 
 def dispatch(run: Run, statement: Statement) -> Made | Result:
-    """Do what the statement says, by this run of it; columns and rows, or a query's result."""
+    """Run the statement within ``run``. Return columns and rows, or a query's result."""
     match statement:
         case Query():
             plan = run.session.plan(statement, run.arguments)

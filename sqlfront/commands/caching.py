@@ -1,9 +1,9 @@
-"""CACHE TABLE: copies in memory in front of tables and views, and what keeps them true.
+"""CACHE TABLE: copies in memory of tables and views, and the code that keeps the copies current.
 
-A copy says what its origin would say, or it goes. A statement that changes a table fills the copies anew
-that read it; a copy that can't be filled, or whose tables were dropped or replaced, is dropped, and the view
-itself answers, as in Spark. A session of a cluster sees its own catalog only: temporary copies of other
-sessions are looked at by these, before each of their statements.
+A copy has the rows of its origin, or is dropped. A statement that changes a table refills the copies that
+read the table. A copy that can't be refilled, or whose tables were dropped or replaced, is dropped; queries
+then read the view itself, as in Spark. A session of a cluster sees only its own catalog: each session checks
+its temporary copies before each of its statements.
 """
 
 import logging
@@ -49,13 +49,13 @@ else:
 
 logger = logging.getLogger(__name__)
 
-#: A dotted name as it may stand in SQL.
+#: Pattern of a dotted name in SQL.
 _NAME: Final = re.compile(r"(?:\w+|`[^`]+`)(?:\.(?:\w+|`[^`]+`))*")
 
 
 class Basis(msgspec.Struct, frozen=True):
-    """What a copy was made from: the tables, each with the version that was read, and the version of the
-    catalog in which the names stood for these."""
+    """The state that a copy was made from: the tables, each with the version that was read, and the version
+    of the catalog in which the names meant these tables."""
 
     copy: Table
     catalog: int
@@ -63,7 +63,7 @@ class Basis(msgspec.Struct, frozen=True):
 
     @property
     def is_current(self) -> bool:
-        """Whether the tables have still these versions."""
+        """Whether the tables still have the versions of ``sources``."""
         return all(table.snapshot().version == version for table, version in self.sources)
 
 
@@ -71,7 +71,7 @@ class Basis(msgspec.Struct, frozen=True):
 
 
 def cache(run: Run, statement: CacheTable) -> Made:
-    """CACHE TABLE: a copy in memory takes the place of the table or view."""
+    """CACHE TABLE: a copy in memory replaces the table or view."""
     catalog = run.session.catalog
     origin: Entry
     if statement.query is not None and (elsewhere := _query_elsewhere(run, statement)) is not None:
@@ -102,13 +102,13 @@ def cache(run: Run, statement: CacheTable) -> Made:
         copy.drop()
         raise
     drop_copy(previous)
-    if not basis.is_current:  # who wrote meanwhile didn't know of the copy yet
+    if not basis.is_current:  # a writer meanwhile didn't know of the copy yet
         rows, _ = _fill(run, entry)
     return wrote(rows)
 
 
 def _origin(run: Run, name: str) -> Entry:
-    """What is to be copied: a table or view of this session's, or of the Spark session beside it."""
+    """The entry to copy: a table or view of this session, or of the Spark session beside it."""
     try:
         return origin_of(run.entry(name))
     except FoundElsewhere:
@@ -117,7 +117,7 @@ def _origin(run: Run, name: str) -> Entry:
 
 
 def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
-    """The rows of a query that only Spark can run; None if it runs here."""
+    """An entry with the rows of a query that only Spark can run; None if the query runs here."""
     assert statement.query is not None
     try:
         run.bind(statement.query)
@@ -129,7 +129,7 @@ def _query_elsewhere(run: Run, statement: CacheTable) -> TableEntry | None:
 
 
 def uncache(run: Run, statement: UncacheTable) -> Made:
-    """UNCACHE TABLE: the table or view as it was before."""
+    """UNCACHE TABLE: restore the table or view without its copy."""
     entry = run.session.catalog.lookup(name_parts(statement.name))
     if entry is None and statement.if_exists:
         return NOTHING
@@ -138,7 +138,7 @@ def uncache(run: Run, statement: UncacheTable) -> Made:
 
 
 def refresh(run: Run, statement: RefreshTable) -> Made:
-    """REFRESH TABLE: list a file table anew, read a cached one anew."""
+    """REFRESH TABLE: list the files of a file table again; refill a cached table."""
     entry = run.entry(statement.name)
     origin, spark = origin_of(entry), run.session.spark
     theirs = None if spark is None else spark.origin(entry)
@@ -152,8 +152,8 @@ def refresh(run: Run, statement: RefreshTable) -> Made:
 
 
 def refresh_path(run: Run, statement: RefreshPath) -> Made:
-    """REFRESH path: the same for all file tables below the path, and cached views that read such files. A
-    path that is a table's name means this table, too: Spark's manual leaves TABLE out."""
+    """REFRESH path: refresh all file tables below the path, and refill cached views that read such files. A
+    path that is a table's name refreshes this table, too: Spark's manual leaves TABLE out."""
     if not statement.path:
         raise ProgrammingError("Can not create a Path from an empty string")
     name = statement.path.rstrip(";")
@@ -174,14 +174,14 @@ def refresh_path(run: Run, statement: RefreshPath) -> Made:
 
 
 def _lies_in(table: Table, folder: str) -> bool:
-    """Whether this is a table over files in the folder."""
+    """Whether the table is a table over files in the folder."""
     if not isinstance(table, FileTable):
         return False
     return os.path.commonpath([os.path.abspath(table.location), folder]) == folder
 
 
 def repair(run: Run, statement: RepairTable) -> Made:
-    """MSCK REPAIR TABLE: read the files of all partition directories that there are."""
+    """MSCK REPAIR TABLE: read the files of all existing partition directories."""
     entry = run.entry(statement.name)
     origin = origin_of(entry)
     table = origin.table if isinstance(origin, TableEntry) else None
@@ -198,16 +198,17 @@ def repair(run: Run, statement: RepairTable) -> Made:
 
 
 def reload(session: "Session", entry: Entry, run: Run | None = None) -> None:
-    """Fill a cached table or view anew from where its rows come from."""
+    """Refill the copy of a cached table or view from its origin."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         _fill(run or Run(session, NO_ARGUMENTS, None), entry)
 
 
-# ---- copies and what they are made from
+# ---- copies and their bases
 
 
 def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
-    """Give the copy the rows that its origin has now; their number, and what they were made from."""
+    """Refill the copy with the current rows of its origin. Return the number of rows, and the copy's
+    basis."""
     cached, session = entry.table, run.session
     assert isinstance(cached, CachedTable)
     assert isinstance(cached.copy, MemoryTable | SpreadTable)
@@ -227,7 +228,8 @@ def _fill(run: Run, entry: TableEntry) -> tuple[int, Basis]:
 
 
 def _fill_from_spark(run: Run, copy: MemoryTable | SpreadTable, table: "SparkTable") -> tuple[int, Basis]:
-    """The same for rows that are Spark's: its tasks take them to the members that other processes reach."""
+    """Refill the copy with Spark's rows. Spark's tasks send the rows to the members directly if other
+    processes can reach the members. Return the number of rows, and the copy's basis."""
     cluster = run.session.cluster
     with copy.turn():
         catalog, snapshot = run.session.catalog.version, table.snapshot()
@@ -246,7 +248,7 @@ def _sources(plan: LogicalPlan) -> tuple[tuple[Table, int], ...]:
 
 
 def follow(session: "Session") -> None:
-    """Bring the session's temporary copies up to what other sessions have done to their tables."""
+    """Update the session's temporary copies after changes to their tables by other sessions."""
     run = Run(session, NO_ARGUMENTS, None)
     for name, basis in tuple(session.bases.items()):
         entry = session.catalog.lookup((name,))
@@ -274,9 +276,9 @@ def _follow(run: Run, entry: TableEntry, basis: Basis) -> None:
 
 @contextmanager
 def following(run: Run, changed: Callable[[], Table]) -> Iterator[None]:
-    """A statement that changes a table; at its end the copies follow. Those that may not have followed when
-    it is interrupted, or never hears what it has done, go, and so does a copy of the table itself that may
-    not have its rows."""
+    """A context for a statement that changes a table; at its end the copies that read the table are refilled.
+    If the statement is interrupted, or can't tell whether it has changed the table, the copies that may be
+    stale are dropped, and so is a copy of the table itself that may lack rows."""
     changing = True
     try:
         yield
@@ -292,12 +294,12 @@ def following(run: Run, changed: Callable[[], Table]) -> Iterator[None]:
 
 
 def _may_have_changed(error: BaseException) -> bool:
-    """Whether a statement that failed so may have changed its table all the same."""
+    """Whether a statement that failed with ``error`` may have changed its table nevertheless."""
     return not isinstance(error, Exception) or (isinstance(error, Error) and error.sqlstate == "08007")
 
 
 def refresh_copies(run: Run, changed: Table) -> None:
-    """Fill the copies anew that read the changed table, and those that read these."""
+    """Refill the copies that read the changed table, directly or through other copies."""
     for entry in _readers(run, changed):
         try:
             _fill(run, entry)
@@ -306,7 +308,7 @@ def refresh_copies(run: Run, changed: Table) -> None:
 
 
 def _readers(run: Run, changed: Table) -> Iterator[TableEntry]:
-    """The copies that read the table, then those that read these."""
+    """The copies that read the table, then the copies that read these, and so on."""
     known = {id(_rows_of(changed))}
     waiting = _cached(run)
     while found := [entry for entry in waiting if _reads(run, entry, known, changed)]:
@@ -317,17 +319,18 @@ def _readers(run: Run, changed: Table) -> Iterator[TableEntry]:
 
 
 def recover(session: "Session", entry: Entry) -> None:
-    """Fill the copies anew that read a table whose writer has gone, perhaps before they were changed."""
+    """Refill the copies of a table whose writer has gone, perhaps before refilling the copies."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
         refresh_copies(Run(session, NO_ARGUMENTS, None), origin.table)
 
 
 def _reads(run: Run, entry: TableEntry, known: set[int], changed: Table) -> bool:
-    """Whether the copy reads one of the ``known`` tables; one whose query can't be bound any more goes."""
+    """Whether the copy reads one of the ``known`` tables; a copy whose query can't be bound any more is
+    dropped."""
     origin = origin_of(entry)
     if isinstance(origin, TableEntry):
-        # By the table's name rows go to the copy, too: somebody wrote who didn't know of it.
+        # A write by the table's name reaches the copy, too; this writer didn't know of the copy.
         return origin.table is changed
     try:
         return any(id(_rows_of(scan.table)) in known for scan in scans_of(run.all_rows(entry.name, origin)))
@@ -337,7 +340,7 @@ def _reads(run: Run, entry: TableEntry, known: set[int], changed: Table) -> bool
 
 
 def dependents(run: Run, name: str) -> tuple[TableEntry, ...]:
-    """The copies of views that read the table or view of that name, or one that does."""
+    """The copies of views that read the relation with the name, directly or through other copies."""
     names, found = {last_part(name).lower()}, list[TableEntry]()
     waiting = [(entry, _names(run, entry)) for entry in _cached(run)]
     while True:
@@ -364,20 +367,20 @@ def _names(run: Run, entry: TableEntry) -> frozenset[str]:
 
 
 def let_go(run: Run, entries: tuple[TableEntry, ...]) -> None:
-    """Drop copies; what they stood for answers itself."""
+    """Drop copies; queries then read the origins."""
     for entry in entries:
         _uncache(run, entry)
 
 
 def give_up(run: Run, entry: Entry, error: Error) -> None:
     """Drop a copy that can't be brought up to date: the statement that changed its table has succeeded, and
-    who reads the view is told what is wrong with it."""
+    the next query of the view gets the view's error."""
     logger.warning("`%s` is cached no more: %s", entry.name, error)
     _uncache(run, entry)
 
 
 def _uncache(run: Run, entry: Entry) -> None:
-    """Put the origin in the place of a cached entry, unless something else has that by now."""
+    """Restore the origin of a cached entry, unless the name has another entry by now."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         catalog = run.session.catalog
         parts = entry.parts if entry.temporary else ("default", entry.name)
@@ -390,7 +393,7 @@ def _uncache(run: Run, entry: Entry) -> None:
 
 
 def drop_copy(entry: Entry | None) -> None:
-    """Free the copy of a cached entry that was taken out."""
+    """Free the copy of a cached entry that was removed from the catalog."""
     if isinstance(entry, TableEntry) and isinstance(entry.table, CachedTable):
         entry.table.copy.drop()
 
@@ -407,5 +410,5 @@ def _has_copy(entry: Entry | None, copy: Table) -> bool:
 
 
 def _rows_of(table: Table) -> Table:
-    """Which table has the rows: a cached one's copy."""
+    """The table with the rows: for a cached table, its copy."""
     return table.copy if isinstance(table, CachedTable) else table

@@ -1,8 +1,7 @@
-"""DELETE and UPDATE of a memory table: planned once for statements that come again.
+"""DELETE and UPDATE of a memory table: planned once for repeated statements.
 
-The rows that are meant are found as those of a query are, by a program over a few of them or by a job, and
-the new version shares all others with the one before. ``spread_changes`` has what is different where the rows
-lie on several members.
+The affected rows are found as a query's rows are, by a row program or by a job; the new version shares all
+other rows with the version before. ``spread_changes`` has the differences for tables on several members.
 """
 
 import time
@@ -42,9 +41,9 @@ Change: TypeAlias = Delete | Update
 
 
 class ChangePlan(msgspec.Struct, frozen=True, eq=False):
-    """How a DELETE or UPDATE is done: ``rows`` gives the rows that it means, with their numbers in the last
-    column, UPDATE's as they are to be, DELETE's with the clustering columns if the table is spread. ``name``
-    is the table's."""
+    """A plan of a DELETE or UPDATE. ``rows`` gives the affected rows, with their numbers in the last column:
+    for UPDATE with their new values, for DELETE with the clustering columns if the table is spread. ``name``
+    is the table's name."""
 
     table: MemoryTable | SpreadTable
     name: str
@@ -53,17 +52,17 @@ class ChangePlan(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def lane(self) -> Lane:
-        """The way to the rows."""
+        """The lane of the query for the affected rows."""
         return self.rows.lane
 
     @property
     def reason(self) -> str:
-        """Why that."""
+        """The reason for the lane."""
         return self.rows.reason
 
 
 def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTable) -> Made:
-    """Plan and do it; a plan that is worth it is kept for the next of its kind."""
+    """Plan and run the statement; cache the plan for repeated statements where that pays."""
     session, text, updates = run.session, statement.rows.sql, isinstance(statement, Update)
     queries, catalog = session.queries, session.catalog
     key, version = queries.key, catalog.version
@@ -85,7 +84,7 @@ def change(run: Run, statement: Change, name: str, table: MemoryTable | SpreadTa
 def _change_here(
     run: Run, statement: Change, name: str, table: MemoryTable, binding: Binding
 ) -> tuple[int, RowPlan | None]:
-    """The number of rows that were meant, and the program that has found them."""
+    """Return the number of affected rows, and the row program that has found the rows."""
     session, values = run.session, run.arguments.values
     meant = _meant(statement, name, table, binding)
     rows = plan_small(replace(binding, plan=meant, titles={}), session.settings, session.target)
@@ -100,7 +99,8 @@ def _change_here(
 def _change_spread(
     run: Run, statement: Change, name: str, table: SpreadTable, binding: Binding
 ) -> tuple[int | None, RowPlan | None]:
-    """The same for a table on several members; None: how many rows were meant isn't known."""
+    """Return the number of affected rows of a table on several members (None: unknown), and the row program
+    that has found the rows."""
     if spread_changes.moves(table, statement, name):
         return spread_changes.store_anew(run, statement, name, table, binding.plan), None
     session, updates = run.session, isinstance(statement, Update)
@@ -115,7 +115,7 @@ def _change_spread(
 
 
 def _meant(statement: Change, name: str, table: MemoryTable | SpreadTable, binding: Binding) -> LogicalPlan:
-    """The plan of the rows of a :class:`ChangePlan`."""
+    """The logical plan of the affected rows of a :class:`ChangePlan`."""
     numbered = NumberedTable(table)
     if isinstance(statement, Update):
         return modification.changed(binding.plan, numbered, statement.columns, name)
@@ -132,7 +132,8 @@ def change_again(
     timeout: float | None,
     query: QueryRun | None,
 ) -> Result:
-    """Do what was planned for a statement of this shape; plan it anew if that doesn't do for these values."""
+    """Run a cached plan for a statement of the same shape; plan the statement anew if the plan doesn't serve
+    these values."""
     began = time.perf_counter()
     run = Run(session, arguments, timeout, query)
     try:
@@ -144,12 +145,12 @@ def change_again(
         made = change(replace(run, query=query or session.begin(text)), statement, plan.name, plan.table)
     else:
         made = wrote(count)
-    session.queries.plans.sweep(session.catalog)  # they hold on to what has changed
+    session.queries.plans.sweep(session.catalog)  # cached plans keep old versions of changed tables alive
     return result_of(session, made, time.perf_counter() - began)
 
 
 def _publish(run: Run, plan: ChangePlan, values: Sequence[object]) -> int:
-    """Make the next version; the number of rows that were meant."""
+    """Publish the next version of the table; return the number of affected rows."""
     table = plan.table
     if isinstance(table, SpreadTable):
         assert isinstance(plan.rows, RowPlan)
@@ -164,7 +165,7 @@ def _publish(run: Run, plan: ChangePlan, values: Sequence[object]) -> int:
 def _rows(
     run: Run, plan: ChangePlan, values: Sequence[object]
 ) -> tuple[Sequence[int] | RowNumbers, list[pa.RecordBatch]]:
-    """The numbers of the rows that are meant, and the rows that come instead."""
+    """The numbers of the affected rows, and the replacing rows."""
     schema = plan.table.schema
     if isinstance(plan.rows, QueryPlan):
         job = run.session.submit(plan.rows, values, timeout=run.timeout, query=run.query)

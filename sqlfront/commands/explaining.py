@@ -1,4 +1,4 @@
-"""EXPLAIN: the plan of a query, and what it does when it runs."""
+"""EXPLAIN: the plan of a query, and the statistics of its run."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def _made(found: Explanation, statement: Explain) -> Made:
 
 
 def _by_rows(run: Run, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Explanation | None:
-    """What there is to say of a program over a few rows; None if the query runs as a job after all."""
+    """The explanation of a row program; None if the query runs as a job after all."""
     session = run.session
     owners = () if session.cluster is None else session.cluster.member_list.owners
     values = binding.arguments.values
@@ -73,8 +73,8 @@ def _by_rows(run: Run, plan: RowPlan, binding: Binding, mode: ExplainMode) -> Ex
 
 
 def _mixed(run: Run, spark: "SparkLane", query: Query, mode: ExplainMode) -> Explanation:
-    """What there is to say of a query over tables of both sides: the time of a run includes Spark's, which is
-    also told for each of Spark's parts."""
+    """The explanation of a query over tables of both sides. The time of a run includes Spark's time, which is
+    also given for each of Spark's parts."""
     spent: dict[str, float] = {}
     began = time.perf_counter()
     plan = spark.plan_mixed(run, query, fetch=mode.is_analyze, spent=spent)
@@ -88,7 +88,7 @@ def _mixed(run: Run, spark: "SparkLane", query: Query, mode: ExplainMode) -> Exp
 def _as_job(
     run: Run, plan: QueryPlan, values: Sequence[object], mode: ExplainMode, *, began: float | None = None
 ) -> Explanation:
-    """What there is to say of a plan. ``began``: when the query did (``perf_counter``), None = now."""
+    """The explanation of a plan. ``began``: the start of the query (``perf_counter``), None = now."""
     session = run.session
     runs = _statistics(run, plan, values, began or time.perf_counter()) if mode.is_analyze else None
     return explanation(
@@ -103,8 +103,8 @@ def _as_job(
 def _statistics(
     run: Run, plan: QueryPlan, values: Sequence[object], began: float
 ) -> Mapping[str, JobStatistics]:
-    """Run the query, which ``began`` then, to its end: what it has counted, under ``""``, and what its shared
-    rows have, by key."""
+    """Run the query, begun at ``began``, to its end. Return the job's statistics under ``""``, and the
+    statistics of shared rows by their keys."""
     session = run.session
     dag, config = session.prepared(plan, values, timeout=run.timeout, query=run.query, statistics=True)
     job = session.runner_of(plan.template)(dag, config)

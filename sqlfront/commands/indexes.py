@@ -1,7 +1,8 @@
 """CREATE INDEX, DROP INDEX, SHOW INDEXES: secondary indexes of memory tables.
 
-An index belongs to its table, goes with it, and follows every change of its rows. That of a cached table or
-view is one of the copy, and of the table behind it if that is a memory table, too.
+An index belongs to its table, is dropped with the table, and follows every change of the table's rows. An
+index of a cached table or view belongs to the copy, and also to the table behind the copy if that is a memory
+table.
 """
 
 from typing import Final
@@ -21,7 +22,7 @@ from sqlfront_planner.statement import CreateIndex, DropIndex, ShowIndexes
 from sqlfront_values.errors import NotSupportedError, spark_error
 from sqlfront_values.types import STRING, ddl, is_interval
 
-#: What ``USING`` may say.
+#: The only index type of ``USING``.
 FORMAT: Final = "hash"
 _INDEXES: Final = pa.schema([("index", STRING), ("columns", STRING), ("type", STRING)])
 
@@ -29,7 +30,7 @@ Indexes = tuple[IndexDefinition, ...]
 
 
 def create_index(run: Run, statement: CreateIndex) -> Made:
-    """CREATE INDEX: made for all rows before anybody sees it."""
+    """CREATE INDEX: built for all rows before any query sees the index."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "CREATE INDEX")
     if statement.format not in (None, FORMAT):
@@ -51,7 +52,7 @@ def create_index(run: Run, statement: CreateIndex) -> Made:
 
 
 def drop_index(run: Run, statement: DropIndex) -> Made:
-    """DROP INDEX: what it held is freed when the queries have ended that use it."""
+    """DROP INDEX: the memory is freed when the queries that use the index have ended."""
     entry = run.entry(statement.name)
     tables = _tables(entry, "DROP INDEX")
     for table in tables:
@@ -78,7 +79,7 @@ def show_indexes(run: Run, statement: ShowIndexes) -> Made:
 
 
 def indexes_of(entry: Entry) -> list[tuple[str, str, str]]:
-    """Names, columns and types of the indexes that a table has."""
+    """Names, columns and types of a table's indexes."""
     found = _indexable(entry)
     return sorted(
         (index.name, ", ".join(table.schema.names[ordinal] for ordinal in index.columns), FORMAT)
@@ -92,7 +93,7 @@ def _named(indexes: Indexes, name: str) -> IndexDefinition | None:
 
 
 def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[int, ...]:
-    """The columns of an index."""
+    """The ordinals of an index's columns."""
     ordinals = named_columns(schema, columns)
     for column, ordinal in zip(columns, ordinals, strict=True):
         kind = schema.field(ordinal).type
@@ -102,7 +103,8 @@ def _ordinals(schema: pa.Schema, columns: tuple[str, ...], table: str) -> tuple[
 
 
 def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
-    """The tables whose index that of the entry is, first the one that queries read; there is one."""
+    """The tables that share the entry's indexes, first the table that queries read; at least one. Raises
+    NotSupportedError without such a table."""
     found = _indexable(entry)
     if not found:
         raise unsupported_operation(entry, what, "Memory tables do, and cached ones.")
@@ -110,7 +112,7 @@ def _tables(entry: Entry, what: str) -> tuple[MemoryTable | SpreadTable, ...]:
 
 
 def _indexable(entry: Entry) -> tuple[MemoryTable | SpreadTable, ...]:
-    """The same, none if there is no such one."""
+    """The tables that share the entry's indexes; none if the entry can't have indexes."""
     table = entry.table if isinstance(entry, TableEntry) else None
     candidates: list[Table | None] = [table]
     if isinstance(table, CachedTable):

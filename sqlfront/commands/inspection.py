@@ -1,4 +1,4 @@
-"""Statements that show something: tables, columns, settings."""
+"""Statements that show tables, columns, functions or settings."""
 
 import re
 from datetime import timedelta, timezone
@@ -38,7 +38,7 @@ from sqlfront_values.types import BOOLEAN, STRING, ddl
 if TYPE_CHECKING:
     from sqlfront.spark.lane import SparkLane
 
-#: A line of SHOW TABLES: the database, the name, and whether it is temporary.
+#: A row of SHOW TABLES: the database, the name, and whether the relation is temporary.
 _Shown: TypeAlias = tuple[str, str, bool]
 _DESCRIPTION: Final = pa.schema([("col_name", STRING), ("data_type", STRING), ("comment", STRING)])
 _TABLES: Final = pa.schema([("namespace", STRING), ("tableName", STRING), ("isTemporary", BOOLEAN)])
@@ -50,7 +50,7 @@ _SETTINGS: Final = pa.schema([("key", STRING), ("value", STRING)])
 
 
 def show_tables(run: Run, statement: ShowTables) -> Made:
-    """SHOW TABLES: Spark's three columns. Beside a Spark session what that has is shown, too."""
+    """SHOW TABLES: Spark's three columns. With a Spark session, its tables and views are shown, too."""
     database, pattern = statement.database, statement.pattern
     if database is not None and database.lower() == SYSTEM:
         rows = {(SYSTEM, name, False) for name in SYSTEM_TABLES}
@@ -67,7 +67,7 @@ def show_tables(run: Run, statement: ShowTables) -> Made:
 
 
 def _tables_of_both(run: Run, spark: "SparkLane", database: str | None) -> set[_Shown]:
-    """What Spark shows, and the tables and views that it doesn't have: all but copies of its own."""
+    """Spark's tables and views, and this session's, except copies of Spark's."""
     sparks = spark.tables(run, database)
     shown = is_default(name_parts(database or run.session.settings.database))
     own = [entry for entry in run.session.catalog.entries() if not spark.has(entry)]
@@ -79,18 +79,18 @@ def _shown(entry: Entry) -> _Shown:
 
 
 def _is_global(entry: Entry) -> bool:
-    """Whether it is a global temporary view, which only SHOW TABLES IN global_temp shows."""
+    """Whether the entry is a global temporary view, which only SHOW TABLES IN global_temp shows."""
     return entry.temporary and entry.database == GLOBAL_TEMP
 
 
 def _database(entry: Entry) -> str:
-    """As Spark shows it: of a whole name not the catalog."""
+    """The entry's database as Spark shows it: of a qualified name without the catalog."""
     return ".".join(entry.parts[-2:-1]) if entry.temporary else DEFAULT_DATABASE
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """Spark's SHOW patterns: regular expressions in which ``*`` is any characters, ``|`` between them; case
-    doesn't matter, and one that is malformed matches nothing."""
+    """Whether the name matches Spark's SHOW pattern: regular expressions, separated by ``|``, in which ``*``
+    means any characters. Case doesn't matter; a malformed expression matches nothing."""
     for part in pattern.strip().split("|"):
         try:
             if re.fullmatch(part.replace("*", ".*"), name, re.IGNORECASE):
@@ -101,8 +101,8 @@ def _matches(name: str, pattern: str) -> bool:
 
 
 def show_functions(run: Run, statement: ShowFunctions) -> Made:
-    """SHOW FUNCTIONS: those that this session can call. FoundElsewhere beside a Spark session, which can
-    call all of Spark's."""
+    """SHOW FUNCTIONS: the functions that this session can call. Raises FoundElsewhere with a Spark session,
+    which can call all of Spark's functions."""
     database, pattern = statement.database, statement.pattern
     if run.spark is not None:
         raise FoundElsewhere("functions of both are Spark's to show")
@@ -114,7 +114,7 @@ def show_functions(run: Run, statement: ShowFunctions) -> Made:
 
 
 def describe_table(run: Run, statement: DescribeTable) -> Made:
-    """DESCRIBE TABLE: columns, partition columns, and with EXTENDED what else is known."""
+    """DESCRIBE TABLE: columns, partition columns, and with EXTENDED further details."""
     entry = _system_table(run, statement.name) or run.entry(statement.name)
     schema = run.all_rows(statement.name, entry).schema
     rows: list[tuple[str | None, ...]] = [(field.name, ddl(field.type), None) for field in schema]
@@ -133,7 +133,7 @@ def describe_table(run: Run, statement: DescribeTable) -> Made:
 
 
 def _system_table(run: Run, name: str) -> TableEntry | None:
-    """The entry of a system table; None if the name isn't that of one."""
+    """The entry of a system table; None if the name is not a system table's."""
     parts = name_parts(name)
     is_system = len(parts) == len((SYSTEM, name)) and parts[0].lower() == SYSTEM
     table = run.session.catalog.path_table(parts) if is_system else None
@@ -141,7 +141,7 @@ def _system_table(run: Run, name: str) -> TableEntry | None:
 
 
 def _details(entry: Entry, origin: Entry) -> list[tuple[str | None, ...]]:
-    """What DESCRIBE EXTENDED adds."""
+    """The rows that DESCRIBE EXTENDED adds."""
     rows: list[tuple[str | None, ...]] = [
         ("", "", ""),
         ("# Detailed Table Information", "", ""),
@@ -174,7 +174,7 @@ def describe(schema: pa.Schema) -> Made:
 
 
 def set_option(run: Run, statement: SetOption) -> Made:
-    """SET: change a setting, or show one or all."""
+    """SET: change a setting, or show one setting or all."""
     options = run.session.options
     if statement.key is None:
         rows = options.items()
@@ -190,8 +190,8 @@ def set_option(run: Run, statement: SetOption) -> Made:
 
 
 def _zone_of_interval(run: Run, query: Query) -> str:
-    """The time zone of an offset, the only value of the query. Errors: ProgrammingError for a word behind the
-    interval, INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE."""
+    """The time zone of an offset, the only value of the query. Raises ProgrammingError for a word after the
+    interval, INVALID_INTERVAL_FORMAT.TIMEZONE_INTERVAL_OUT_OF_RANGE for an offset out of range."""
     if any(value.alias for value in query.tree.expressions):
         raise ProgrammingError("Invalid time zone displacement value.")
     offset = next(run.rows(run.bind(query))).column(0)[0].as_py()
@@ -204,7 +204,7 @@ def _zone_of_interval(run: Run, query: Query) -> str:
 
 
 def use_database(statement: UseDatabase) -> Made:
-    """USE: there is one database."""
+    """USE: accepts only the default database."""
     if not is_default(name_parts(statement.database)):
         raise no_database(statement.database)
     return NOTHING

@@ -1,4 +1,4 @@
-"""KILL QUERY: ending a query that somebody else may have begun."""
+"""KILL QUERY: ending a query, also of another session."""
 
 from sqlfront.commands.run import NOTHING, Made, Run
 from sqlfront.system_tables import listing
@@ -8,11 +8,11 @@ from sqlfront_values.errors import DatabaseError, OperationalError, ProgrammingE
 
 
 def kill_query(run: Run, statement: KillQuery) -> Made:
-    """Cancel a query of any session, wherever it is coordinated; its user gets the error of a cancellation
-    that says who did it.
+    """Cancel a query of any session on any coordinator; the query's user gets an error of cancellation that
+    names the origin.
 
-    ProgrammingError (42704) if there is none of that id, OperationalError if a member that may have it does
-    not answer.
+    Raises ProgrammingError (42704) if no query has the id, OperationalError if a member that may have the
+    query does not answer.
     """
     query = _number(run, statement.id)
     runner = run.session.runner
@@ -32,7 +32,7 @@ def kill_query(run: Run, statement: KillQuery) -> Made:
 
 
 def _number(run: Run, given: int | str) -> int:
-    """The id, if need be from the statement's arguments."""
+    """The query's id, taken from the statement's arguments if it is a parameter."""
     if isinstance(given, int):
         return given
     place = run.arguments.place(given)

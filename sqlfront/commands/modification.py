@@ -1,4 +1,5 @@
-"""DELETE and UPDATE on memory tables: all or nothing, and one after the other; ``changes`` does it."""
+"""DELETE and UPDATE on memory tables: all or nothing, and one after the other; ``changes`` runs the
+statements."""
 
 from sqlfront.commands.changes import Change, change
 from sqlfront.commands.run import Made, Run, unsupported_operation
@@ -9,13 +10,14 @@ from sqlfront_planner.statement import Delete
 
 
 def modify(run: Run, statement: Change) -> Made:
-    """DELETE: the rows for which the condition is true are gone. UPDATE: they have new values."""
+    """DELETE: remove the rows for which the condition is true. UPDATE: give them new values."""
     entry, table = modifiable(run, statement)
     return change(run, statement, entry.name, table)
 
 
 def modifiable(run: Run, statement: Change) -> tuple[TableEntry, MemoryTable | SpreadTable]:
-    """The entry and the table whose rows are to change; an error if they can't."""
+    """The entry and the table whose rows the statement changes. Raises NotSupportedError if the table's rows
+    can't be changed."""
     entry = run.entry(statement.name)
     if isinstance(entry, TableEntry) and isinstance(entry.table, MemoryTable | SpreadTable):
         return entry, entry.table

@@ -1,4 +1,4 @@
-"""What all commands share: the run of one statement, names, and rows to show."""
+"""Shared parts of all commands: the run of a statement, names, and rows to show."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
     from sqlfront.session import Session
     from sqlfront.spark.lane import SparkLane
 
-#: The columns and rows that a command gives, and how many rows it wrote (None: it writes none).
+#: The columns and rows of a command, and the number of rows written (None: the command writes none).
 Made = tuple[pa.Schema, Iterable[pa.RecordBatch], int | None]
 NOTHING: Final[Made] = (pa.schema([]), (), None)
 
 
 def wrote(rows: int | None) -> Made:
-    """What a command gives that wrote rows (None: it wrote none)."""
+    """The outcome of a command that wrote ``rows`` rows (None: a command that writes no rows)."""
     return pa.schema([]), (), rows
 
 
 def result_of(session: "Session", made: Made, seconds: float) -> Result:
-    """The result of a command that took so long."""
+    """The result of a command that took ``seconds``."""
     schema, batches, affected = made
     statistics = Statistics("command", "a statement that is not a query", seconds, affected)
     return Result(schema, iter(batches), statistics, settings=session.settings)
@@ -51,7 +51,7 @@ def result_of(session: "Session", made: Made, seconds: float) -> Result:
 
 @contextmanager
 def overflow_of(table: str) -> Iterator[None]:
-    """Spark's error for a value that doesn't fit into its column."""
+    """A context that turns the error for a value too large for its column into Spark's error."""
     try:
         yield
     except DataError as error:
@@ -64,7 +64,7 @@ def overflow_of(table: str) -> Iterator[None]:
 
 
 class Run(msgspec.Struct, frozen=True):
-    """One command under way."""
+    """A run of one command."""
 
     session: "Session"
     arguments: Arguments
@@ -73,12 +73,12 @@ class Run(msgspec.Struct, frozen=True):
 
     @property
     def limit(self) -> float | None:
-        """How many seconds it may take, None = as many as it likes."""
+        """Seconds that the command may take; None = no limit."""
         return self.session.options.timeout if self.timeout is None else self.timeout
 
     @property
     def spark(self) -> "SparkLane | None":
-        """The Spark session beside the command's, None also if all is to stay here."""
+        """The lane to the Spark session; None without Spark, or if all statements stay here."""
         session = self.session
         return None if session.options.lane == Lane.LIGHT else session.spark
 
@@ -87,8 +87,8 @@ class Run(msgspec.Struct, frozen=True):
         return bind(query, self.session.catalog, self.session.bind_settings, self.arguments)
 
     def read(self, query: Query) -> LogicalPlan:
-        """The query's logical plan, for a statement that only sqlfront can run: the rows of what the Spark
-        session beside it has, or of a query that only that can run, have been fetched."""
+        """The query's logical plan, for a statement that only sqlfront can run: rows of Spark's relations, or
+        of a query that only Spark can run, have been fetched."""
         spark = self.session.spark
         return self.bind(query) if spark is None else spark.read(self, query)
 
@@ -102,14 +102,13 @@ class Run(msgspec.Struct, frozen=True):
         return self.session.submit(plan, self.arguments.values, timeout=self.timeout, query=self.query)
 
     def memory_table(self, definition: TableDefinition) -> WritableTable:
-        """A new memory table: spread over the session's members if there are several."""
+        """A new memory table, spread over the session's members if there are several."""
         cluster = self.session.cluster
         alone = partial(MemoryTable, budget=self.session.engine.tables)
         return MemoryConnector(alone if cluster is None else cluster.table).create(definition)
 
     def store(self, table: WritableTable, plan: LogicalPlan, *, overwrite: bool = False) -> int:
-        """Add the plan's rows to a table, or let them take the place of its own; all or nothing. Returns
-        their number."""
+        """Add the plan's rows to a table, or replace its rows; all or nothing. Return the number of rows."""
         if self.session.cluster is None or not isinstance(table, SpreadTable):
             zone = self.session.settings.time_zone
             return insert_all(table, self.rows(plan), overwrite=overwrite, time_zone=zone)
@@ -121,8 +120,8 @@ class Run(msgspec.Struct, frozen=True):
     def publish(
         self, table: SpreadTable, plan: LogicalPlan, how: How, keys: tuple[int, ...] | None = None
     ) -> int:
-        """Make the plan's rows a spread table's next version; ``keys`` are the clustering columns among the
-        plan's, None = the table's. Returns the number of rows written."""
+        """Make the plan's rows the next version of a spread table; ``keys`` are the clustering columns in the
+        plan, None = the table's. Return the number of rows written."""
         session = self.session
         with table.next_version(how) as version:
             store = Store(table.name, version.processor, version.keys if keys is None else keys)
@@ -130,21 +129,22 @@ class Run(msgspec.Struct, frozen=True):
             return version.publish(self.submit(planned).batches())
 
     def writing(self, table: Table) -> AbstractContextManager[bool]:
-        """While it lasts no other session of the cluster writes to the table's files; see
+        """A context in which no other session of the cluster writes to the table's files; see
         :meth:`~sqlfront.cluster.Cluster.writing`."""
         cluster = self.session.cluster
         return nullcontext(False) if cluster is None else cluster.writing(table)
 
     def entry(self, name: str) -> Entry:
-        """The catalog's entry of a dotted name; TABLE_OR_VIEW_NOT_FOUND if there is none."""
+        """The catalog's entry of a dotted name. Raises TABLE_OR_VIEW_NOT_FOUND if no relation has the
+        name."""
         found = self.session.catalog.lookup(name_parts(name))
         if found is None:
             raise not_found(name, self.session.catalog.names())
         return found
 
     def all_rows(self, name: str, origin: Entry) -> LogicalPlan:
-        """The plan of all rows of a table or view; ``origin`` is its entry, or what it was before CACHE
-        TABLE."""
+        """The plan of all rows of a table or view; ``origin`` is the catalog's entry, or the entry before
+        CACHE TABLE."""
         if isinstance(origin, TableEntry):
             table = origin.table
             return Scan(name, table, table.snapshot(), tuple(range(len(table.schema))))
@@ -175,7 +175,7 @@ def not_found(name: str, known: tuple[str, ...] = ()) -> Error:
 
 
 def no_database(name: str) -> Error:
-    """The error for a database other than the one there is."""
+    """The error for a database other than the default database."""
     return ProgrammingError(
         f"The schema `{name}` cannot be found; there is one, `{DEFAULT_DATABASE}`.",
         condition="SCHEMA_NOT_FOUND",
@@ -183,7 +183,8 @@ def no_database(name: str) -> Error:
 
 
 def unsupported_operation(entry: Entry, operation: str, hint: str) -> Error:
-    """UNSUPPORTED_FEATURE.TABLE_OPERATION: the table can't do that; the ``hint`` says which ones can."""
+    """UNSUPPORTED_FEATURE.TABLE_OPERATION: the table doesn't support the operation; the ``hint`` names tables
+    that do."""
     return NotSupportedError(
         f"The feature is not supported: Table `{entry.name}` does not support {operation}. {hint}",
         condition="UNSUPPORTED_FEATURE.TABLE_OPERATION",

@@ -1,8 +1,8 @@
-"""DELETE and UPDATE where the rows lie on several members.
+"""DELETE and UPDATE of tables whose rows are on several members.
 
-A few rows, found by their keys, are asked from their owners and told to the members, without a job. By a job
-each member finds those that are meant by their numbers and makes its share of the new version. Where rows
-have to move to other members, all of them are stored anew.
+A few rows, found by their keys, are read from their owners, and the change is sent to the members, without a
+job. In a job, each member finds the affected rows by their numbers and makes its share of the new version. If
+rows have to move to other members, all rows are stored anew.
 """
 
 from collections.abc import Sequence
@@ -18,23 +18,23 @@ from sqlfront_planner.statement import Delete, Update
 
 
 def moves(table: SpreadTable, statement: Delete | Update, name: str) -> bool:
-    """Whether rows with their new values may belong to other members, or all rows do by now."""
+    """Whether rows may belong to other members with their new values, or rows have to move already."""
     columns = statement.columns if isinstance(statement, Update) else ()
     changed = modification.places(columns, table.schema, name)
     return not table.in_place or not set(changed).isdisjoint(keys_of(table))
 
 
 def keys_of(table: SpreadTable) -> tuple[int, ...]:
-    """The ordinals of the numbered table's columns that say which member has a row."""
+    """The ordinals of the numbered table's columns that determine the member of a row."""
     return (len(table.schema),) if table.partitioning is None else table.partitioning.columns
 
 
 def store_anew(
     run: Run, statement: Delete | Update, name: str, table: SpreadTable, bound: LogicalPlan
 ) -> int | None:
-    """Store all rows, as they are after the statement, in place of the rows that the table has. Returns the
-    number of rows that the statement means; None for an UPDATE whose condition is random, since the condition
-    is asked once to count the rows and once to change them. The caller has the table's turn."""
+    """Store all rows, as they are after the statement, in place of the table's rows. Return the number of
+    affected rows; None for an UPDATE whose condition is random, since the condition is evaluated once to
+    count the rows and once to change them. The caller holds the table's turn."""
     if isinstance(statement, Update):
         matched = modification.matched(bound, table.schema)
         meant = None if matched is None else sum(batch.num_rows for batch in run.rows(matched))
@@ -47,8 +47,8 @@ def store_anew(
 
 
 def change_by_job(run: Run, table: SpreadTable, meant: LogicalPlan, *, updates: bool) -> int:
-    """Change the rows that the plan ``meant`` gives, with the columns that say where they are. Returns the
-    number of these rows."""
+    """Change the rows of the plan ``meant``, which includes the columns that locate the rows. Return the
+    number of the rows."""
     if updates:
         return run.publish(table, meant, How.UPDATE, keys_of(table))
     before = table.snapshot().statistics.rows or 0
@@ -59,7 +59,8 @@ def change_by_job(run: Run, table: SpreadTable, meant: LogicalPlan, *, updates: 
 def change_by_rows(
     run: Run, table: SpreadTable, plan: RowPlan, values: Sequence[object], *, updates: bool
 ) -> int:
-    """The same for those that a program gives; how many are meant. Raises NotByRows."""
+    """Change the rows that a row program gives. Return their number. Raises NotByRows if the change needs a
+    job or rows have to move."""
     session = run.session
     query = session.limited("", run.timeout, run.query)
     with table.turn():

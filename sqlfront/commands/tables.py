@@ -1,4 +1,4 @@
-"""Statements that change what tables there are and what they hold."""
+"""Statements that create, drop and fill tables and views."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -32,12 +32,13 @@ from sqlfront_values.types import VOID
 
 #: The format of CREATE TABLE without USING.
 DEFAULT_FORMAT: Final = "memory"
-#: The condition of the error for a name that is taken.
+#: The condition of the error for an existing name.
 TAKEN: Final = "TABLE_OR_VIEW_ALREADY_EXISTS"
 
 
 def create_table(run: Run, statement: CreateTable) -> Made:
-    """CREATE TABLE or TEMPORARY VIEW ... USING: entered in the catalog only when it holds its rows."""
+    """CREATE TABLE or TEMPORARY VIEW ... USING: the catalog gets the entry only when the table has its
+    rows."""
     catalog, spark = run.session.catalog, run.spark
     if statement.temporary:
         _give_way(run, statement)
@@ -52,7 +53,7 @@ def create_table(run: Run, statement: CreateTable) -> Made:
     if present is None and _is_sparks(run, statement):
         raise NotSupportedError("A table that isn't USING memory and has no LOCATION is Spark's.")
     in_memory = (statement.format or "").lower() == DEFAULT_FORMAT
-    bind = run.read if in_memory else run.bind  # Spark has a word in other formats
+    bind = run.read if in_memory else run.bind  # other formats: Spark may run the statement
     query = None if statement.query is None else bind(statement.query)
     if query is not None and statement.schema is not None:
         raise ProgrammingError("CREATE TABLE ... AS SELECT takes no column list; its columns are the query's")
@@ -73,7 +74,7 @@ def create_table(run: Run, statement: CreateTable) -> Made:
     except BaseException as error:
         table.drop()
         if statement.if_not_exists and isinstance(error, Error) and error.condition == TAKEN:
-            return NOTHING  # somebody else was quicker
+            return NOTHING  # another session was quicker
         raise
     _forget(replaced)
     let_go(run, stale)
@@ -81,8 +82,8 @@ def create_table(run: Run, statement: CreateTable) -> Made:
 
 
 def _give_way(run: Run, statement: CreateTable | CreateView) -> None:
-    """What is temporary is Spark's if that stands beside and has a view of the name, or all its sessions are
-    to see it."""
+    """Raise the error that passes the statement to Spark, if a temporary relation has to be Spark's: because
+    Spark has a view with the name, or all of Spark's sessions should see the relation."""
     if run.spark is not None and statement.is_global:
         raise NotSupportedError("A global temporary view is Spark's, so that all its sessions see it.")
     if run.spark is not None and not statement.replace and run.spark.has_view(last_part(statement.name)):
@@ -94,13 +95,13 @@ def _in_memory(statement: CreateTable) -> bool:
 
 
 def _is_placed(statement: CreateTable) -> bool:
-    """Whether it says where the table's rows are: in memory, or in certain files."""
+    """Whether the statement determines the place of the table's rows: memory, or certain files."""
     has_path = statement.location is not None or "path" in map(str.lower, statement.options)
     return has_path or _in_memory(statement)
 
 
 def _is_sparks(run: Run, statement: CreateTable) -> bool:
-    """Whether Spark is to keep the table, since its rows would go with this session unasked."""
+    """Whether Spark should keep the table, since sqlfront would drop its rows at the end of the session."""
     if run.spark is None or run.session.config.warehouse is not None:
         return False
     return not statement.temporary and (statement.format is None or not _is_placed(statement))
@@ -128,7 +129,7 @@ def _make(run: Run, statement: CreateTable, schema: pa.Schema | None) -> Table:
     if _in_memory(statement):
         return run.memory_table(definition)
     table = registry.create(statement.format or DEFAULT_FORMAT, definition)
-    check_unique(table.schema.names)  # Spark looks at a view's files before, and at its partition columns
+    check_unique(table.schema.names)  # as in Spark, after checks of a view's files and partition columns
     return table
 
 
@@ -157,7 +158,7 @@ def _is_permuted(table: Table, query: LogicalPlan) -> bool:
 
 
 def create_view(run: Run, statement: CreateView) -> Made:
-    """CREATE VIEW: its query is bound once, so that a wrong one is refused here."""
+    """CREATE VIEW: the query is bound once, so that an invalid query is refused here."""
     catalog = run.session.catalog
     if statement.temporary:
         _give_way(run, statement)
@@ -190,7 +191,7 @@ def create_view(run: Run, statement: CreateView) -> Made:
 
 
 def _columns_of_view(run: Run, statement: CreateView, view: ViewEntry) -> Sequence[str]:
-    """The names of its query's columns. The query of a temporary view may be one for Spark."""
+    """The column names of the view's query. Only Spark may be able to run the query of a temporary view."""
     session = run.session
     try:
         bound = bind_query(statement.query, session.catalog, session.bind_settings, run.arguments)
@@ -220,7 +221,7 @@ def _refers_to_temporary(view: ViewEntry, name: str) -> Error:
 
 
 def drop(run: Run, statement: Drop) -> Made:
-    """DROP TABLE or VIEW; as in Spark, DROP TABLE takes a view too."""
+    """DROP TABLE or VIEW; as in Spark, DROP TABLE drops a view, too."""
     parts = name_parts(statement.name)
     entry = run.session.catalog.lookup(parts)
     if entry is None:
@@ -240,7 +241,7 @@ def drop(run: Run, statement: Drop) -> Made:
 
 
 def insert(run: Run, statement: Insert) -> Made:
-    """INSERT INTO or OVERWRITE: all rows or none. Cached views over the table follow."""
+    """INSERT INTO or OVERWRITE: all rows or none. Copies of views over the table are refilled."""
     entry = run.entry(statement.name)
     table = writable(entry)
     with following(run, lambda: table):
@@ -260,8 +261,9 @@ def insert(run: Run, statement: Insert) -> Made:
 
 
 def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
-    """Nobody else writes to a memory table while it lasts, if that matters: what is overwritten may be what
-    the query reads, and a cached table's copy takes the same rows as its origin in the same order."""
+    """A context that excludes other writers of a memory table where needed: the query of an overwrite may
+    read the overwritten rows, and a cached table's copy takes the same rows as its origin in the same
+    order."""
     origin = origin_of(entry)
     table = origin.table if isinstance(origin, TableEntry) else None
     if isinstance(table, MemoryTable | SpreadTable) and (overwrite or origin is not entry):
@@ -270,6 +272,6 @@ def _turn(entry: Entry, *, overwrite: bool) -> AbstractContextManager[object]:
 
 
 def _forget(entry: Entry | None) -> None:
-    """Free the table of an entry that was taken out."""
+    """Free the table of an entry that was removed from the catalog."""
     if isinstance(entry, TableEntry):
         entry.table.drop()

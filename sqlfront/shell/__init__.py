@@ -1,2 +1,2 @@
-"""The command line: runs statements and prints what they give. Data goes to stdout, everything else to
+"""The command line: runs statements and prints their results. Data goes to stdout, everything else to
 stderr."""

@@ -1,10 +1,10 @@
-"""Arguments that several commands have."""
+"""Command-line arguments that several commands share."""
 
 import argparse
 
 
 def add_encryption(parser: argparse.ArgumentParser) -> None:
-    """The arguments that say how connections over TCP are encrypted."""
+    """Add the arguments for the encryption of TCP connections."""
     parser.add_argument("--certificate", metavar="FILE", help="your own certificate for TLS, in PEM, with")
     parser.add_argument("--key", metavar="FILE", help="its key, and with")
     parser.add_argument("--authority", metavar="FILE", help="the certificate of the authority that signs")

@@ -1,4 +1,4 @@
-"""``sqlfront check``: which way each statement of some files would go."""
+"""Command ``sqlfront check``: the way of each statement of some files."""
 
 import argparse
 import sys
@@ -25,10 +25,10 @@ else:
 
 
 class ExitCode(IntEnum):
-    """What the process ends with."""
+    """The exit codes of the process."""
 
     OK = 0
-    """No statement needs Spark, as far as that can be told."""
+    """No statement is known to need Spark."""
     STATEMENT = 1
     """A statement would fail."""
     USAGE = 2
@@ -36,12 +36,12 @@ class ExitCode(IntEnum):
     CONNECT = 3
     """The Spark session could not be started."""
     SPARK = 5
-    """None would fail, but some need Spark."""
+    """No statement would fail, but some need Spark."""
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``sqlfront check [--spark URL] FILE ...``; returns the exit code. A line for each statement to
-    stdout, ``file:line: way: reason``, and one that counts them to stderr."""
+    """Run ``sqlfront check [--spark URL] FILE ...``; return the exit code. Prints a line for each statement
+    to stdout, ``file:line: way: reason``, and a line with the counts to stderr."""
     options = _parser().parse_args(arguments)
     ways: Counter[Way] = Counter()
     try:
@@ -69,7 +69,8 @@ def main(arguments: Sequence[str]) -> int:
 
 @contextmanager
 def _session(url: str | None) -> "Iterator[SparkSession | None]":
-    """The Spark session of a master's or a server's URL. OperationalError if it can't be started."""
+    """A context with the Spark session of a master's or a server's URL. Raises OperationalError if the
+    session can't be started."""
     if url is None:
         yield None
         return

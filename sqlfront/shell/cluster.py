@@ -1,4 +1,5 @@
-"""``sqlfront member`` and ``sqlfront cluster``: starting, looking at and stopping clusters by hand."""
+"""Commands ``sqlfront member`` and ``sqlfront cluster``: starting, inspecting and stopping clusters by
+hand."""
 
 import argparse
 import base64
@@ -42,12 +43,12 @@ from sqlfront_values.errors import Error, OperationalError, ProgrammingError
 
 #: Seconds that starting and stopping may take.
 PATIENCE: Final = 60.0
-#: Characters of a query that are shown.
+#: Number of characters of a query's text to show.
 QUERY_WIDTH: Final = 60
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run ``sqlfront member ...`` or ``sqlfront cluster ...``; returns the exit code."""
+    """Run ``sqlfront member ...`` or ``sqlfront cluster ...``; return the exit code."""
     options = _parser().parse_args(arguments)
     try:
         code: int = options.function(options)
@@ -79,7 +80,7 @@ def _member(options: argparse.Namespace) -> int:
 
 
 def _files(options: argparse.Namespace) -> FileAccess:
-    """The files that members open for their clients: none unless the arguments say so."""
+    """The files that members open for their clients; by default no files."""
     said = options.file_access or ["none"]
     words = {"all", "none"} & {*said}
     if words and len(said) > 1:
@@ -88,7 +89,7 @@ def _files(options: argparse.Namespace) -> FileAccess:
 
 
 def _protection(options: argparse.Namespace) -> Protection:
-    """What the arguments say of encryption."""
+    """The arguments' settings for encryption."""
     return Protection(
         certificate=options.certificate,
         key=options.key,
@@ -98,7 +99,8 @@ def _protection(options: argparse.Namespace) -> Protection:
 
 
 def _security(options: argparse.Namespace) -> Security:
-    """What opens the cluster of a member: its secret from a file or the environment, and certificates."""
+    """The security settings of a member: the cluster's secret from a file or the environment, and
+    certificates."""
     secret = None
     if options.secret_file is not None:
         secret = Path(options.secret_file).read_text("utf-8").strip()
@@ -139,13 +141,13 @@ def _start(options: argparse.Namespace) -> int:
             tail = directory.read("launcher.log").decode("utf-8", "replace")[-2000:]
             nothing = f"exit code {code}, and nothing is in {directory.path}/launcher.log; is the disk full?"
             raise OperationalError(f"the cluster could not be started:\n{tail or nothing}")
-    process.returncode = 0  # it goes on without this process
+    process.returncode = 0  # the launcher goes on without this process
     print(told, end="")
     return 0
 
 
 def _run(options: argparse.Namespace) -> int:
-    """The launcher's process: it holds the lock of the directory as long as it lives."""
+    """Run the launcher's process, which holds the lock of the directory as long as it lives."""
     with run_directory(options.directory) as directory:
         held = lock(directory)
         if held is None:
@@ -160,7 +162,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
-    """Have members run until SIGTERM."""
+    """Run members until SIGTERM."""
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -186,7 +188,8 @@ def _keep(options: argparse.Namespace, directory: PrivateFolder) -> None:
 
 
 def _for_clients(cluster: LocalCluster, options: argparse.Namespace) -> Credentials:
-    """What clients need to join the cluster: a certificate, too, unless all have their own."""
+    """The credentials with which clients join the cluster: a certificate, too, unless every client has its
+    own."""
     by_address = not cluster.address.startswith(UNIX_PREFIX)
     made_here = by_address and options.certificate is None and not options.insecure
     tls = Security(cluster.secret).with_certificates().tls if made_here else None
@@ -206,7 +209,7 @@ def _status(options: argparse.Namespace) -> int:
 
 
 def describe(members: MemberList, running: JobListing) -> list[str]:
-    """A line for each member, then one for each query that runs."""
+    """A line for each member, then a line for each running query."""
     lines = []
     for each in members.members:
         kind = "client" if each.lite else "leaving" if each.leaving else "member"
@@ -222,7 +225,7 @@ def describe(members: MemberList, running: JobListing) -> list[str]:
 def _look(
     directory: PrivateFolder, running: RunFile, options: argparse.Namespace
 ) -> tuple[MemberList, JobListing]:
-    """The members beside this one, and the queries that run on them."""
+    """The members, without the member of this process, and the queries that run on them."""
     left = Credentials.parsed(directory.read(CREDENTIALS), CREDENTIALS)
     name = f"status-{os.getpid()}-{secrets.token_hex(2)}"
     member = MemberOptions(name, running.address, workers=1)

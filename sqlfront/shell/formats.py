@@ -1,4 +1,4 @@
-"""How results are printed."""
+"""Output formats of results."""
 
 import csv
 import datetime
@@ -55,7 +55,7 @@ def _table(result: Result, out: TextIO) -> int:
 
 
 def _is_plan(result: Result) -> bool:
-    """Whether the rows are what EXPLAIN gives: lines of text, which a box would make unreadable."""
+    """Whether the rows are a plan of EXPLAIN: lines of text, which a box would make unreadable."""
     return result.columns == ["plan"] and result.stats.lane == "command"
 
 
@@ -70,7 +70,7 @@ def _all_cells(result: Result) -> list[tuple[str, ...]]:
 
 
 def _csv(result: Result, out: TextIO) -> int:
-    """RFC 4180 with a header; null is an empty field, an empty string is quoted."""
+    """Write RFC 4180 with a header; null is an empty field, an empty string is quoted."""
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(result.columns)
     count = 0
@@ -83,8 +83,8 @@ def _csv(result: Result, out: TextIO) -> int:
 
 
 def _json(result: Result, out: TextIO) -> int:
-    """One array of objects; decimals as exact numbers' text, dates and timestamps in ISO form, binary as
-    hex."""
+    """Write one array of objects; decimals as texts of the exact numbers, dates and timestamps in ISO form,
+    binary as hex."""
     count = 0
     out.write("[")
     for batch in result.batches():
@@ -118,7 +118,7 @@ def _json_value(value: object) -> object:
 
 
 def _arrow(result: Result, out: TextIO) -> int:
-    """An Arrow IPC stream of logical types."""
+    """Write an Arrow IPC stream of logical types."""
     count = 0
     with pa.ipc.new_stream(out.buffer, result.arrow_schema) as writer:
         for batch in result.batches():

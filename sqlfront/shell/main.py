@@ -1,4 +1,4 @@
-"""Arguments, the loop over statements, and exit codes."""
+"""Entry point of the ``sqlfront`` command: arguments, the loop over statements, and exit codes."""
 
 import argparse
 import signal
@@ -20,7 +20,7 @@ from sqlfront_values.errors import Error, OperationalError
 
 
 class ExitCode(IntEnum):
-    """What the process ends with."""
+    """The exit codes of the process."""
 
     OK = 0
     """Every statement succeeded."""
@@ -31,13 +31,13 @@ class ExitCode(IntEnum):
     CONNECT = 3
     """The session could not be started."""
     TIMEOUT = 4
-    """A statement ran into --timeout."""
+    """A statement exceeded --timeout."""
     INTERRUPTED = 130
-    """Ctrl-C."""
+    """Interrupted by Ctrl-C."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the ``sqlfront`` command; returns its exit code."""
+    """Run the ``sqlfront`` command; return its exit code."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments[:1] in (["member"], ["cluster"]):
         from sqlfront.shell import cluster  # noqa: PLC0415 - queries need none of it
@@ -72,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _config(options: argparse.Namespace) -> Config:
-    """What the arguments say of the session; OSError if the secret can't be read."""
+    """The session's configuration from the arguments. Raises OSError if the file with the secret can't be
+    read."""
     secret = None
     if options.secret_file is not None:
         with open(options.secret_file, encoding="utf-8") as file:
@@ -114,7 +115,7 @@ def _run(session: Session, scripts: Sequence[str], format_name: str) -> ExitCode
 
 
 def _execute(session: Session, statement: str) -> Result:
-    """The result of a statement; how far Spark is, is shown until the first rows are there."""
+    """The result of a statement. Shows Spark's progress until the first rows have arrived."""
     if session.spark is None or not sys.stderr.isatty():
         return session.execute(statement)
     query = session.begin(statement)
@@ -126,7 +127,7 @@ def _execute(session: Session, statement: str) -> Result:
 
 
 def is_timeout(error: Error) -> bool:
-    """Whether the statement ran out of time (a cancelled one has SQLSTATE HY008)."""
+    """Whether the statement exceeded its time limit (a cancelled statement has SQLSTATE HY008)."""
     return isinstance(error, OperationalError) and error.sqlstate == "57014"
 
 
@@ -135,7 +136,7 @@ def _interrupt(signal_number: int, frame: FrameType | None) -> NoReturn:
 
 
 class _Source(argparse.Action):
-    """Keeps -c and -f in the order in which they were given."""
+    """An action that keeps -c and -f in the given order."""
 
     def __call__(
         self,

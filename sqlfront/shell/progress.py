@@ -1,4 +1,4 @@
-"""How far Spark is with a statement, in the terminal's last line."""
+"""Spark's progress with a statement, in the terminal's last line."""
 
 import threading
 import time
@@ -9,16 +9,16 @@ from sqlfront_engine.closing import Closing
 from sqlfront_engine.jobs.query_run import Progress
 from sqlfront_values.errors import Error
 
-#: What takes longer is shown (s), and how often it is shown anew.
+#: Seconds until the progress of a statement is shown, and between updates.
 PATIENCE: Final = 0.5
 INTERVAL: Final = 0.2
-#: How long an answer of Spark's is waited for that nobody needs any more (s).
+#: Seconds to wait at the end for an answer of Spark's that is no longer needed.
 _ANSWER: Final = 1.0
 
 
 class ProgressLine(Closing):
-    """Shows what ``progress`` says, if it says something, from some time after the beginning of the block on
-    until its end, and leaves no trace."""
+    """A line in the terminal with the result of ``progress``, unless None, shown from ``patience`` seconds
+    after the start until :meth:`close`, which clears the line."""
 
     def __init__(
         self, progress: Callable[[], Progress | None], out: TextIO, patience: float = PATIENCE
@@ -38,13 +38,13 @@ class ProgressLine(Closing):
             delay = INTERVAL
             try:
                 found = self._progress()
-            except Error:  # whoever waits for the statement is told
+            except Error:  # the statement itself raises the error
                 return
             if found is not None and not self._ended.is_set():
                 self._draw(f"spark: {found}, {time.perf_counter() - self._began:.1f} s")
 
     def _draw(self, text: str) -> None:
-        """Write over what is there, and stay in its line."""
+        """Overwrite the text in the terminal's last line."""
         self._out.write(f"\r{text}{' ' * (self._width - len(text))}")
         self._out.flush()
         self._width = len(text)

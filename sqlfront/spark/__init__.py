@@ -1,11 +1,12 @@
-"""A Spark session beside sqlfront's: what one of them can't answer, the other does.
+"""A Spark session beside a sqlfront session: each runs the statements that the other can't.
 
-``start`` has the Spark session, or starts it when it is needed; ``known`` is what is known of its names and
-settings (``same_answers``: those that decide what it answers). ``lane`` decides which statements Spark runs
-(``reasons`` says why), and runs them, with what is ``lent`` to it (``straight``: rows that its tasks read
-from members); ``mixed`` is for queries over tables of both sides, whose parts that Spark runs ``fragments``
-finds and writes as texts; ``copies`` tells cached tables that are made of Spark's from others. ``frame`` is
-the result that an attached session's ``sql`` gives: the methods of Spark's DataFrame that need no Spark, and
-all others on a real one (``pandas_frames``: the rows as pandas has them); ``attached`` opens the door. What
-talks to Spark is :mod:`sqlfront_connectors.spark`; nothing here imports pyspark.
+``start`` holds the Spark session, or starts it on demand; ``known`` caches its names and settings
+(``same_answers``: the settings that decide its answers). ``lane`` decides which statements Spark runs
+(``reasons`` gives the reasons), and runs them, with the relations ``lent`` to Spark (``straight``: rows that
+Spark's tasks read from members); ``mixed`` is for queries over tables of both sides: ``fragments`` finds the
+parts that Spark runs, and writes them as texts; ``copies`` tells cached tables with rows of Spark's from
+others. ``frame`` is the result of an attached session's ``sql``: the methods of Spark's DataFrame that need
+no Spark, and all others through a real DataFrame (``pandas_frames``: the rows as a pandas DataFrame);
+``attached`` has the session class. Calls to Spark are in :mod:`sqlfront_connectors.spark`; nothing here
+imports pyspark.
 """

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from sqlfront_connectors.arrow import ArrowSource
 
 
-#: The attribute of a Spark session that has the sessions whose rows its DataFrames read.
+#: The attribute of a Spark session with the sqlfront sessions whose rows its DataFrames read.
 _LENDERS: Final = "_sqlfront_lenders"
 
 
 class AttachedSession(Session):
-    """A session that Spark stands beside; made by :func:`sqlfront.attach`. Closing it leaves Spark alone,
-    unless it was started for it."""
+    """A session beside a Spark session; made by :func:`sqlfront.attach`. Closing the session leaves Spark
+    running, unless Spark was started for the session."""
 
     def __init__(self, spark: SparkSource, config: Config | None = None) -> None:
         super().__init__(config, spark=spark)
-        # The sessions that the Spark session keeps, once this one is among them.
+        # The sessions that the Spark session keeps alive, once this session is among them.
         self._lenders: set[AttachedSession] = set()
 
     def sql(self, text: str, args: Parameters | None = None, **frames: object) -> Frame:
@@ -43,12 +43,12 @@ class AttachedSession(Session):
 
     @property
     def parameter_zone(self) -> str | None:
-        """This machine's time zone, as PySpark has it."""
+        """None for this machine's time zone, as in PySpark."""
         return None
 
     @property
     def has_sparks_zone(self) -> bool:
-        """Whether the time zone is one that only Spark knows."""
+        """Whether only Spark knows the time zone."""
         assert self.spark is not None
         return self.spark.has_own_zone
 
@@ -60,7 +60,8 @@ class AttachedSession(Session):
         timeout: float | None = None,
         query: QueryRun | None = None,
     ) -> Result:
-        """See :meth:`Session.execute`; a parameter that only Spark knows, such as a Column, is one for it."""
+        """See :meth:`Session.execute`; Spark runs a statement with a parameter that only Spark knows, such as
+        a Column."""
         try:
             return super().execute(text, parameters, timeout=timeout, query=query)
         except ProgrammingError as error:
@@ -74,7 +75,7 @@ class AttachedSession(Session):
             return self.spark.run_with(parameters, text, timeout, query, error)
 
     def register(self, name: str, frame: "ArrowSource") -> None:
-        """Make a frame a temporary view: one of Spark's if it is a DataFrame of Spark's, or a query that
+        """Make a frame a temporary view: a view of Spark's for a DataFrame of Spark's, or for a query that
         Spark runs."""
         source = frame.source() if isinstance(frame, Frame) else frame
         if not isinstance(source, Frame) and hasattr(source, "createOrReplaceTempView"):
@@ -83,26 +84,26 @@ class AttachedSession(Session):
             super().register(name, source)
 
     def unregister(self, name: str) -> None:
-        """Drop a temporary view, Spark's included; no error if there is none."""
+        """Drop a temporary view, also one of Spark's; no error if no view has the name."""
         assert self.spark is not None
         if not self.spark.drop_view(name):
             super().unregister(name)
 
     def query_of(self, result: Result) -> "DataFrame | None":
-        """The query of a result that Spark runs, as a DataFrame; see
+        """The query of a result that Spark runs, as a DataFrame; None for other results. See
         :meth:`~sqlfront_connectors.spark.link.SparkLink.frame_of`."""
         assert self.spark is not None
         return self.spark.link.frame_of(result.job) if isinstance(result.job, SparkRun) else None
 
     def schema_of(self, result: Result) -> "StructType":
-        """Spark's schema of a result: its own, if it runs that."""
+        """The result's schema in Spark's types: Spark's own schema, if Spark runs the statement."""
         assert self.spark is not None
         own = self.spark.link.schema_of(result.job) if isinstance(result.job, SparkRun) else None
         return own or spark_schema(result.schema)
 
     def spark_frame(self, result: Result) -> "HeldFrame":
-        """The rows of a result as a DataFrame of Spark's: a query that Spark runs, and of which nobody has
-        read rows, is that query."""
+        """The rows of a result as a Spark DataFrame: for a query that Spark runs, the query itself, unless
+        rows have been read."""
         assert self.spark is not None
         link = self.spark.ready("a DataFrame of its own is asked for")
         query = None if result.is_read else self.query_of(result)
@@ -126,8 +127,8 @@ class AttachedSession(Session):
         return link.frame(schema, batches)
 
     def _stay_with(self, spark: "SparkSession") -> None:
-        """Let the Spark session keep this one from now on: it has DataFrames of rows that this session holds,
-        and derives others from them, which nobody can follow. :meth:`close` ends that."""
+        """Have the Spark session keep this session alive from now on: Spark's DataFrames read rows that this
+        session holds, and nobody can track the DataFrames derived from these. :meth:`close` ends that."""
         lenders: set[AttachedSession] = spark.__dict__.setdefault(_LENDERS, set())
         lenders.add(self)
         self._lenders = lenders

@@ -1,7 +1,7 @@
-"""Parts of a plan that Spark can run by itself, as texts for it.
+"""Fragments of a plan that Spark can run by itself, as SQL texts.
 
-A part reads one of Spark's tables, and filters, projects and groups its rows. Its columns are called ``c0``,
-``c1``, ... in the order of the plan's row.
+A fragment reads one of Spark's tables, and filters, projects and groups its rows. The columns are called
+``c0``, ``c1``, ... in the order of the plan's row.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from sqlfront_values.expressions import columns_used
 
 
 class Select(msgspec.Struct, frozen=True):
-    """A SELECT over one table: texts of its columns and conditions. ``keys`` None: it doesn't group; without
-    any it groups all rows."""
+    """A SELECT over one table, as texts of its columns and conditions. ``keys`` None: no grouping; empty: all
+    rows are one group."""
 
     table: str
     columns: tuple[str, ...]
@@ -30,7 +30,7 @@ class Select(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The statement."""
+        """The text of the statement."""
         columns = (f"{column} AS c{place}" for place, column in enumerate(self.columns))
         clauses = (
             f"SELECT {', '.join(columns) or '1 AS c0'} FROM {self.table}",
@@ -43,8 +43,8 @@ class Select(msgspec.Struct, frozen=True):
 
 
 def select_of(plan: LogicalPlan) -> Select | None:
-    """The SELECT that gives the rows of a plan without parameters; None if there is none over a single table
-    of Spark's."""
+    """The SELECT with the rows of a plan without parameters; None if no SELECT over a single table of Spark's
+    gives the rows."""
     try:
         return _select(plan)
     except NoText:
@@ -52,7 +52,7 @@ def select_of(plan: LogicalPlan) -> Select | None:
 
 
 def replace_fragments(plan: LogicalPlan, rows: Callable[[LogicalPlan, Select], LogicalPlan]) -> LogicalPlan:
-    """The plan with ``rows(part, its SELECT)`` in the place of each of the largest parts that are one."""
+    """The plan with each of its largest fragments replaced by ``rows(fragment, its SELECT)``."""
     select = select_of(plan)
     if select is not None:
         return rows(plan, select)
@@ -90,7 +90,7 @@ def _select(plan: LogicalPlan) -> Select:
 
 
 def _key_text(text: str) -> str:
-    """The same value for GROUP BY, where a number alone would be the place of a column."""
+    """The key's text for GROUP BY, where a bare number would be the position of a column."""
     return f"CAST({text} AS INT)" if text.removeprefix("-").isdecimal() else text
 
 

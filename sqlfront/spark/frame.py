@@ -1,4 +1,4 @@
-"""A result with the methods of Spark's DataFrame."""
+"""Results with the methods of Spark's DataFrame."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 
 
 class Frame(Closing):
-    """What ``sql`` of a session with Spark gives: the rows of a statement.
+    """The rows of a statement, as ``sql`` of a session with Spark returns them.
 
-    The methods here need no Spark and read the rows that there are; every other public method of Spark's
-    DataFrame (``filter``, ``groupBy``, ``write``, ...) is that of a real one of the same rows, which is made
-    when it is first asked for. What holds the rows for Spark is there until the frame or the session is
-    closed.
+    The methods here need no Spark and read the rows of the result; every other public method of Spark's
+    DataFrame (``filter``, ``groupBy``, ``write``, ...) belongs to a real DataFrame of the same rows, which is
+    made at its first use. Spark can read the rows until the frame or the session is closed.
     """
 
     def __init__(self, result: Result, session: "AttachedSession") -> None:
@@ -39,29 +38,29 @@ class Frame(Closing):
     def to_spark(self) -> "DataFrame":
         """The rows as a Spark DataFrame.
 
-        Unless rows were read here before, a query that Spark runs is that query, as ``spark.sql`` gives it
-        (not over Spark Connect), and many rows that members in processes of their own have or compute are
-        read there by Spark's tasks (not those that have an order).
+        Unless rows were read here before: a query that Spark runs becomes the DataFrame of ``spark.sql`` (not
+        over Spark Connect), and Spark's tasks read large results directly from members in separate processes
+        (not results with an order).
         """
         if self._held is None:
             self._held = self._session.spark_frame(self._result)
         return self._held.data
 
     def source(self) -> "Frame | DataFrame":
-        """What another statement is to read in place of these rows: the query, if it is one that Spark runs
-        and of which nobody has read rows; else this."""
+        """The source from which another statement should read these rows: the query as a DataFrame, if Spark
+        runs the query and no row has been read; else this frame."""
         is_query = not self._result.is_read and self._session.query_of(self._result) is not None
         return self.to_spark() if is_query else self
 
     def close(self) -> None:
-        """Cancel what is still running; neither these rows nor Spark's DataFrames of them can be read any
-        more, but for those that were read here before. Closing twice is no error."""
+        """Cancel the running job. Afterwards the rows can't be read any more, nor can Spark's DataFrames of
+        the rows, except rows that were read here before. Closing twice is no error."""
         self._result.close()
         if self._held is not None:
             self._held.close()
 
     def __getattr__(self, name: str) -> Any:
-        # Notebooks ask for ways to show what they have; Spark isn't started for that.
+        # Notebooks probe for display methods; Spark isn't started for a probe.
         if name.startswith("_") and name != "_jdf" and name not in self.columns:
             raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
         return getattr(self.to_spark(), name)
@@ -73,7 +72,8 @@ class Frame(Closing):
     def __getitem__(self, item: "Column | list[Column | str] | tuple[Column | str, ...]") -> "DataFrame": ...
 
     def __getitem__(self, item: object) -> object:
-        """A column, or the rows with some columns, or of a condition, as a DataFrame of Spark's has them."""
+        """A column, or a DataFrame with some columns or with the rows of a condition, as Spark's DataFrame
+        returns them."""
         return self.to_spark()[cast("str", item)]
 
     # ---- what it is
@@ -95,12 +95,12 @@ class Frame(Closing):
 
     @property
     def stats(self) -> Statistics:
-        """Lane, reason and time."""
+        """Lane, reason and time of the statement."""
         return self._result.stats
 
     @property
     def progress(self) -> "Progress | None":
-        """How far Spark is with the statement; None if it isn't Spark's."""
+        """Spark's progress with the statement; None if Spark doesn't run the statement."""
         return self._result.progress
 
     def printSchema(self, level: int | None = None) -> None:
@@ -109,7 +109,7 @@ class Frame(Closing):
         print(tree)  # noqa: T201 - it is what the method is for
 
     def explain(self, extended: bool | str | None = None, mode: str | None = None) -> None:
-        """Print how the statement was run: lane and reason, then the plan."""
+        """Print the lane, the reason for the lane, and the plan of the statement's run."""
         self._result.explain(extended=bool(extended) or mode is not None)
 
     def __repr__(self) -> str:
@@ -125,7 +125,7 @@ class Frame(Closing):
         print(self.show_string(n, truncate, vertical))  # noqa: T201 - it is what the method is for
 
     def show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """What :meth:`show` prints."""
+        """The text that :meth:`show` prints."""
         if self._session.has_sparks_zone:
             return cast("ClassicDataFrame", self.to_spark())._show_string(n, truncate, vertical)
         return self._result.show_string(n, truncate, vertical)
@@ -155,12 +155,12 @@ class Frame(Closing):
         return Frame(self._result.limit(num), self._session)
 
     def createOrReplaceTempView(self, name: str) -> None:
-        """Make the rows a temporary view of this session's, in place of one of the same name, Spark's
-        included. A query that Spark runs becomes a view of Spark's, unless rows of it were read here before
-        (or over Spark Connect)."""
+        """Make the rows a temporary view of this session; replaces a view with the same name, also one of
+        Spark's. A query that Spark runs becomes a view of Spark's, unless rows were read here before (or over
+        Spark Connect)."""
         source = self.source()
         if source is self:
-            self._result.wait()  # it may read what has that name now
+            self._result.wait()  # the statement may read the relation that has the name now
         self._session.unregister(name)
         self._session.register(name, source)
 
@@ -169,11 +169,11 @@ class Frame(Closing):
         return self._result.count()
 
     def isEmpty(self) -> bool:
-        """Whether there are no rows."""
+        """Whether the result has no rows."""
         return self._result.first() is None
 
     def toLocalIterator(self, prefetchPartitions: bool = False) -> Iterator[Row]:  # noqa: N803 - Spark's
-        """The rows one by one, as they come."""
+        """The rows one by one, as batches arrive."""
         return self._result.toLocalIterator()
 
     def toArrow(self) -> pa.Table:
@@ -181,8 +181,8 @@ class Frame(Closing):
         return self._result.toArrow()
 
     def toPandas(self) -> "pandas.DataFrame":
-        """All rows as a pandas DataFrame, as Spark makes them of Arrow: times in nanoseconds, a TIMESTAMP
-        without a zone in the session's, a map as a dict."""
+        """All rows as a pandas DataFrame, as Spark converts them from Arrow: times in nanoseconds, a
+        TIMESTAMP without a zone in the session's time zone, a map as a dict."""
         if self._session.has_sparks_zone:
             return self.to_spark().toPandas()
         return to_pandas(self._result.toArrow(), self._result.settings.time_zone)

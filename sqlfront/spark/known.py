@@ -1,7 +1,8 @@
-"""What is known here of a Spark session's names and settings, which it is asked for once.
+"""Cache of a Spark session's names and settings, each asked for once.
 
-All of it is forgotten when views, tables or settings may have changed through this process
-(:mod:`sqlfront_connectors.spark.watch`); what others change in the catalog is seen by the next change here.
+The cache is cleared when views, tables or settings may have changed through this process
+(:mod:`sqlfront_connectors.spark.watch`); changes of the catalog by other processes become visible with the
+next change here.
 """
 
 import threading
@@ -16,33 +17,33 @@ from sqlfront_values.errors import OperationalError
 
 
 class Known:
-    """See the module. Safe to use from several threads."""
+    """A cache of a Spark session's names and settings. Safe to use from several threads."""
 
     def __init__(self, link: SparkLink) -> None:
-        """Raises OperationalError if the session is gone."""
+        """Raises OperationalError if the Spark session is gone."""
         self.link = link
-        # The link refers to this alone, since it outlives the session that frees it.
+        # The link refers to this object alone, since the link outlives the session that closes it.
         self._changes = _Changes()
-        #: The last of the changes that was looked after; all of them are one before the first.
+        #: The last change that was taken over; None before the first.
         self._settled: object = None
         self._settling = threading.Lock()
         self._names = _Names()
-        #: The time zone of its session.
+        #: The time zone of the Spark session.
         self.time_zone = link.setting(TIME_ZONE)
-        #: Its current catalog and database.
+        #: The current catalog and database of the Spark session.
         self.database = (DEFAULT_CATALOG, DEFAULT_DATABASE)
-        #: The first setting under which its answers are others than sqlfront's; None if there is none.
+        #: The first setting that makes Spark's answers differ from sqlfront's; None if no setting does.
         self.other_answers: str | None = None
         link.watch(self._changes.note)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether something may have changed that nobody has looked after yet."""
+        """Whether a change may have happened that was not taken over yet."""
         return self._changes.last is not self._settled
 
     def settle(self, follow: Callable[[], None]) -> None:
-        """Ask for the settings, forget the names, and have ``follow`` do what follows from that, unless
-        somebody else does: then wait until it is done. What changes meanwhile is looked after next time."""
+        """Read the settings, clear the names, and call ``follow`` to take over the change. If another thread
+        is doing so, wait until it is done. Changes meanwhile are taken over next time."""
         with self._settling:
             change = self._changes.last
             if change is not self._settled:
@@ -51,7 +52,8 @@ class Known:
                 self._settled = change
 
     def _learn(self) -> None:
-        """A session that is gone has no settings and names, and changes no more."""
+        """Read the settings and clear the names. A session that is gone has no settings and names, and
+        changes no more."""
         try:
             found = {key: self.link.setting(key) for key in (TIME_ZONE, *FIRST)} | self.link.settings(OTHERS)
             self.database = self.link.database
@@ -62,14 +64,14 @@ class Known:
         self.other_answers = first_other(found)
 
     def has_view(self, name: str) -> bool:
-        """Whether it has a temporary view of that name."""
+        """Whether the Spark session has a temporary view with the name."""
         names = self._names
         if names.views is None:
             names.views = frozenset(view.lower() for view in self.link.views)
         return name.lower() in names.views
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view; False if there is none of that name."""
+        """Drop a temporary view; False if no view has the name."""
         dropped = self.has_view(name) and self.link.drop_view(name)
         self._names = _Names()
         return dropped
@@ -83,29 +85,29 @@ class Known:
 
 
 class _Changes:
-    """What a session's watcher is told: ``last`` is another object after each change."""
+    """A listener for a session's watcher: ``last`` is a new object after each change."""
 
     def __init__(self) -> None:
         self.last = object()
 
     def note(self) -> None:
-        """Something may have changed."""
+        """Note that something may have changed."""
         self.last = object()
 
 
 class _Names:
-    """What was asked about names between two changes: who asks before the second and hears after it tells the
-    first one's names, which nobody looks at any more."""
+    """Names that were asked for between two changes. A caller whose answer arrives after a change stores the
+    answer in the old object, which no other caller reads any more."""
 
     def __init__(self, views: frozenset[str] | None = None) -> None:
-        """``views``: the temporary ones; None: not asked yet."""
+        """``views``: the names of the temporary views; None: not asked yet."""
         self.views = views
-        #: The whole names of relations.
+        #: Qualified names of relations, by the dotted names.
         self.whole: dict[tuple[str, ...], tuple[str, ...] | None] = {}
 
 
 def reads_here(parts: tuple[str, ...]) -> bool:
-    """Whether the dotted name is one that sqlfront itself reads: it has a format for its qualifier, as in
+    """Whether sqlfront itself reads the dotted name: its qualifier is a format of sqlfront, as in
     ``parquet.`path```.
 
     >>> reads_here(("parquet", "data/a")), reads_here(("default", "a"))

@@ -1,9 +1,9 @@
-"""The Spark lane: statements that Spark runs, because it has the tables, or because sqlfront doesn't do them.
+"""The Spark lane: statements that Spark runs, because it has the tables, or because sqlfront can't run them.
 
-A statement is tried here first. It goes to Spark if it reads what only Spark has, if the planner doesn't
-cover it, if it needs more memory than there is, or if a setting says so; never once a row of it was
-delivered. Tables and views that only sqlfront knows are temporary views of Spark's while such a statement
-runs.
+Each statement is tried here first. Spark runs a statement that reads relations that only Spark has, that the
+planner doesn't cover, that needs more memory than the members have, or that a setting assigns to Spark; never
+once a row of the result was delivered. While Spark runs a statement, tables and views that only sqlfront
+knows are temporary views of Spark's.
 """
 
 import re
@@ -49,42 +49,42 @@ if TYPE_CHECKING:
 
 
 def _beginning(words: str) -> re.Pattern[str]:
-    """What begins with these words; each space stands for blanks and comments."""
+    """A pattern for texts that begin with these words; each space stands for blanks and comments."""
     gap = r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)"
     return re.compile(f"{gap}*{words.replace(' ', f'{gap}+')}", re.IGNORECASE | re.DOTALL)
 
 
-#: What a statement changes.
+#: Pattern of statements that change a relation; the group is the relation's name.
 _TARGET: Final = _beginning(
     r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|TRUNCATE TABLE"
     r"|ALTER (?:TABLE|VIEW)|DROP (?:TABLE|VIEW)(?: IF EXISTS)?"
     r"|CREATE (?:OR REPLACE )?(?:TEMP(?:ORARY)? |EXTERNAL )?(?:TABLE|VIEW)(?: IF NOT EXISTS)?"
     r") ([\w.`]+)"
 )
-#: What makes another database the current one.
+#: Pattern of statements that change the current database.
 _USE: Final = _beginning(r"USE\b")
-#: What shows a query's plan.
+#: Pattern of statements that show a query's plan.
 _EXPLAIN: Final = _beginning(r"EXPLAIN\b")
 
-#: What is left of a timeout that is over (s).
+#: Remaining time of an expired timeout (s).
 _AT_ONCE: Final = 0.001
-#: Runs a statement without Spark.
+#: A function that runs a statement without Spark.
 Here = Callable[[str, Arguments, float | None, QueryRun | None], Result]
 
 
 class NotStarted(FoundElsewhere):
-    """Only the Spark session can tell, and it isn't started yet."""
+    """An error for a name that only the Spark session can resolve while the Spark session isn't started."""
 
 
 class SparkLane:
-    """The Spark session that stands beside a session. Safe to use from several threads."""
+    """The lane to the Spark session beside a session. Safe to use from several threads."""
 
     def __init__(self, session: "Session", start: SparkStart) -> None:
         self._session = session
         self._start = start
-        # Why sqlfront's answers aren't those of the session, None if they are.
+        # The setting that makes sqlfront's answers differ from Spark's; None if the answers are the same.
         self._other_answers = first_other(start.options)
-        #: Whether its time zone is one that nobody else has; then it has to show timestamps itself.
+        #: Whether only Spark knows the time zone; Spark then has to format timestamps itself.
         self.has_own_zone = False
         if TIME_ZONE in start.options:
             self._take_time_zone(start.options[TIME_ZONE])
@@ -92,7 +92,7 @@ class SparkLane:
 
     @property
     def link(self) -> "SparkLink":
-        """The way to the session; raises :class:`NotStarted`."""
+        """The link to the Spark session. Raises :class:`NotStarted`."""
         return self._present("what it has is asked for").link
 
     def _present(self, why: str) -> Known:
@@ -102,16 +102,16 @@ class SparkLane:
         return known
 
     def ready(self, why: str) -> "SparkLink":
-        """The way to the session, which is started if need be. Not for statements: nothing ends the
-        waiting."""
+        """The link to the Spark session, which is started if needed. Not for statements: the wait can't be
+        ended."""
         return self._start.wait(why).link
 
     # ---- names
 
     def has_view(self, name: str) -> bool:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`. A copy of a view stands before it."""
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`. A copy of a view hides the view."""
         known = self._start.known
-        if known is None:  # a new session has none
+        if known is None:  # a new session has no views
             return False
         return known.has_view(name) and origin_of(self._session.catalog.own((name,))) is None
 
@@ -122,7 +122,7 @@ class SparkLane:
         return self._present(f"`{'.'.join(parts)}` is none of this session's tables").whole_name(parts)
 
     def drop_view(self, name: str) -> bool:
-        """Drop a temporary view of Spark's, and its copy; False if there is none."""
+        """Drop a temporary view of Spark's, and its copy; False if Spark has no such view."""
         known = self._start.known
         if known is None or not known.drop_view(name):
             return False
@@ -133,13 +133,14 @@ class SparkLane:
 
     @property
     def is_settled(self) -> bool:
-        """Whether plans that were made here may be used: nothing has changed in Spark since."""
+        """Whether plans that were made here are still valid: Spark has not changed since, and no setting
+        sends queries to Spark."""
         known = self._start.known
         return (known is None or not known.is_outdated) and self._reason_for_queries() is None
 
     def _follow(self, known: Known) -> None:
-        """Take over what has changed in Spark: its settings, and that names may stand for something else; and
-        drop copies of what was other rows then."""
+        """Take over changes in Spark: its settings, and new meanings of names; drop copies whose rows have
+        changed in Spark."""
         session = self._session
         self._other_answers, self.has_own_zone = known.other_answers, False
         if session.options.settings.time_zone != known.time_zone:
@@ -155,34 +156,35 @@ class SparkLane:
     def _take_time_zone(self, name: str) -> None:
         try:
             self._session.options.set(TIME_ZONE, name)
-        except Error:  # such as `SystemV/PST8`
+        except Error:  # a zone such as `SystemV/PST8`
             self.has_own_zone = True
             self._other_answers = f"{TIME_ZONE} is {name}"
 
     # ---- copies
 
     def origin(self, entry: Entry | None) -> SparkTable | None:
-        """What a cached table is a copy of, if that is Spark's."""
+        """The relation of Spark's that a cached table copies; None for other entries."""
         return origin_of(entry)
 
     def has(self, entry: Entry) -> bool:
-        """Whether the entry is a copy of a table or view that Spark has."""
+        """Whether the entry is a copy of a table or view of Spark's."""
         return has(entry)
 
     def tables(self, run: Run, database: str | None) -> list[tuple[str, str, bool]]:
-        """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if need be."""
+        """See :meth:`~sqlfront_connectors.spark.link.SparkLink.tables`; Spark is started if needed."""
         self._started(run, "its tables are asked for")
         return self.link.tables(database)
 
     def entry(self, parts: tuple[str, ...]) -> TableEntry:
-        """See :class:`~sqlfront_planner.catalog.Elsewhere`. TABLE_OR_VIEW_NOT_FOUND if there is nothing."""
+        """See :class:`~sqlfront_planner.catalog.Elsewhere`. Raises TABLE_OR_VIEW_NOT_FOUND if Spark has no
+        such relation."""
         whole = self.whole_name(parts) or parts
         reference = ".".join(map(quoted, whole))
         table = SparkTable(whole[-1], self.link, lambda: self.link.table(whole), reference=reference)
         return TableEntry(whole[-1], table, temporary=True, database=whole[:-1])
 
     def query(self, name: str, text: str) -> TableEntry:
-        """The rows of a query that Spark runs, to be copied."""
+        """An entry with the rows of a query that Spark runs, for a copy."""
         table = SparkTable(
             name,
             self.link,
@@ -193,15 +195,16 @@ class SparkLane:
         return TableEntry(name, table, temporary=True)
 
     def check_view(self, plan: "LogicalPlan") -> None:
-        """FoundElsewhere if a view of the plan's rows is to be Spark's, since a table is that it reads."""
+        """Raise FoundElsewhere if the plan of a view reads a copy of a table or view of Spark's: then the
+        view is Spark's, too."""
         for scan in scans_of(plan):
             table = origin(scan.table)
             if table is not None and table.named:
                 raise FoundElsewhere(f"`{scan.name}` is a copy of what Spark has")
 
     def columns_of(self, text: str) -> Sequence[str] | None:
-        """The names of the columns of a query that only Spark can run, for a view here, since it reads what
-        Spark doesn't have; None if it doesn't, or queries stay here."""
+        """The column names of a query that only Spark can run but that names relations of this session, for a
+        view of this session; None if the query names no relation of this session, or if queries stay here."""
         if self._session.options.lane == Lane.LIGHT or not self.may_read_here(text):
             return None
         schema = self.link.describe(text, views=self._lent.views_of(text))
@@ -217,7 +220,7 @@ class SparkLane:
         query: QueryRun | None,
         here: Here,
     ) -> Result:
-        """Run a statement ``here`` or, if need be, by Spark."""
+        """Run a statement by ``here`` or, if needed, by Spark."""
         run = Run(self._session, arguments, timeout, query)
         try:
             return self._execute(text, run, here)
@@ -226,7 +229,7 @@ class SparkLane:
         return self._execute(text, run, here)
 
     def _started(self, run: Run, why: str) -> Run:
-        """Start Spark, if it isn't there; the run with what is left of its time."""
+        """Start Spark, unless it is started; return the run with its remaining time."""
         began, limit = time.perf_counter(), run.limit
         self._start.wait(why, limit, run.query)
         if limit is None:
@@ -234,7 +237,8 @@ class SparkLane:
         return replace(run, timeout=max(_AT_ONCE, limit - (time.perf_counter() - began)))
 
     def _execute(self, text: str, run: Run, here: Here) -> Result:
-        """Run a statement, as soon as Spark is there if need be; raises NotStarted."""
+        """Run a statement here or by Spark. Raises NotStarted if the decision needs a Spark session that
+        isn't started."""
         reason = self.reason_before(text)
         if reason is not None:
             return self.run(text, run, reason)
@@ -253,7 +257,7 @@ class SparkLane:
         if isinstance(ours, FoundElsewhere) and is_query(text) and self.may_read_here(text):
             try:
                 return self._mixed(text, run)
-            except DataError:  # perhaps of rows that find no partner, which the whole query doesn't ask for
+            except DataError:  # perhaps in rows without a join partner: the whole query may not fail
                 pass
             except (NotSupportedError, ProgrammingError, OperationalError) as error:
                 later = self.reason_after(error)
@@ -264,21 +268,23 @@ class SparkLane:
             return self.run(text, run, reason)
         except ProgrammingError as theirs:
             if theirs.condition == SYNTAX != ours.condition and not is_query(text):
-                raise ours from None  # a statement of sqlfront's own
+                raise ours from None  # a statement that only sqlfront knows
             raise
 
     def _otherwise(self, text: str, run: Run, error: Error) -> Result | None:
-        """Spark's result of a query that ended here with the error, once its first rows were there."""
+        """Spark's result of a query that failed here with ``error`` after its first rows had arrived; None if
+        the query isn't for Spark."""
         reason = self.reason_after(error)
         return None if reason is None else self.run(text, self._started(run, reason), reason)
 
     def may_read_here(self, text: str) -> bool:
-        """Whether a name of this session may be in a text."""
+        """Whether the text may contain a name of this session."""
         names = {entry.name.lower() for entry in self._session.catalog.entries()}
         return not names.isdisjoint(words_of(text))
 
     def _mixed(self, text: str, run: Run) -> Result:
-        """Run a query over tables of both sides; errors of its planning and of its parts say why not."""
+        """Run a query over tables of both sides. Errors of planning and of Spark's parts give the reason why
+        the mixed lane doesn't serve."""
         session, began = self._session, time.perf_counter()
         run = replace(run, query=run.query or session.begin(text))
         plan = self.plan_mixed(run, parse_query(text))
@@ -287,42 +293,45 @@ class SparkLane:
     def plan_mixed(
         self, run: Run, query: Query, *, fetch: bool = True, spent: dict[str, float] | None = None
     ) -> "QueryPlan":
-        """See :func:`~sqlfront.spark.mixed.plan_mixed`; for a plan that is too large NotSupportedError."""
+        """See :func:`~sqlfront.spark.mixed.plan_mixed`. Raises NotSupportedError for a plan that is too
+        large."""
         plan = plan_mixed(run, query, self.link, fetch=fetch, spent=spent)
         self.check_size(plan.input_size)
         return plan
 
     def reason_before(self, text: str) -> str | None:
-        """Why a statement is Spark's, whatever there is that it reads; None if it isn't. What has changed in
-        Spark is taken over before."""
+        """The reason why Spark has to run a statement, whatever relations it reads; None without a reason.
+        Takes over changes in Spark first."""
         known = self._start.known
         if known is not None and known.is_outdated:
             known.settle(partial(self._follow, known))
         return self._reason_for_query(text) if is_query(text) else self._reason_for_command(text)
 
     def _reason_for_query(self, text: str) -> str | None:
-        """Why a query is Spark's, whatever it reads; None if it isn't."""
+        """The reason why Spark has to run a query, whatever relations it reads; None without a reason."""
         reason = self._reason_for_queries()
         if reason is None and "${" in text and self._session.options.lane != Lane.LIGHT:
             return "Spark puts values of settings in the place of ${...}"
         return reason
 
     def _reason_for_queries(self) -> str | None:
-        """Why all queries are Spark's, None if they aren't."""
+        """The reason why Spark has to run all queries; None without a reason."""
         lane = self._session.options.lane
         if lane == Lane.SPARK:
             return "SET sqlfront.lane = spark"
         return None if lane == Lane.LIGHT else self._other_answers
 
     def _reason_for_command(self, text: str) -> str | None:
-        """Why another statement is Spark's, whatever it says; None if it isn't."""
+        """The reason why Spark has to run a statement other than a query, without an attempt here; None
+        without a reason."""
         if _USE.match(text) and self._start.known is not None:
             return "the current database is Spark's, too"
         copy = self.copy_changed_by(text)
         return None if copy is None else f"`{copy.name}` is a copy of what Spark has"
 
     def copy_changed_by(self, text: str) -> TableEntry | None:
-        """The copy of what Spark has that a statement names as what it changes; None if it doesn't."""
+        """The copy of a relation of Spark's that a statement names as its target; None if the target is no
+        copy."""
         target = _TARGET.match(text)
         if target is None:
             return None
@@ -333,7 +342,7 @@ class SparkLane:
         return entry if isinstance(entry, TableEntry) and has(entry) else None
 
     def changes_own(self, text: str) -> bool:
-        """Whether a statement changes what only sqlfront has: Spark can't."""
+        """Whether a statement changes a relation that only sqlfront has; Spark can't run the statement."""
         target = _TARGET.match(text)
         if target is None:
             return False
@@ -341,7 +350,8 @@ class SparkLane:
         return own is not None and origin_of(own) is None
 
     def reason_after(self, error: Error) -> str | None:
-        """Why a statement is Spark's that ended with an error here; None if it isn't."""
+        """The reason why Spark should run a statement that failed here with ``error``; None if Spark should
+        not."""
         if self._session.options.lane == Lane.LIGHT:
             return None
         known = self._start.known
@@ -350,22 +360,22 @@ class SparkLane:
         return reason_after(error)
 
     def check_size(self, size: float) -> None:
-        """NotSupportedError if a job's tables, which have about so many bytes, are more than the members'
-        memory holds, and queries may go to Spark."""
+        """Raise NotSupportedError if a job's tables, of about ``size`` bytes, are larger than the members'
+        memory, and queries may go to Spark."""
         session = self._session
         reason = too_large(size, session.memory)
         if reason is not None and session.options.lane != Lane.LIGHT:
             raise NotSupportedError(reason)
 
     def set_option(self, key: str, value: str) -> None:
-        """A setting of this session that is one of Spark's, too."""
-        if key.startswith("spark.") and self._start.known is not None:  # else it gets it when it is started
+        """Set a setting of this session in Spark, too, if Spark knows the setting."""
+        if key.startswith("spark.") and self._start.known is not None:  # else set at Spark's start
             self.link.set(key, value)
 
     # ---- Spark's turn
 
     def run(self, text: str, run: Run, reason: str) -> Result:
-        """Run a statement by Spark, which is started if need be."""
+        """Run a statement by Spark, which is started if needed."""
         began = time.perf_counter()
         begun = self._begin(text, run, reason)
         schema, rows = begun.schema, begun.batches()
@@ -383,8 +393,8 @@ class SparkLane:
         query: QueryRun | None,
         error: ProgrammingError,
     ) -> Result:
-        """Run a statement by Spark with parameters that nobody takes here: which is the ``error``, where the
-        statement has to stay here."""
+        """Run a statement by Spark with parameters that sqlfront doesn't support. Raises ``error``,
+        sqlfront's error for the parameters, if the statement has to stay here."""
         if self._session.options.lane == Lane.LIGHT or self.changes_own(text):
             raise error
         reason = self.reason_before(text) or error.message
@@ -394,8 +404,8 @@ class SparkLane:
         return self.run(text, Run(self._session, arguments, timeout, query), reason)
 
     def read(self, run: Run, query: Query) -> "LogicalPlan":
-        """See :meth:`~sqlfront.commands.run.Run.read`. NotSupportedError if Spark would give more than the
-        members' memory holds."""
+        """See :meth:`~sqlfront.commands.run.Run.read`. Raises NotSupportedError if Spark would give more
+        bytes than the members' memory holds."""
         reason = self._reason_for_query(query.text)
         if reason is None:
             try:
@@ -415,7 +425,7 @@ class SparkLane:
             return fetched(run, query, self.link)
 
     def _begin(self, text: str, run: Run, reason: str) -> "SparkRun":
-        """Have Spark begin a statement."""
+        """Begin a statement in Spark."""
         run = self._started(run, reason)
         arguments = run.arguments
         values: Mapping[str, object] | Sequence[object] = arguments.values
@@ -426,7 +436,7 @@ class SparkLane:
 
 
 def _explained(schema: pa.Schema, rows: Iterator[pa.RecordBatch], reason: str) -> Iterator[pa.RecordBatch]:
-    """Spark's plan below a line that tells the lane, as for plans of our own."""
+    """Spark's plan below a line with the lane, as for sqlfront's plans."""
     for batch in rows:
         texts = [f"lane: {Lane.SPARK} ({reason})\n{text}" for text in to_python(batch.column(0))]
         yield rows_batch(schema, [(text,) for text in texts])

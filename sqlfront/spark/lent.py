@@ -1,5 +1,5 @@
-"""What only sqlfront knows, lent to Spark: its tables and views are temporary views of Spark's while that
-runs a statement that names them."""
+"""Relations lent to Spark: while Spark runs a statement that names tables and views that only sqlfront knows,
+these are temporary views of Spark's."""
 
 import re
 from collections.abc import Iterator
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from sqlfront_connectors.base import Snapshot
     from sqlfront_connectors.spark.link import SparkLink
 
-#: The words of a text, quoted ones included.
+#: Pattern of the words of a text, quoted words included.
 _WORDS: Final = re.compile(r"`([^`]+)`|(\w+)")
 
 
 class Lent:
-    """See the module. Safe to use from several threads."""
+    """The relations of a session that are lent to Spark. Safe to use from several threads."""
 
     def __init__(self, session: "Session", lane: "SparkLane") -> None:
         self._session = session
         self._lane = lane
-        # What was handed to Spark of tables, by their versions: made once for each, and there for as long as
-        # somebody reads that, or it is the current one, or a statement of Spark's has it.
+        # DataFrames of tables, by the table's version: made once for each version, and kept as long as a
+        # reader holds the version, the version is current, or a statement of Spark's uses the DataFrame.
         self._frames: WeakKeyDictionary[Snapshot, DataFrame] = WeakKeyDictionary()
 
     def views_of(self, text: str) -> "dict[str, DataFrame]":
-        """The tables and views that only sqlfront knows and that the text may name."""
+        """The tables and views that only sqlfront knows and that the text may name, as DataFrames by name."""
         entries = {entry.name.lower(): entry for entry in self._session.catalog.entries() if not has(entry)}
         found: dict[str, DataFrame] = {}
 
@@ -59,7 +59,7 @@ class Lent:
         return found
 
     def _frame(self, entry: TableEntry) -> "DataFrame":
-        """The current version of a table as a frame of Spark's."""
+        """The current version of a table as a Spark DataFrame."""
         snapshot = entry.table.snapshot()
         known = self._frames.get(snapshot)
         if known is not None:
@@ -77,7 +77,7 @@ class Lent:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """The words of a statement, quoted ones included, in lower case.
+    """The words of a statement, quoted words included, in lower case.
 
     >>> list(words_of("SELECT A FROM `a b`"))
     ['select', 'a', 'from', 'a b']
@@ -86,7 +86,7 @@ def words_of(text: str) -> Iterator[str]:
 
 
 def _is_readable(session: "Session", table: FileTable) -> bool:
-    """Whether the table's files can be read here."""
+    """Whether sqlfront can read the table's files."""
     try:
         everything = tuple(range(len(table.schema)))
         scan = FileScan(table.version, table.name, everything)
@@ -97,7 +97,7 @@ def _is_readable(session: "Session", table: FileTable) -> bool:
 
 
 def _read_by_spark(link: "SparkLink", table: FileTable) -> "DataFrame":
-    """The table's files as Spark reads them."""
+    """The table's files, read by Spark."""
     version = table.version
     options = {**version.options, **version.listing.as_options()}
     reader = link.spark.read.format(version.format).schema(spark_schema(version.schema))
@@ -105,8 +105,9 @@ def _read_by_spark(link: "SparkLink", table: FileTable) -> "DataFrame":
 
 
 def _query_of(view: ViewEntry) -> str:
-    """The text of a view's query with its names of columns. Invariant: these are no frame made of another,
-    which over Spark Connect is gone as soon as nobody here has it."""
+    """The text of a view's query with the view's column names. Invariant: the names are part of the text, not
+    of a DataFrame derived from another, since over Spark Connect a DataFrame is gone once this process has no
+    reference to it."""
     if not view.columns:
         return view.sql
     return f"SELECT * FROM ({view.sql}\n) AS named({', '.join(map(quoted, view.columns))})"

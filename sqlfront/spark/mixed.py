@@ -1,8 +1,9 @@
-"""Queries over tables of both sides: Spark filters, projects and groups its own, a job here does the rest.
+"""Queries over tables of both sides: Spark filters, projects and groups its own tables, a job here does the
+rest.
 
-What comes out of Spark goes through this process, so it has to be little: at most :data:`MOST_MOVED` bytes,
-or as much as Spark would have to be given of the tables here for the same query. Copies of Spark's tables
-count for nothing there: Spark has these itself.
+Rows from Spark pass through this process, so they have to be few: at most :data:`MOST_MOVED` bytes, or as
+many bytes as Spark would have to get of sqlfront's tables for the same query. Copies of Spark's tables don't
+count among the latter: Spark has the rows itself.
 """
 
 import time
@@ -40,35 +41,35 @@ if TYPE_CHECKING:
     from sqlfront.session import Session
     from sqlfront_connectors.spark.run import SparkRun
 
-#: Bytes that may come out of Spark for a query that Spark could run as well.
+#: Bytes that may come from Spark for a query that Spark could run as well.
 MOST_MOVED: Final = 64 << 20
-#: The part of a table's rows that a grouping is taken to leave: nobody has counted the values of its keys.
+#: The assumed ratio of groups to rows: the number of distinct keys is unknown.
 _GROUPED: Final = 0.1
-#: The row of a part of which only the number of rows matters.
+#: The schema of a part of which only the number of rows matters.
 _COUNTED: Final = pa.schema([("c0", INT)])
 
 
 class Part(msgspec.Struct, frozen=True):
-    """What Spark runs for a query: ``plan`` as the text of a statement."""
+    """A part of a query that Spark runs: ``plan`` as the SELECT ``select``."""
 
     select: Select
     plan: LogicalPlan
 
     @property
     def schema(self) -> pa.Schema:
-        """The logical columns of its rows."""
+        """The logical columns of the part's rows."""
         return self.plan.schema if self.plan.width else _COUNTED
 
     def scan(self, batches: Iterable[pa.RecordBatch]) -> Scan:
-        """The plan of the part, whose rows these are."""
+        """A scan of ``batches``, the part's rows."""
         table = ArrowTable.of(self.select.text, self.schema, batches)
         return Scan(table.name, table, table.snapshot(), tuple(range(self.plan.width)))
 
 
 class MixedQuery(msgspec.Struct, frozen=True):
-    """A query over tables of both sides, whose values are bound. ``parts`` are Spark's, by their texts;
-    ``moved`` is about how many bytes they give, ``held`` how many the tables have that Spark hasn't.
-    ``reads_here``: whether it reads any table here."""
+    """A query over tables of both sides, with its values bound. ``parts`` are Spark's parts, by their texts;
+    ``moved`` is the estimated number of bytes that the parts give, ``held`` the number of bytes in the tables
+    that Spark doesn't have. ``reads_here``: whether the query reads any table here."""
 
     plan: LogicalPlan
     parts: Mapping[str, Part]
@@ -78,12 +79,13 @@ class MixedQuery(msgspec.Struct, frozen=True):
 
     @property
     def most_moved(self) -> float:
-        """How many bytes its parts may give; if they give more, Spark is to run the whole query."""
+        """The maximum number of bytes that the parts may give; beyond the maximum, Spark should run the whole
+        query."""
         return max(MOST_MOVED, self.held)
 
     @property
     def reason(self) -> str:
-        """Why the query goes this way, in words."""
+        """The reason for the mixed lane, in words."""
         return (
             f"Spark filters, projects and groups {self._tables}"
             if self.parts
@@ -95,7 +97,7 @@ class MixedQuery(msgspec.Struct, frozen=True):
         return ", ".join(sorted({part.select.table for part in self.parts.values()}))
 
     def check(self) -> None:
-        """NotSupportedError if Spark had better run the whole query."""
+        """Raise NotSupportedError if Spark should run the whole query."""
         if not self.reads_here:
             raise NotSupportedError(f"it reads tables of Spark's only: {self._tables}")
         if self.moved > self.most_moved:
@@ -113,9 +115,9 @@ class MixedQuery(msgspec.Struct, frozen=True):
     def fetched(
         self, run: Run, link: SparkLink, most: float, spent: dict[str, float] | None = None
     ) -> LogicalPlan:
-        """The plan over what Spark gives for the parts, which it runs side by side. NotSupportedError if that
-        is more than ``most`` bytes, or of other types. ``spent`` gets the seconds until the last row of each
-        part was here, by the part's text."""
+        """The plan over the rows that Spark gives for the parts, which Spark runs concurrently. Raises
+        NotSupportedError if the rows take more than ``most`` bytes, or have other types. ``spent`` receives
+        the seconds until the last row of each part has arrived, by the part's text."""
         runs: dict[str, SparkRun] = {}
         left, began = _Allowance(most), time.perf_counter()
         rows: dict[str, tuple[pa.RecordBatch, ...]] = {}
@@ -133,7 +135,7 @@ class MixedQuery(msgspec.Struct, frozen=True):
 
 
 class _Allowance:
-    """How many bytes may still come out of Spark. NotSupportedError if it gives more."""
+    """The number of bytes that may still come from Spark. Raises NotSupportedError if Spark gives more."""
 
     def __init__(self, most: float) -> None:
         self._most = most
@@ -146,7 +148,7 @@ class _Allowance:
         return tuple(self.take(run.batches()))
 
     def take(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The rows, as they come."""
+        """Pass on the batches as Spark delivers them."""
         for batch in batches:
             self._left -= batch.nbytes
             if self._left < 0:
@@ -155,8 +157,8 @@ class _Allowance:
 
 
 def given(run: "SparkRun", most: float) -> LogicalPlan:
-    """The plan over what Spark gives for a whole query. NotSupportedError if that is more than ``most``
-    bytes."""
+    """The plan over the rows that Spark gives for a whole query. Raises NotSupportedError if the rows take
+    more than ``most`` bytes."""
     table = ArrowTable.of("query", run.schema, _Allowance(most).take(run.batches()))
     return Scan(table.name, table, table.snapshot(), tuple(range(len(table.schema))))
 
@@ -164,9 +166,9 @@ def given(run: "SparkRun", most: float) -> LogicalPlan:
 def plan_mixed(
     run: Run, query: Query, link: SparkLink, *, fetch: bool = True, spent: dict[str, float] | None = None
 ) -> QueryPlan:
-    """The plan of a query over tables of both sides. NotSupportedError if Spark had better run the whole.
-    ``fetch``: whether to let Spark run its parts; else these have no rows, which is for EXPLAIN. ``spent``:
-    see :meth:`MixedQuery.fetched`."""
+    """The plan of a query over tables of both sides. Raises NotSupportedError if Spark should run the whole
+    query. ``fetch``: whether Spark runs its parts; else the parts have no rows, for EXPLAIN. ``spent``: see
+    :meth:`MixedQuery.fetched`."""
     session = run.session
     mixed = _mixed_query(session, query, run.arguments)
     mixed.check()
@@ -176,24 +178,24 @@ def plan_mixed(
 
 
 def fetched(run: Run, query: Query, link: SparkLink) -> LogicalPlan:
-    """The logical plan of a query over tables of either side, for who can't leave it to Spark: of Spark's
-    tables it reads what Spark gave, which must not be more than the members' memory holds."""
+    """The logical plan of a query over tables of either side, for a statement that Spark can't run: Spark's
+    tables are replaced by fetched rows, of which there must not be more than the members' memory holds."""
     session = run.session
     try:
         return _mixed_query(session, query, run.arguments).fetched(run, link, session.memory)
-    except DataError:  # perhaps of rows that were grouped although they find no partner
+    except DataError:  # perhaps in rows that were grouped before the join, and have no join partner
         mixed = _mixed_query(session, query, run.arguments, group=False)
         return mixed.fetched(run, link, session.memory)
 
 
 def rehearsed(run: Run, query: Query) -> LogicalPlan:
-    """The same without any row, for who looks what would be done."""
+    """The plan of :func:`fetched` without any row, for a dry run."""
     return _mixed_query(run.session, query, run.arguments).with_rows({})
 
 
 def _mixed_query(session: "Session", query: Query, arguments: Arguments, *, group: bool = True) -> MixedQuery:
-    """The query, in which names of Spark's may stand. ``group``: whether to have Spark group rows before they
-    are joined. NotSupportedError if a part of it that is Spark's has no text; the binder's errors."""
+    """Bind the query, which may name relations of Spark's. ``group``: whether Spark groups rows before they
+    are joined. Raises NotSupportedError if a part of Spark's has no text, and the binder's errors."""
     bound = bind(query, session.catalog.with_elsewhere(), session.bind_settings, arguments)
     literals = Template.literals(arguments.values, RunValues(session.settings))
     optimized = _everywhere(
@@ -221,7 +223,7 @@ def _mixed_query(session: "Session", query: Query, arguments: Arguments, *, grou
 
 
 def _everywhere(plan: LogicalPlan, rewrite: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """The plan rewritten, and the plans of the rows that it shares."""
+    """The plan, rewritten together with the plans of its shared rows."""
     return rewrite(rewrite_shared(plan, lambda table, inner: shared_scan(table.name, rewrite(inner))))
 
 
@@ -231,13 +233,13 @@ def _is_groupable(plan: LogicalPlan) -> bool:
 
 
 def _moved(part: LogicalPlan) -> float:
-    """About how many bytes a part gives."""
+    """The estimated number of bytes that a part gives."""
     grouped = any(isinstance(node, Aggregate) for node in walk_plan(part))
     return Cardinality().size(part) * (_GROUPED if grouped else 1.0)
 
 
 def _held(scan: Scan) -> float:
-    """The bytes of a table that Spark would have to be given."""
+    """The bytes of a table that Spark would have to get; 0 for Spark's tables and their copies."""
     table = scan.table
     if isinstance(table, CachedTable) and isinstance(table.origin, TableEntry):
         table = table.origin.table

@@ -1,4 +1,4 @@
-"""Rows as pandas DataFrames, as PySpark makes them of Arrow."""
+"""Rows as pandas DataFrames, as PySpark converts them from Arrow."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -12,14 +12,14 @@ from sqlfront_values.zones.wall_clock import to_wall_clock
 if TYPE_CHECKING:
     import pandas
 
-#: Makes of a value inside of a column what PySpark has there.
+#: Converts a value inside a column to PySpark's value.
 _Convert: TypeAlias = Callable[[Any], object]
 
 
 def to_pandas(table: pa.Table, time_zone: str) -> "pandas.DataFrame":
-    """The rows of a table that a result gives: times in nanoseconds, timestamps without a zone in
-    ``time_zone``, at any depth, maps as dicts. Errors: pyarrow's for a time that nanoseconds don't reach, as
-    in PySpark."""
+    """The rows of a result's table: times in nanoseconds, timestamps as naive clock times in ``time_zone`` at
+    any depth, maps as dicts. Raises pyarrow's error for a time beyond the range of nanoseconds, as in
+    PySpark."""
     places = [str(place) for place in range(table.num_columns)]  # two columns may have one name
     columns = [_without_zone(column.combine_chunks(), time_zone) for column in table.columns]
     numbered = pa.Table.from_arrays(columns, places) if columns else table
@@ -33,7 +33,7 @@ def to_pandas(table: pa.Table, time_zone: str) -> "pandas.DataFrame":
 
 
 def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
-    """The array with its timestamps, at any depth, as clocks in ``time_zone`` show them."""
+    """The array with its timestamps, at any depth, as naive clock times in ``time_zone``."""
     kind = array.type
     if pa.types.is_nested(kind):
         return converted(array, kind, lambda child, _: _without_zone(child, time_zone))
@@ -43,9 +43,10 @@ def _without_zone(array: pa.Array, time_zone: str) -> pa.Array:
 
 
 def _converter(kind: pa.DataType) -> _Convert | None:
-    """What makes the times inside of a value pandas' timestamps; None if there are none."""
+    """The function that converts the times inside a value to pandas' timestamps; None for a type without
+    times."""
     if pa.types.is_timestamp(kind):
-        import pandas as pd  # noqa: PLC0415 - it is there, since there is a frame
+        import pandas as pd  # noqa: PLC0415 - pandas is already loaded, since a frame exists
 
         return pd.Timestamp
     if pa.types.is_list(kind):

@@ -1,13 +1,13 @@
-"""Why a statement is Spark's: what sqlfront doesn't cover, and what is too large for it."""
+"""Reasons why Spark runs a statement: sqlfront doesn't cover it, or its input is too large."""
 
 from typing import Final
 
 from sqlfront_values.errors import Error, NotSupportedError, OperationalError
 from sqlfront_values.room import in_units
 
-#: The condition of what is no SQL as far as sqlfront knows.
+#: The condition for a text that sqlfront can't parse.
 SYNTAX: Final = "PARSE_SYNTAX_ERROR"
-#: Conditions of what may be right nevertheless: Spark knows more names, functions and syntax.
+#: Conditions of errors that Spark may not raise: Spark knows more names, functions and syntax.
 _SPARK_MAY_KNOW: Final = frozenset(
     {
         SYNTAX,
@@ -17,15 +17,15 @@ _SPARK_MAY_KNOW: Final = frozenset(
         "UNRESOLVED_ROUTINE",
     }
 )
-#: The SQLSTATE of a statement that would need more memory than there is.
+#: The SQLSTATE of a statement that needs more memory than the members have.
 _NO_MEMORY: Final = "53200"
 
-#: What the conditions begin with of files that can't be read here, which Spark may read.
+#: Prefixes of the conditions for files that sqlfront can't read, but Spark may.
 _UNREADABLE: Final = ("FAILED_READ_FILE.", "FAILED_TO_CREATE_PLAN_FOR_DIRECT_QUERY")
 
 
 def reason_after(error: Error) -> str | None:
-    """Why a statement is Spark's that ends with this error here; None if it isn't.
+    """The reason why Spark should run a statement that fails here with ``error``; None if Spark should not.
 
     >>> reason_after(NotSupportedError("PIVOT is not supported."))
     'PIVOT is not supported.'
@@ -40,13 +40,13 @@ def reason_after(error: Error) -> str | None:
 
 
 def is_unknown_column(error: Error) -> bool:
-    """Whether a name stands for no column here, which may be a variable of Spark's session."""
+    """Whether the error is a name of no known column, which may be a variable of Spark's session."""
     return (error.condition or "").startswith("UNRESOLVED_COLUMN.")
 
 
 def too_large(size: float, memory: int) -> str | None:
-    """Why a query is Spark's that reads about so many bytes, where the members have so much memory; None if
-    it isn't."""
+    """The reason why Spark should run a query that reads about ``size`` bytes, if the members' ``memory`` is
+    smaller; else None."""
     return (
         f"it reads about {in_units(int(size))}; the members have {in_units(memory)}"
         if size > memory

@@ -1,11 +1,12 @@
-"""Spark's settings that decide what it answers: sqlfront's answers are those of their default values."""
+"""Settings of Spark that affect answers, with the default values, under which sqlfront and Spark give the
+same answers."""
 
 from collections.abc import Mapping
 from typing import Final
 
-#: The settings whose default may be another one on the session's machine.
+#: Settings whose default may differ on the session's machine.
 FIRST: Final[Mapping[str, str]] = {"spark.sql.ansi.enabled": "true", "spark.sql.caseSensitive": "false"}
-#: All others, with their defaults.
+#: All other settings, with their defaults.
 OTHERS: Final[Mapping[str, str]] = {
     # how a text is read
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
@@ -55,7 +56,8 @@ OTHERS: Final[Mapping[str, str]] = {
     "spark.sql.legacy.statisticalAggregate": "false",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
-    # files (what ignores broken ones is missing: reading fails here then, and is Spark's)
+    # files (settings that ignore broken files are not listed: reading such files fails here, and Spark does
+    # it)
     "spark.sql.columnNameOfCorruptRecord": "_corrupt_record",
     "spark.sql.orc.mergeSchema": "false",
     "spark.sql.parquet.binaryAsString": "false",
@@ -70,8 +72,8 @@ OTHERS: Final[Mapping[str, str]] = {
 
 
 def first_other(settings: Mapping[str, str]) -> str | None:
-    """The first of these settings under which the answers are others than sqlfront's, in words; None if there
-    is none. A setting that isn't given has its default.
+    """The first setting that makes the answers differ from sqlfront's, in words; None if no setting does. A
+    missing setting has its default.
 
     >>> first_other({"spark.sql.ansi.enabled": "false", "spark.sql.mapKeyDedupPolicy": "exception"})
     'spark.sql.ansi.enabled is false'

@@ -1,7 +1,7 @@
-"""The Spark session beside this one: there from the beginning, or started when a statement needs it.
+"""The Spark session beside a session: given from the beginning, or started when a statement needs it.
 
-It is started in a thread of its own, so that statements that don't need it go on; those that do wait for it,
-and can be cancelled meanwhile. Until then nothing of PySpark is loaded.
+The Spark session starts in a separate thread, so that statements without Spark go on; statements that need
+Spark wait for it, and can be cancelled meanwhile. Until then no part of PySpark is loaded.
 """
 
 import threading
@@ -29,22 +29,23 @@ from sqlfront_values.errors import DatabaseError, OperationalError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: A session, or what starts one: a builder, a master (``local[4]``) or a server's address (``sc://host``).
+#: A session, or the means to start a session: a builder, a master (``local[4]``) or a server's address
+#: (``sc://host``).
 SparkSource: TypeAlias = "SparkSession | SparkSession.Builder | str"
 
 
 class SparkStart(Closing):
-    """What is known of a Spark session, once there is one. Safe to use from several threads."""
+    """A holder of a Spark session that starts the session on demand. Safe to use from several threads."""
 
     def __init__(self, source: SparkSource, settings: Callable[[], Mapping[str, str]]) -> None:
-        """``settings``: what a session is to have that is started here."""
+        """``settings``: gives the settings of a session that is started here."""
         self._settings = settings
-        self._lock = threading.RLock()  # reentrant for the finalizer of a session that is forgotten meanwhile
+        self._lock = threading.RLock()  # reentrant for the finalizer of a session collected meanwhile
         self._closed = False
         self._future: Future[Known] | None = None
         self._started: StartedSession | None = None
         self._connecting = Connecting()
-        #: What there is to know; None: it isn't started yet.
+        #: The names and settings of the Spark session; None: not started yet.
         self.known: Known | None = None
         self._source: SparkSession.Builder | str | None = None
         if isinstance(source, str) or hasattr(source, "getOrCreate"):
@@ -56,13 +57,13 @@ class SparkStart(Closing):
 
     @property
     def options(self) -> Mapping[str, str]:
-        """The settings that the session will have whatever happens until it is started."""
+        """The settings that the session will certainly have; empty if the session was given."""
         return {} if self._source is None else options_of(self._source)
 
     def wait(self, why: str, timeout: float | None = None, query: QueryRun | None = None) -> Known:
-        """Start the session, if it isn't there, and wait until it is. ``why`` it is needed, for the
-        OperationalError if it can't be started; ``timeout`` in seconds, and ``query``: what else ends the
-        waiting."""
+        """Start the session, unless it is started, and wait until it is ready. ``why``: the reason for the
+        need of Spark, for the OperationalError if the session can't be started. ``timeout`` in seconds and
+        ``query`` may end the wait earlier."""
         if self.known is not None:
             return self.known
         waiting = _Waiting(why, self._source if isinstance(self._source, str) else None, query)
@@ -78,7 +79,7 @@ class SparkStart(Closing):
                 query.remove(waiting)
 
     def _begin(self) -> "Future[Known]":
-        """The start that is under way, or a new one."""
+        """The future of the start in progress, or of a new start."""
         with self._lock:
             if self._future is None:
                 self._future = future = Future[Known]()
@@ -89,9 +90,9 @@ class SparkStart(Closing):
     def _start(self, future: "Future[Known]") -> None:
         try:
             known = self._make()
-        except BaseException as error:  # noqa: BLE001 - whoever waits gets it
+        except BaseException as error:  # noqa: BLE001 - the waiting statements get the error
             with self._lock:
-                self._future = None  # tried again when it is needed again
+                self._future = None  # the next statement that needs Spark tries again
             future.set_exception(error)
         else:
             future.set_result(known)
@@ -109,12 +110,13 @@ class SparkStart(Closing):
         except BaseException:
             started.close()
             raise
-        for key, value in self._settings().items() - given.items():  # were set meanwhile
+        for key, value in self._settings().items() - given.items():  # settings that were set meanwhile
             known.link.set(key, value)
         return known
 
     def close(self) -> None:
-        """Remove what was made in the session; stop it, if it was started here and nobody else has it."""
+        """Remove everything made in the session; stop the session, if it was started here and has no other
+        user."""
         with self._lock:
             self._closed = True
             started, self._started = self._started, None
@@ -127,19 +129,20 @@ class SparkStart(Closing):
 
 
 class _Waiting:
-    """A statement that waits for the session; a job that can be stopped."""
+    """A statement that waits for the session, as a job that can be stopped."""
 
     def __init__(self, why: str, address: str | None, query: QueryRun | None) -> None:
-        """``why`` and for which address it waits, None = nobody gave one."""
+        """``why`` is the reason for the wait, ``address`` the given address of Spark, None without an
+        address."""
         self.query = query
-        #: How the waiting has ended; the first word counts.
+        #: The outcome of the wait; the first outcome counts.
         self.ended: Future[Known] = Future()
         self._why = why
         self._address = address
         self._lock = threading.Lock()
 
     def note(self, start: "Future[Known]") -> None:
-        """The start has ended."""
+        """Take the outcome of the start, which has ended."""
         error = start.exception()
         if error is None:
             self._end(start.result())
@@ -150,7 +153,7 @@ class _Waiting:
             self._end(error)
 
     def progress(self) -> Progress:
-        """None of its jobs has begun."""
+        """Empty progress: no job has begun."""
         return Progress()
 
     def stop(self, status: JobStatus) -> None:
@@ -158,7 +161,7 @@ class _Waiting:
         self._end(self.stopped(status))
 
     def stopped(self, status: JobStatus, timeout: float | None = None) -> OperationalError:
-        """What the waiting ends with if it is stopped."""
+        """The error of a stopped wait."""
         error = stopped_error(status, timeout, "" if self.query is None else self.query.cancelled_by)
         address = "" if self._address is None else f" ({self._address})"
         text = f"{error.message}; it was waiting for Spark{address}"

@@ -1,9 +1,8 @@
-"""What the session's members hold, as DataFrames of Spark's whose tasks read it straight from the members.
+"""Spark DataFrames whose tasks read rows directly from the session's members.
 
-Nothing of it comes through this process. Rows of few bytes do, since for Spark they are a small file or a
-literal then, which takes no Python worker. So does what is for a local master, whose tasks see this process's
-files (that is as quick then, and takes less CPU), and what this process's own members have, which nobody else
-reaches.
+The rows do not pass through this process. Three kinds of rows do instead: few bytes, which for Spark are then
+a small file or a literal, without a Python worker; rows for a local master, whose tasks see this process's
+files (as fast, with less CPU time); and rows of members in this process, which no other process reaches.
 """
 
 from collections.abc import Iterator
@@ -29,15 +28,15 @@ if TYPE_CHECKING:
     from sqlfront_connectors.spark.link import SparkLink
     from sqlfront_connectors.spark.rows import HeldFrame
 
-#: Rows of fewer bytes come through this process.
+#: Rows of fewer bytes pass through this process.
 SMALL: Final = 32 << 20
 
 
 def of_table(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame | None":
-    """All rows of a table's version, which is held until the frame is closed, at most until the session is;
-    None if they are to come through this process. The rows of files, and of frames in this process, are
-    stored by the members first. OperationalError if members are gone that have some of the rows, or have no
-    memory for them."""
+    """All rows of a table's version, which is held until the frame or the session is closed; None if the rows
+    should pass through this process. Rows of files, and of frames in this process, are stored on the members
+    first. Raises OperationalError if members with some of the rows are gone, or members lack the memory for
+    the rows."""
     if (scan.snapshot.statistics.size or 0) < SMALL or not _is_reached(session, link):
         return None
     if isinstance(scan.snapshot, SpreadSnapshot):
@@ -47,12 +46,12 @@ def of_table(session: "Session", link: "SparkLink", scan: Scan) -> "HeldFrame | 
 
 
 def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldFrame | None":
-    """The rows of a query, none of which anybody has read; None if they are to come through this process,
-    which those in an order do as well.
+    """The rows of a query's result, of which no row has been read; None if the rows should pass through this
+    process, as ordered rows always do.
 
-    The columns of a table are read from its version. What has to be computed is stored by the members first,
-    by another run of the query, and the result's own rows are those then, too. Errors: as the query's, and
-    those of :func:`of_table`.
+    Columns of a table are read from the table's version. Computed rows are stored on the members first, by
+    another run of the query, and the result itself then reads the stored rows, too. Errors: as of the query
+    and of :func:`of_table`.
     """
     plan = result.plan
     if not isinstance(plan, QueryPlan) or _is_ordered(plan.optimized):
@@ -69,13 +68,14 @@ def of_result(session: "Session", link: "SparkLink", result: "Result") -> "HeldF
 
 
 def _is_reached(session: "Session", link: "SparkLink") -> bool:
-    """Whether Spark's tasks are to read what members have."""
+    """Whether Spark's tasks should read rows from the members."""
     return session.cluster is not None and session.cluster.door is not None and link.has_executors
 
 
 @contextmanager
 def _stored(run: Run, plan: LogicalPlan) -> Iterator[Scan]:
-    """The rows of a plan as a version that members hold; within the block somebody is to hold it further."""
+    """A context with the rows of a plan as a version that members hold; a caller that needs the version
+    longer has to hold it before the context ends."""
     assert run.session.cluster is not None
     row = plan.row()
     names = tuple(f"c{place}" for place in range(len(row)))
@@ -90,7 +90,7 @@ def _stored(run: Run, plan: LogicalPlan) -> Iterator[Scan]:
 
 
 def _spread(session: "Session", link: "SparkLink", scan: Scan, names: pa.Schema) -> "HeldFrame":
-    """What the scan reads, with those names of columns."""
+    """The scan's rows as a DataFrame with the column names of ``names``."""
     assert isinstance(scan.snapshot, SpreadSnapshot)
     assert session.cluster is not None
     assert session.cluster.door is not None
@@ -101,15 +101,15 @@ def _spread(session: "Session", link: "SparkLink", scan: Scan, names: pa.Schema)
 
 
 def _is_ordered(plan: LogicalPlan) -> bool:
-    """Whether the rows have an order that the query has asked for."""
+    """Whether the query asks for an order of the rows."""
     while isinstance(plan, Project | Filter | Limit):
         plan = plan.input
     return isinstance(plan, Sort)
 
 
 def _scan_of(plan: LogicalPlan) -> Scan | None:
-    """The scan that gives the plan's rows, if these are columns of all rows of a table that is spread over
-    members."""
+    """The scan with the plan's rows, if these are columns of all rows of a table that is spread over members;
+    else None."""
     taken: list[int] | None = None
     while isinstance(plan, Project):
         ordinals = [each.ordinal for each in plan.expressions if isinstance(each, Column)]

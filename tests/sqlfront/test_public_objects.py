@@ -20,7 +20,7 @@ CLASSES = [name for name in OURS if inspect.isclass(getattr(sqlfront, name))]
 
 
 def test_the_package_shows_its_help() -> None:
-    assert "Three doors to one house" in pydoc.render_doc(sqlfront)
+    assert "Three entry points" in pydoc.render_doc(sqlfront)
 
 
 @pytest.mark.parametrize("name", sqlfront.__all__)
