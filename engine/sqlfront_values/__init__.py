@@ -1,8 +1,8 @@
-"""Values: Spark's types, expressions over them, and their evaluation over Arrow arrays.
+"""Values: Spark's types, expressions over them, and the evaluation of expressions over Arrow arrays.
 
 The lowest of the three packages below ``engine/``. The package knows no DAG, no thread and no socket: every
-function of it turns values into values. :mod:`sqlfront_engine` runs DAGs of operators that are made of it,
-:mod:`sqlfront_cluster` runs these on several members.
+function turns values into values. :mod:`sqlfront_engine` runs DAGs of operators that are built on this
+package, :mod:`sqlfront_cluster` runs DAGs on several members.
 
 The packages, in reading order; each imports only packages that stand before it in the list, except that
 ``types`` stands on ``errors`` alone:
@@ -10,14 +10,14 @@ The packages, in reading order; each imports only packages that stand before it 
 * :mod:`.errors` (PEP 249's classes with Spark's conditions) and :mod:`.types` (Spark's types as Arrow types:
   the logical types of schemas, and the physical forms that batches carry).
 * :mod:`.room` (memory is claimed before it is used), :mod:`.stacks` (recursion as deep as a query),
-  :mod:`.settings` (what a session contributes to evaluation).
+  :mod:`.settings` (the session's settings that evaluation depends on).
 * :mod:`.arrow`: Arrow's arrays, scalars, kernels and dictionaries, without pandas.
-* :mod:`.java`: the calendar, and floating-point numbers as texts, as Java has them. :mod:`.zones`: time zones
-  as ``java.time`` has them. :mod:`.partitioning`: Spark's hash of keys.
+* :mod:`.java`: Java's calendar, and Java's texts of floating-point numbers. :mod:`.zones`: the time zones
+  of ``java.time``. :mod:`.partitioning`: Spark's hash of keys.
 * :mod:`.expressions`: the bound expression language; an expression is frozen data.
   :mod:`.expression_text` shows an expression, :mod:`.literal_values` carries the values of literals.
 * :mod:`.columns`: grouping, joining and sorting of whole columns, vectorised in numpy.
-* :mod:`.casts`: CAST and TRY_CAST. :mod:`.evaluation_errors`: Spark's words for values that can't be
+* :mod:`.casts`: CAST and TRY_CAST. :mod:`.evaluation_errors`: Spark's messages for values that can't be
   computed.
 * :mod:`.functions`: the registry of scalar, aggregate and window functions, and their kernels.
 * :mod:`.evaluate`: expressions compiled to closures over batches.

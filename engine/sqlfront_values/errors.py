@@ -1,16 +1,16 @@
-"""The one error hierarchy: PEP 249's, carrying Spark's error condition and SQLSTATE.
+"""The error hierarchy of sqlfront: PEP 249's classes, with Spark's error condition and SQLSTATE.
 
-Which class means what::
+The meaning of each class::
 
     Error
     +-- InterfaceError          the driver was used wrongly (a closed cursor)
     +-- DatabaseError
-        +-- ProgrammingError    their SQL: syntax, unknown names, wrong types, wrong parameter count
-        +-- DataError           their data: division by zero, overflow, an invalid cast
+        +-- ProgrammingError    the user's SQL: syntax, unknown names, wrong types, wrong parameter count
+        +-- DataError           the user's data: division by zero, overflow, an invalid cast
         +-- IntegrityError      a constraint would be broken
         +-- NotSupportedError   not built; names the construct
-        +-- OperationalError    the world: files, memory, time-outs, cancellation, lost members
-        +-- InternalError       us: a bug in sqlfront
+        +-- OperationalError    the environment: files, memory, time-outs, cancellation, lost members
+        +-- InternalError       a bug in sqlfront
 
 Code raises Spark's conditions through :func:`spark_error`, which knows each condition's class, or as one of
 the classes. The SQLSTATE follows from the condition (:mod:`.spark_conditions`).
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 else:
     spark_conditions = lazy_module("sqlfront_values.spark_conditions")
 
-#: Characters of SQL that an error quotes from one line, at most, and of each end of a long message.
+#: The most characters of SQL that an error quotes from one line, and of each end of a long message.
 LONGEST_QUOTATION: Final = 1000
 _LEFT_OUT: Final = " … "
 
 
 class Warning(Exception):
-    """PEP 249's warning; an exception class that is never raised, only exported."""
+    """PEP 249's warning class; exported, but never raised."""
 
 
 class Error(Exception):
@@ -44,8 +44,8 @@ class Error(Exception):
     caret. ``hint`` is a sentence that says what the user can do, or None. ``vertex`` and ``member`` name
     where a job raised it, None if it wasn't a job.
 
-    An error quotes at most :data:`LONGEST_QUOTATION` characters of a line of SQL; of a message that is much
-    longer its middle is left out, since that is a quotation, too.
+    An error quotes at most :data:`LONGEST_QUOTATION` characters of a line of SQL. A much longer message loses
+    its middle, since the message may be a quotation, too.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Error(Exception):
 
 
 class InterfaceError(Error):
-    """The driver was used wrongly, for example a closed cursor."""
+    """An error for wrong use of the driver, for example of a closed cursor."""
 
 
 class DatabaseError(Error):
@@ -90,27 +90,28 @@ class DatabaseError(Error):
 
 
 class DataError(DatabaseError):
-    """The data refuses: division by zero, overflow, an invalid cast."""
+    """An error in the data: division by zero, overflow, an invalid cast."""
 
 
 class OperationalError(DatabaseError):
-    """The world refuses: missing files, memory, time-outs, cancellation, lost members."""
+    """An error of the environment: missing files, memory, time-outs, cancellation, lost members."""
 
 
 class IntegrityError(DatabaseError):
-    """A constraint would be broken."""
+    """An error for a change that would break a constraint."""
 
 
 class InternalError(DatabaseError):
-    """A bug in sqlfront itself."""
+    """An error for a bug in sqlfront itself."""
 
 
 class ProgrammingError(DatabaseError):
-    """The statement is wrong: syntax, unknown names, mismatched types, wrong parameters."""
+    """An error in the statement: syntax, unknown names, mismatched types, wrong parameters."""
 
 
 class NotSupportedError(DatabaseError):
-    """The statement is right but uses a construct that is not built; the message names it."""
+    """An error for a correct statement that uses a construct that is not built; the message names the
+    construct."""
 
 
 #: The classes of Spark's errors by the beginning of the SQLSTATE; the longest one decides. Other errors are
@@ -184,8 +185,8 @@ def spark_error(condition: str, message: str, *, position: tuple[int, int] | Non
 
 
 def too_complex(*, position: tuple[int, int] | None = None) -> DatabaseError:
-    """The error for a statement that is nested deeper, or grows larger, than what is planned at all; Spark's
-    condition and words."""
+    """Build Spark's error for a statement that is nested more deeply, or grows larger, than the planner
+    allows."""
     return spark_error(
         "FAILED_TO_PARSE_TOO_COMPLEX",
         "The statement, including potential SQL functions and referenced views, was too complex to parse. "
@@ -195,7 +196,7 @@ def too_complex(*, position: tuple[int, int] | None = None) -> DatabaseError:
 
 
 def point_at(sql: str, position: tuple[int, int]) -> str:
-    """The line of ``sql`` that holds ``position``, numbered, with carets below the range.
+    """Return the line of ``sql`` that holds ``position``, numbered, with carets below the range.
 
     >>> print(point_at("select a\\nfrom t", (14, 15)))
     LINE 2: from t
@@ -205,7 +206,7 @@ def point_at(sql: str, position: tuple[int, int]) -> str:
     line_start = sql.rfind("\n", 0, start) + 1
     line_end = sql.find("\n", start)
     line_end = line_end if line_end >= 0 else len(sql)
-    # Of a long line the part around the position.
+    # Of a long line, quote the part around the position.
     first = max(line_start, min(start - LONGEST_QUOTATION // 2, line_end - LONGEST_QUOTATION))
     last = min(line_end, first + LONGEST_QUOTATION)
     line = sql[first:last] + ("…" if last < line_end else "")

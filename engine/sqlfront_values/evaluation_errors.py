@@ -1,6 +1,6 @@
-"""The errors of running expressions, worded as Spark words them.
+"""The errors of running expressions, with Spark's messages.
 
-Spark's advice to switch ANSI mode off is left out: sqlfront has no other mode.
+The messages leave out Spark's advice to switch ANSI mode off: sqlfront has no other mode.
 """
 
 from decimal import Decimal
@@ -19,13 +19,13 @@ from sqlfront_values.errors import (
 )
 from sqlfront_values.types import BIGINT, DOUBLE, SMALLINT, STRING, TINYINT, sql_name
 
-#: What Arrow says where texts of more than 2 GiB would come into one column.
+#: Parts of Arrow's messages when one column would hold texts of more than 2 GiB.
 _CAPACITY: Final = ("offset overflow", "would overflow", "cannot contain more than", "exceeds the maximum")
 _SUFFIXES: Final = {TINYINT: "S", SMALLINT: "S", BIGINT: "L"}
 
 
 def divide_by_zero() -> DatabaseError:
-    """DIVIDE_BY_ZERO: of ``/`` and ``div``."""
+    """DIVIDE_BY_ZERO, the error of ``/`` and ``div``."""
     return spark_error(
         "DIVIDE_BY_ZERO",
         "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.",
@@ -33,7 +33,7 @@ def divide_by_zero() -> DatabaseError:
 
 
 def remainder_by_zero() -> DatabaseError:
-    """REMAINDER_BY_ZERO: of ``%``, mod and pmod."""
+    """REMAINDER_BY_ZERO, the error of ``%``, mod and pmod."""
     return spark_error(
         "REMAINDER_BY_ZERO",
         "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.",
@@ -41,14 +41,14 @@ def remainder_by_zero() -> DatabaseError:
 
 
 def arithmetic_overflow(advice: str | None = None, what: str = "overflow") -> DatabaseError:
-    """ARITHMETIC_OVERFLOW; ``advice`` names the function that gives null instead (``"try_add"``)."""
+    """ARITHMETIC_OVERFLOW; ``advice`` names the function that returns null instead (``"try_add"``)."""
     hint = f" Use '{advice}' to tolerate overflow and return NULL instead." if advice else ""
     return spark_error("ARITHMETIC_OVERFLOW", f"{what}.{hint}")
 
 
 def interval_overflow(advice: str = "") -> DatabaseError:
-    """INTERVAL_ARITHMETIC_OVERFLOW: of ``+`` and ``-`` over intervals; ``advice`` is the function that
-    tolerates it."""
+    """INTERVAL_ARITHMETIC_OVERFLOW, the error of ``+`` and ``-`` over intervals; ``advice`` names the
+    function that tolerates overflow."""
     if not advice:
         return spark_error(
             "INTERVAL_ARITHMETIC_OVERFLOW.WITHOUT_SUGGESTION",
@@ -63,7 +63,7 @@ def interval_overflow(advice: str = "") -> DatabaseError:
 
 
 def small_overflow(left: int, symbol: str, right: int, advice: str) -> DatabaseError:
-    """BINARY_ARITHMETIC_OVERFLOW: of ``+ - *`` over tinyint and smallint, with the two values."""
+    """BINARY_ARITHMETIC_OVERFLOW, the error of ``+ - *`` over tinyint and smallint, with the two operands."""
     return spark_error(
         "BINARY_ARITHMETIC_OVERFLOW",
         f"{left}S {symbol} {right}S caused overflow."
@@ -81,7 +81,7 @@ def out_of_range(value: str, precision: int, scale: int, *, suggestion: bool = T
 
 
 def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> DatabaseError:
-    """CAST_INVALID_INPUT: text (as SQL would write the value, strings quoted) that is no value of the
+    """CAST_INVALID_INPUT: a text (as SQL would write the value, strings quoted) that is not a value of the
     target type."""
     return spark_error(
         "CAST_INVALID_INPUT",
@@ -101,8 +101,8 @@ def cast_overflow(value: str, source: pa.DataType, target: pa.DataType) -> Datab
 
 
 def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
-    """A value as Spark's messages write it: with its type's suffix, strings quoted; ``text`` is its cast to
-    string.
+    """A value as Spark's messages write the value: with its type's suffix, strings quoted. ``text`` is the
+    value cast to string.
 
     >>> sql_text(300, pa.int64(), "300"), sql_text("x", pa.string(), "x")
     ('300L', "'x'")
@@ -117,11 +117,12 @@ def sql_text(value: object, data_type: pa.DataType, text: str) -> str:
 
 
 def foreign_error(error: BaseException, where: str = "") -> Error:
-    """What of our hierarchy an exception of Arrow, numpy or Python stands for; one of ours is itself.
+    """Translate an exception of Arrow, numpy or Python to an error of sqlfront; return an error of sqlfront
+    unchanged.
 
-    Memory, files and sizes that Arrow can't hold are the world's (OperationalError), bytes that are no text
-    the data's (DataError). Anything else should have been foreseen where it arose: InternalError. ``where``
-    is for the message: the step of a job.
+    Failures of memory and files, and sizes that Arrow can't hold, become OperationalError; bytes that are not
+    UTF-8 become DataError. Any other exception should have been foreseen where it arose and becomes
+    InternalError. ``where`` names the step of a job for the message.
 
     >>> foreign_error(MemoryError())
     OperationalError('there is not enough memory')

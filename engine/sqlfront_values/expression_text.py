@@ -1,7 +1,7 @@
 """Expressions as one line of text, for EXPLAIN and for processors' descriptions.
 
-A column shows as ``name#ordinal``, since several columns of a row may have one name; operators stand between
-their operands, everything else looks like a call. The text is for readers, nothing parses it.
+A column shows as ``name#ordinal``, since several columns of a row may have the same name. Operators stand
+between their operands; all other expressions look like a call. The text is for readers, no code parses it.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ _PREFIXED_LITERALS: Final = {DATE: "DATE", TIMESTAMP: "TIMESTAMP", TIMESTAMP_NTZ
 
 
 def describe(expression: Expr) -> str:
-    """The expression as one line, outermost parentheses left out.
+    """Describe the expression in one line, without the outermost parentheses.
 
     >>> import pyarrow as pa
     >>> price = Column(pa.float64(), 3, "price")
@@ -45,7 +45,7 @@ def describe(expression: Expr) -> str:
 
 
 def describe_call(call: AggregateCall | WindowCall) -> str:
-    """An aggregate or window call as one line, without its frame.
+    """Describe an aggregate or window call in one line, without its frame.
 
     >>> import pyarrow as pa
     >>> describe_call(AggregateCall("count", (Column(pa.string(), 0, "name"),), pa.int64(), distinct=True))
@@ -61,7 +61,8 @@ def describe_call(call: AggregateCall | WindowCall) -> str:
 
 
 def describe_key(key: SortKey, name: str = "") -> str:
-    """A sort key as one line; the default order (ascending, nulls first; descending, nulls last) is left out.
+    """Describe a sort key in one line, without the default order (ascending, nulls first; descending, nulls
+    last).
 
     >>> describe_key(SortKey(2, descending=True, nulls_first=True), "price")
     'price#2 DESC NULLS FIRST'
@@ -108,13 +109,13 @@ def _describe(expression: Expr) -> str:
             return _extension(expression)
 
 
-#: What stands for the value before in the text of a chain's link, until that value's text takes the place.
+#: Placeholder for the previous value in the text of a chain's link, until that value's text replaces it.
 PREVIOUS: Final = "\0"
 
 
 def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
-    """The text of the operators that a chain holds, as if each stood in the next; ``text_of`` gives the
-    texts of its links."""
+    """Return the text of the operators of a chain as if each were nested in the next; ``text_of`` returns the
+    text of a link."""
     before, after = [], []
     for link in reversed(chain.links):
         opening, _, closing = text_of(link).partition(PREVIOUS)
@@ -124,7 +125,7 @@ def describe_chain(chain: Chain, text_of: Callable[[Expr], str]) -> str:
 
 
 def _extension(expression: Expr) -> str:
-    """The text of an expression from outside of the engine's language, which brings its own
+    """Return the text of an expression from outside the engine's language, from the expression's own
     ``describe()``."""
     own = getattr(expression, "describe", None)
     if own is None:
@@ -152,7 +153,7 @@ def _call(call: Call) -> str:
 
 
 def operator_text(function: str, operands: Sequence[str]) -> str:
-    """An operator (by its function's name) with the texts of its operands, in parentheses.
+    """Return an operator (by its function's name) with the texts of its operands, in parentheses.
 
     >>> operator_text("is_null", ["a"]), operator_text("in", ["a", "1", "2"]), operator_text("not", ["b"])
     ('(a IS NULL)', '(a IN (1, 2))', '(NOT b)')

@@ -1,13 +1,13 @@
 """The bound expression language, shared by the logical plan, the connectors' pushdown and the DAG.
 
-An expression is plain frozen data: it prints, compares, hashes and travels. Columns are ordinals of the input
-row, every node knows its (logical) type, and all of Spark's implicit casts are already written out as
-:class:`Cast`.
+An expression is plain frozen data: it prints, compares, hashes and can be sent to other members. Columns are
+ordinals of the input row, every node knows its (logical) type, and all of Spark's implicit casts are already
+written out as :class:`Cast`.
 
 The set is closed; :mod:`sqlfront_values.evaluate` matches over it. The planner adds subquery expressions of
-its own (:mod:`sqlfront_planner.logical`), which it removes before the engine sees the plan. A field of what
-travels to other members is therefore annotated with :data:`EngineExpr`, the closed set, not with the open
-base.
+its own (:mod:`sqlfront_planner.logical`) and removes them before the engine sees the plan. Therefore a field
+of an object that is sent to other members is annotated with :data:`EngineExpr`, the closed set, not with the
+open base.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,8 @@ from sqlfront_values.types import BOOLEAN
 if TYPE_CHECKING:
     LiteralValue: TypeAlias = object
 else:
-    #: To msgspec a literal's value is undecoded at first: only the literal's type says what its bytes mean.
+    #: For msgspec, a literal's value is undecoded at first: only the literal's type tells how to read the
+    #: bytes.
     LiteralValue = msgspec.Raw
 
 
@@ -35,11 +36,11 @@ class Expr(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=T
     type: pa.DataType
 
     def children(self) -> tuple["Expr", ...]:
-        """The direct operands, in evaluation order."""
+        """Return the direct operands, in evaluation order."""
         return ()
 
     def with_children(self, children: tuple["Expr", ...]) -> "Expr":
-        """The same node over other operands; ``children`` has the length of :meth:`children`."""
+        """Return the node with other operands; ``children`` has the length of :meth:`children`."""
         assert not children
         return self
 
@@ -66,23 +67,22 @@ class Literal(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Parameter(Expr, frozen=True, tag_field="kind", tag=True):
-    """A value that the run supplies: argument number ``index`` of the plan. Bound before the engine
-    begins. ``sample`` is for the planner's estimates only: the number that the value was when the query was
-    planned."""
+    """A value supplied by the run: argument number ``index`` of the plan, bound before the engine begins.
+    ``sample`` serves only the planner's estimates: the value as a number when the query was planned."""
 
     index: int
     sample: float | None = None
 
 
 class RunValue(Expr, frozen=True, tag_field="kind", tag=True):
-    """A value that is fixed once per run, such as ``current_date``; ``name`` is its function's Spark name.
-    Bound before the engine begins."""
+    """A value that is fixed once per run, such as ``current_date``, bound before the engine begins; ``name``
+    is the function's Spark name."""
 
     name: str
 
 
 class Call(Expr, frozen=True, tag_field="kind", tag=True):
-    """A scalar function or operator of the registry applied to operands whose types the registry entry
+    """A scalar function or operator of the registry, applied to operands whose types the registry entry
     accepts.
 
     Operators have function names too (:data:`sqlfront_values.functions.registry.OPERATORS`). ``and``, ``or``
@@ -100,8 +100,8 @@ class Call(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Cast(Expr, frozen=True, tag_field="kind", tag=True):
-    """Conversion of ``operand`` to ``type``. ``safe`` gives null (``try_cast``) where it would otherwise be
-    an error."""
+    """A conversion of ``operand`` to ``type``. If ``safe`` (``try_cast``), a value that cannot be converted
+    becomes null instead of an error."""
 
     operand: "EngineExpr"
     safe: bool = False
@@ -115,7 +115,7 @@ class Cast(Expr, frozen=True, tag_field="kind", tag=True):
 
 class Case(Expr, frozen=True, tag_field="kind", tag=True):
     """``CASE WHEN condition THEN value ... ELSE otherwise END``; a branch is evaluated only for the rows that
-    take it."""
+    take the branch."""
 
     branches: tuple[tuple["EngineExpr", "EngineExpr"], ...]
     otherwise: "EngineExpr"
@@ -133,9 +133,9 @@ class Previous(Expr, frozen=True, tag_field="kind", tag=True):
 
 
 class Chain(Expr, frozen=True, tag_field="kind", tag=True):
-    """Thousands of operators in a row, as ``a + b + c + ...``, which would nest as deeply: the value of
-    ``first``, then of each link, in which :class:`Previous` stands for the value before it. A link doesn't
-    choose the rows for which it needs that value."""
+    """Thousands of operators in a row, such as ``a + b + c + ...``, without the deep nesting: the value of
+    ``first``, then of each link, in which :class:`Previous` is the value of the chain so far. A link reads
+    :class:`Previous` for all rows; it does not choose rows."""
 
     first: "EngineExpr"
     links: tuple["EngineExpr", ...]
@@ -150,8 +150,7 @@ class Chain(Expr, frozen=True, tag_field="kind", tag=True):
 if TYPE_CHECKING:
     EngineExpr: TypeAlias = Expr
 else:
-    #: Any of the engine's own expressions: to a type checker the base, to msgspec the closed set that
-    #: travels.
+    #: Any of the engine's own expressions: the base class to a type checker, the closed set to msgspec.
     EngineExpr = Column | Literal | Parameter | RunValue | Call | Cast | Case | Chain | Previous
 
 
@@ -175,7 +174,7 @@ class SortKey(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", ta
 
 
 class FrameUnit(Enum):
-    """What a window frame's offsets count."""
+    """The unit of a window frame's offsets."""
 
     ROWS = "rows"
     """Rows before and after the current one."""
@@ -184,8 +183,8 @@ class FrameUnit(Enum):
 
 
 class Frame(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=True):
-    """A window frame: offsets relative to the current row (negative before, 0 the row or its peers), None =
-    unbounded."""
+    """A window frame: offsets relative to the current row (negative = before, 0 = the row or its peers, None
+    = unbounded)."""
 
     unit: FrameUnit
     start: int | None
@@ -204,7 +203,7 @@ class WindowCall(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
 
 
 def walk(expression: Expr) -> Iterator[Expr]:
-    """The expression and everything below it, parents first."""
+    """Yield the expression and every expression below it, parents first."""
     waiting = [expression]
     while waiting:
         item = waiting.pop()
@@ -215,7 +214,8 @@ def walk(expression: Expr) -> Iterator[Expr]:
 
 
 def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
-    """Rewrite bottom-up; nodes under which nothing changed are kept as they are. ``rewrite`` is pure."""
+    """Rewrite the expression bottom-up with the pure function ``rewrite``; keep nodes whose children did not
+    change."""
     try:
         changed = expression
         children = expression.children()
@@ -229,8 +229,7 @@ def transform(expression: Expr, rewrite: Callable[[Expr], Expr]) -> Expr:
 
 
 def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
-    """The expression with ``move(column)`` in the place of every column; nodes under which nothing changed
-    are kept as they are."""
+    """Replace every column by ``move(column)``; keep nodes whose children did not change."""
     try:
         if isinstance(expression, Column):
             return move(expression)
@@ -244,11 +243,11 @@ def map_columns(expression: Expr, move: Callable[[Column], Expr]) -> Expr:
 
 
 def columns_used(expression: Expr) -> frozenset[int]:
-    """The ordinals of all input columns that the expression reads."""
+    """Return the ordinals of all input columns that the expression reads."""
     if isinstance(expression, Column):
         return frozenset((expression.ordinal,))
     items, found = list(expression.children()), set[int]()
-    for item in items:  # grows
+    for item in items:  # the list grows in the loop
         if isinstance(item, Column):
             found.add(item.ordinal)
         else:
@@ -257,13 +256,13 @@ def columns_used(expression: Expr) -> frozenset[int]:
 
 
 def conjuncts(expression: Expr) -> tuple[Expr, ...]:
-    """The operands of a (nested) AND, left to right; a single expression is its own only conjunct."""
+    """Return the operands of a (nested) AND, left to right; any other expression is its own only conjunct."""
     return operands_of("and", expression)
 
 
 def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
-    """The operands of nested calls of an associative function, left to right; any other expression is its own
-    only operand."""
+    """Return the operands of nested calls of an associative function, left to right; any other expression is
+    its own only operand."""
     if not isinstance(expression, Call) or expression.function != function:
         return (expression,)
     found: list[Expr] = []
@@ -278,17 +277,17 @@ def operands_of(function: str, expression: Expr) -> tuple[Expr, ...]:
 
 
 def conjunction(parts: tuple[Expr, ...]) -> Expr | None:
-    """The parts joined by AND, or None when there are none."""
+    """Join the parts by AND; None if there are no parts."""
     return connected("and", parts) if parts else None
 
 
-#: So many operands of AND or OR stand one in the other; more are cut in half, and their halves too.
+#: The most operands of AND or OR that nest in one another; a longer list is halved, and each half again.
 _MOST_NESTED: Final = 16
 
 
 def connected(function: str, parts: Sequence[Expr]) -> Expr:
-    """The parts, of which there are some, joined by ``and`` or ``or``: they are evaluated in their order,
-    however they are grouped."""
+    """Join the parts, at least one, by ``and`` or ``or``. The grouping does not change the order of
+    evaluation."""
     if len(parts) > _MOST_NESTED:
         middle = len(parts) // 2
         halves = connected(function, parts[:middle]), connected(function, parts[middle:])

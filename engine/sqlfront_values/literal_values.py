@@ -1,7 +1,8 @@
-"""The values of literals from msgpack, which alone doesn't say what they are: their type does.
+"""The values of literals from msgpack, read by the literal's type.
 
-msgspec writes a date, a decimal or an interval as a string, and a timestamp as seconds and nanoseconds. Read
-by its type, each comes back exactly, or the bytes are refused.
+msgpack alone doesn't tell the type: msgspec writes a date, a decimal or an interval as a string, and a
+timestamp as seconds and nanoseconds. Read by its type, each value comes back exactly, or the bytes are
+refused.
 
 >>> import msgspec
 >>> decode_value(pa.date32(), msgspec.msgpack.encode(datetime.date(2024, 2, 29)))
@@ -34,7 +35,7 @@ _PAIRS: Final = msgspec.msgpack.Decoder(list[tuple[msgspec.Raw, msgspec.Raw]] | 
 _FIELDS: Final = msgspec.msgpack.Decoder(dict[str, msgspec.Raw] | None)
 _MONTH_DAY_NANO: Final = msgspec.msgpack.Decoder(tuple[int, int, int] | None)
 
-#: By the number of the Arrow type, which is cheaper to ask for than the type's hash.
+#: Decoders by the id of the Arrow type, which is cheaper to compute than the type's hash.
 _READERS: Final[dict[int, Callable[[Any], object]]] = {
     pa.null().id: _reader(None),
     pa.bool_().id: _reader(bool | None),
@@ -54,9 +55,9 @@ _READERS: Final[dict[int, Callable[[Any], object]]] = {
 
 
 def decode_value(data_type: pa.DataType, encoded: msgspec.Raw | bytes) -> object:
-    """The value of a literal of ``data_type``, as ``pa.scalar(value, data_type).as_py()`` gives it
-    (timestamps with a zone in UTC). Bytes that are no such value are a ``msgspec.DecodeError`` or a
-    ValueError."""
+    """Decode the value of a literal of ``data_type``, as ``pa.scalar(value, data_type).as_py()`` returns it
+    (timestamps with a zone in UTC). Raises ``msgspec.DecodeError`` or ValueError if the bytes are not a value
+    of the type."""
     reader = _READERS.get(data_type.id)
     if reader is not None:
         return reader(encoded)

@@ -1,16 +1,17 @@
-"""Room for what evaluation makes: a size is claimed before its bytes are made.
+"""Memory that evaluation may use: code claims a size before it makes the bytes.
 
-A function that makes texts, arrays or maps says beforehand, by arithmetic on lengths, how many bytes they
-will take at most (:mod:`sqlfront_values.functions.growth`). Small sizes pass at once. A large one is
+A function that makes texts, arrays or maps computes beforehand, by arithmetic on lengths, how many bytes the
+values will take at most (:mod:`sqlfront_values.functions.growth`). Small sizes pass at once. A large size is
 
 * cut: values of many rows that take more than :data:`MOST_AT_ONCE`, or more than the query may hold, raise
-  :class:`BatchTooLargeError`, and whoever evaluates takes fewer rows at a time
+  :class:`BatchTooLargeError`, and the evaluating caller takes fewer rows at a time
   (:mod:`sqlfront_values.evaluate.boundary`);
-* refused with :class:`TooLargeError`, if it is one value and cannot exist, or the caller has no room for it:
-  what is folded at planning or computed row by row on the caller's thread has :data:`FEW_BYTES`;
+* refused with :class:`TooLargeError`, if it is the size of one value and such a value cannot exist, or the
+  caller has no room: constants folded at planning and rows computed one by one on the caller's thread have
+  :data:`FEW_BYTES`;
 * charged against the memory of the operator that runs on this thread, until the evaluation ends.
 
-What may take long asks now and then whether it is to stop (:func:`check`).
+Code that may take long asks now and then whether it should stop (:func:`check`).
 """
 
 import threading
@@ -21,15 +22,15 @@ from typing import Final, Protocol
 
 from sqlfront_values.errors import OperationalError
 
-#: Sizes up to here are not worth counting.
+#: Sizes up to this many bytes are not counted.
 UNCOUNTED: Final = 64 * 1024
-#: What a caller without a memory account of its own has room for.
+#: Bytes that a caller without a memory account of its own may use.
 FEW_BYTES: Final = 1024 * 1024
-#: How long such a caller computes (s).
+#: Seconds that a caller without a memory account may compute.
 FEW_SECONDS: Final = 0.5
-#: The values of many rows are made in pieces of at most that many bytes.
+#: The values of many rows are made in pieces of at most this many bytes.
 MOST_AT_ONCE: Final = 128 * 1024 * 1024
-#: The most bytes of one text: its length is a 32-bit number, in Spark as here.
+#: The most bytes of one text: the length of a text is a 32-bit number, in Spark as in sqlfront.
 MOST_TEXT: Final = 2**31 - 1
 #: More bytes than any memory has.
 NO_LIMIT: Final = 2**62
@@ -38,17 +39,17 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class Account(Protocol):
-    """Where sizes are charged; see :class:`~sqlfront_engine.processor.MemoryAccount`."""
+    """An account that sizes are charged to; see :class:`~sqlfront_engine.processor.MemoryAccount`."""
 
     def charge(self, size: int, maker: str = "") -> None:
-        """Count ``size`` more bytes for ``maker``, or raise OperationalError."""
+        """Count ``size`` more bytes for ``maker``. Raises OperationalError if there is no room."""
 
     def release(self, size: int) -> None:
         """Give back ``size`` bytes charged before."""
 
 
 class TooLargeError(OperationalError):
-    """A value, or the values of a batch, that there is no room for; ``size`` in bytes."""
+    """An error for a value, or for the values of a batch, that do not fit into memory; ``size`` in bytes."""
 
     def __init__(self, message: str, size: int) -> None:
         super().__init__(message, condition="UNABLE_TO_ACQUIRE_MEMORY")
@@ -56,16 +57,16 @@ class TooLargeError(OperationalError):
 
 
 class BatchTooLargeError(TooLargeError):
-    """The values of many rows that have to be made in pieces."""
+    """An error for values of many rows that have to be made in pieces."""
 
 
 class StoppedError(OperationalError):
-    """What runs on this thread is to stop; whoever runs it knows why."""
+    """An error that stops the work of this thread; the caller that runs the work knows the reason."""
 
 
 class _Room(threading.local):
-    """What this thread may make now: ``most`` bytes at once, ``held`` of them are charged to ``account``;
-    what it does meanwhile; and whether it is to stop."""
+    """State of a thread: the thread may make ``most`` bytes at once; ``held`` bytes are charged to
+    ``account``; :func:`check` calls ``meanwhile`` and ``is_stopped``."""
 
     account: Account | None = None
     meanwhile: Callable[[], None] | None = None
@@ -78,8 +79,8 @@ _room: Final = _Room()
 
 
 def claim(maker: str, size: int, rows: int = 1, most: int = NO_LIMIT) -> None:
-    """Claim room for ``size`` bytes that ``maker`` (a function's name) is about to make for that many rows,
-    no value of which may take more than ``most``.
+    """Claim room for ``size`` bytes that ``maker`` (a function's name) is about to make for ``rows`` rows. No
+    single value may take more than ``most`` bytes.
 
     Raises :class:`BatchTooLargeError` if fewer rows may have room, else :class:`TooLargeError`.
     """
@@ -105,21 +106,21 @@ def _claim(maker: str, size: int, rows: int, most: int) -> None:
 
 
 def room_left() -> int:
-    """The most bytes that this thread may make for one text, as far as that is known without asking its
-    account: for loops that find out while they go."""
+    """Return the most bytes that this thread may make for a text, as far as known without asking the account.
+    Loops use the number when they learn the size of a text on the way."""
     return min(_room.most, MOST_TEXT)
 
 
 def occupy(account: Account | None, is_stopped: Callable[[], bool] | None) -> None:
-    """Charge what this thread makes from now on to the account (None: to nobody), and let :func:`check` ask
-    whether it is to stop."""
+    """Charge the values that this thread makes from now on to the account (None: to no account), and let
+    :func:`check` call ``is_stopped``."""
     _room.account = account
     _room.is_stopped = is_stopped
 
 
 def check() -> None:
-    """Raise :class:`StoppedError` if the query that this thread works for was cancelled, or its time is over:
-    for loops that may take long between two batches."""
+    """Raise :class:`StoppedError` if the query of this thread was cancelled or ran out of time. Loops that
+    may take long between two batches call the function."""
     if _room.meanwhile is not None:
         _room.meanwhile()
     is_stopped = _room.is_stopped
@@ -128,18 +129,18 @@ def check() -> None:
 
 
 def meanwhile() -> Callable[[], None] | None:
-    """What :func:`check` calls on this thread."""
+    """The function that :func:`check` calls on this thread."""
     return _room.meanwhile
 
 
 def set_meanwhile(function: Callable[[], None] | None) -> None:
-    """Let :func:`check` call the function on this thread: whoever computes for others on a thread that has
-    something else to do, too, does that meanwhile. It may stop the query, and raises nothing."""
+    """Let :func:`check` call the function on this thread, so that a thread that computes for others can do
+    its other work meanwhile. The function may stop the query, and raises nothing."""
     _room.meanwhile = function
 
 
 class watched:  # noqa: N801 - a context manager that is entered for each new query
-    """Let :func:`check` ask meanwhile whether this thread is to stop."""
+    """A context in which :func:`check` calls ``is_stopped`` on this thread."""
 
     __slots__ = ("_before", "_is_stopped")
 
@@ -154,13 +155,13 @@ class watched:  # noqa: N801 - a context manager that is entered for each new qu
 
 
 def state() -> dict[str, object]:
-    """What holds for this thread, for another one that goes on in its place (:func:`resume`)."""
+    """Return this thread's state, for another thread that continues its work (:func:`resume`)."""
     return dict(vars(_room))
 
 
 def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = None) -> None:
-    """Let for this thread hold what held for another one, which waits for it; ``is_stopped`` tells of further
-    reasons to stop."""
+    """Give this thread the state of another thread, which waits for it; ``is_stopped`` adds a reason to
+    stop."""
     vars(_room).update(state)
     before = _room.is_stopped
     if is_stopped is not None:
@@ -168,12 +169,12 @@ def resume(state: dict[str, object], is_stopped: Callable[[], bool] | None = Non
 
 
 def held() -> int:
-    """Bytes that this thread has charged for what it is evaluating; for :func:`give_back`."""
+    """Bytes that this thread has charged for the current evaluation; for :func:`give_back`."""
     return _room.held
 
 
 def give_back(before: int) -> None:
-    """Release what was charged since :func:`held` said ``before``."""
+    """Release the bytes that were charged since :func:`held` returned ``before``."""
     more, _room.held = _room.held - before, before
     if more and _room.account is not None:
         _room.account.release(more)
@@ -181,7 +182,7 @@ def give_back(before: int) -> None:
 
 @contextmanager
 def returned() -> Iterator[None]:
-    """Give back at the end what is claimed meanwhile."""
+    """Release at the end of the block the bytes that were claimed in the block."""
     before = _room.held
     try:
         yield
@@ -191,8 +192,8 @@ def returned() -> Iterator[None]:
 
 @contextmanager
 def limited(most: int = FEW_BYTES, seconds: float = FEW_SECONDS) -> Iterator[None]:
-    """Let this thread make values of at most ``most`` bytes meanwhile, charged to nobody, and be stopped
-    (TooLargeError) at the first :func:`check` after some seconds."""
+    """Let this thread make values of at most ``most`` bytes in the block, charged to no account. The first
+    :func:`check` after ``seconds`` ends the block with TooLargeError."""
     account, before, is_stopped = _room.account, _room.most, _room.is_stopped
     _room.account, _room.most = None, min(most, before)
     end = monotonic() + seconds
@@ -206,7 +207,7 @@ def limited(most: int = FEW_BYTES, seconds: float = FEW_SECONDS) -> Iterator[Non
 
 
 def in_units(size: int) -> str:
-    """Bytes in the largest unit that gives at least 1.
+    """Format a number of bytes in the largest unit that gives at least 1.
 
     >>> in_units(0), in_units(1536), in_units(8 * 1024**2)
     ('0 bytes', '1.5 KiB', '8 MiB')

@@ -1,19 +1,19 @@
-"""What a session contributes to evaluation, and what holds unless somebody says otherwise."""
+"""The session's settings that evaluation depends on, and their defaults."""
 
 from typing import Final
 
 import msgspec
 
-#: How many partitions a table has.
+#: The number of partitions of a table.
 DEFAULT_PARTITIONS: Final = 271
 #: The name of the only member of an engine without a cluster.
 EMBEDDED: Final = "embedded"
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """The session's part in the meaning of expressions; part of a plan's key. ``time_zone`` is a name
-    that :func:`~sqlfront_values.zones.names.zone_of` knows, ``catalog`` and ``database`` are what is
-    current."""
+    """The session's settings that expressions depend on; part of a plan's key. ``time_zone`` is a name that
+    :func:`~sqlfront_values.zones.names.zone_of` knows; ``catalog`` and ``database`` are the current catalog
+    and database."""
 
     time_zone: str = "UTC"
     catalog: str = "spark_catalog"

@@ -1,10 +1,10 @@
-"""Recursion that goes on where a stack ends.
+"""Recursion that continues on another stack when a stack is full.
 
-Plans and expressions are trees, and what walks them is recursive, which the interpreter bounds to some
-thousand frames of a thread (``sys.getrecursionlimit()``, which belongs to the whole process and isn't ours to
-raise). A deep tree is walked nevertheless: where the frames end, the rest of the walk is done on a thread of
-its own, whose stack is empty, while this one waits for the result. Shallow trees never get there, and pay
-nothing.
+Plans and expressions are trees, and the functions that walk them are recursive. The interpreter limits
+recursion to some thousand frames of a thread (``sys.getrecursionlimit()``, which belongs to the whole
+process; sqlfront must not raise it). A deep tree is walked nevertheless: where the frames end, another thread
+with an empty stack does the rest of the walk, while this thread waits for the result. Shallow trees never get
+there, and pay nothing.
 
 A function takes part by being pure and by going on after a RecursionError::
 
@@ -14,9 +14,9 @@ A function takes part by being pure and by going on after a RecursionError::
         except RecursionError:
             return on_fresh_stack(depth, tree)
 
-or, if it isn't called for every node of every plan, by the decorator :func:`deep`. The deepest calls, which
-found too little room even for that, are made anew by those above them; so a function may do twice what it
-does, and has to have the same effect then.
+or, if it isn't called for every node of every plan, by the decorator :func:`deep`. If the deepest calls find
+too little room even to begin a thread, the calls above them repeat the work. So a function may run twice for
+the same node, and has to have the same effect then.
 """
 
 import _thread
@@ -32,35 +32,35 @@ from sqlfront_values.errors import too_complex
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-#: How many stacks one recursion may take; a recursion without end takes them all.
+#: The most stacks that one recursion may take; an endless recursion takes all of them.
 MOST_STACKS: Final = 30
-#: After so many levels, of a few frames each, a recursion that changes something goes on on another stack:
-#: such a one counts its levels, since nothing of it may be done twice.
+#: The levels, of a few frames each, after which a recursion that changes something continues on another
+#: stack. Such a recursion counts its levels, since no part of the recursion may run twice.
 LEVELS_OF_A_STACK: Final = 50
-#: Frames that it takes to begin a thread.
+#: Frames needed to begin a thread.
 _ROOM: Final = 30
-#: Bytes of a new stack: what a thousand frames may take, compiled code between them included.
+#: Bytes of a new stack: room for a thousand frames, including compiled code between them.
 _STACK_SIZE: Final = 16 << 20
 
 
 class _Height(threading.local):
-    """How many stacks lie below this thread's."""
+    """The number of stacks below this thread's stack."""
 
     stacks = 0
 
 
 _height: Final = _Height()
-#: Guards the size of new threads' stacks, which is the process's.
+#: Guards the stack size of new threads, a setting of the whole process.
 _size_lock: Final = threading.Lock()
 
 
 def on_fresh_stack(
     function: Callable[Arguments, Result], *arguments: Arguments.args, **named: Arguments.kwargs
 ) -> Result:
-    """What the function returns or raises, called on an empty stack.
+    """Call the function on an empty stack; return its result or raise its error.
 
-    Raises RecursionError if there is no room here to begin a thread. Where an empty stack is too small as
-    well, or one goes on the other without end, that is FAILED_TO_PARSE_TOO_COMPLEX.
+    Raises RecursionError if there is no room here to begin a thread. Raises FAILED_TO_PARSE_TOO_COMPLEX if an
+    empty stack is too small as well, or if the stacks would exceed :data:`MOST_STACKS`.
     """
     _need_room(_ROOM)
     height, context, here = _height.stacks + 1, copy_context(), room.state()
@@ -79,7 +79,7 @@ def on_fresh_stack(
         try:
             results.append(context.run(function, *arguments, **named))
         except RecursionError:
-            # Never again as such: everybody below would try anew, each on a stack of its own.
+            # Not as a RecursionError again: every caller below would retry, each on a stack of its own.
             errors.append(too_complex())
         except BaseException as error:  # noqa: BLE001 - raised where the result is waited for
             errors.append(error)
@@ -96,7 +96,7 @@ def on_fresh_stack(
     try:
         done.acquire()
     except BaseException:
-        left = True  # an interrupt: the other thread ends when it asks next
+        left = True  # an interrupt: the other thread ends at its next check
         raise
     room.resume(here)
     if errors:
@@ -105,7 +105,8 @@ def on_fresh_stack(
 
 
 def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The function, going on on a fresh stack where this one ends (see the module)."""
+    """Wrap the function so that it continues on a fresh stack when the current stack is full (see the
+    module)."""
 
     @wraps(function)
     def going_on(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
@@ -118,6 +119,6 @@ def deep(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
 
 
 def _need_room(frames: int) -> None:
-    """Raise RecursionError unless there is room for so many frames."""
+    """Raise RecursionError unless there is room for ``frames`` frames."""
     if frames:
         _need_room(frames - 1)

@@ -1,14 +1,14 @@
-"""Spark's types as Arrow types: the logical ones of schemas, and the physical forms that batches carry.
+"""Spark's types as Arrow types: the logical types of schemas, and the physical forms that batches carry.
 
-Every schema (of a plan, a processor, a table, a result) holds **logical** types: those of :data:`PRIMITIVES`,
-``decimal128(p, s)``, and lists, structs and maps of them. Inside the engine a batch carries the **physical**
-form of a logical type, the one Arrow's kernels are quick at:
+Every schema (of a plan, a processor, a table, a result) holds **logical** types: the types of
+:data:`PRIMITIVES`, ``decimal128(p, s)``, and lists, structs and maps of them. Inside the engine a batch
+carries the **physical** form of a logical type, which Arrow's kernels process quickly:
 
 * ``decimal128(p <= 18, s)`` always travels as ``decimal64(p, s)``, whose int64 view is free;
 * a string column may be ``string`` or ``dictionary(int32, string)``, batch by batch;
 * a day-time interval travels as ``duration("us")``, a year-month interval as ``int32`` months, inside of
   arrays, maps and structs too (decimals and strings in there have their logical form);
-* all else travels as it is.
+* all other types travel as they are.
 
 The result converts back, so that a user never sees a physical form (:mod:`sqlfront_values.arrow.intervals`).
 """
@@ -35,17 +35,17 @@ TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 TIMESTAMP_NTZ: Final = pa.timestamp("us")
 DICTIONARY_STRING: Final = pa.dictionary(pa.int32(), pa.string())
 
-#: The units that intervals are made of, with how many months or microseconds they have, largest first.
+#: The units of intervals, largest first, and their number of months or microseconds.
 MONTHS_OF: Final = {"YEAR": 12, "MONTH": 1}
 MICROS_OF: Final = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000, "SECOND": 1_000_000}
 
 
 class IntervalType(pa.ExtensionType):  # type: ignore[misc]
-    """Spark's ``INTERVAL first TO last`` (or ``INTERVAL first``, if both are one): a number of months, or of
-    microseconds, seen in the units from ``first``, the largest, to ``last``.
+    """Spark's ``INTERVAL first TO last`` (or ``INTERVAL first``, if both are equal): a number of months or of
+    microseconds, shown in the units from ``first``, the largest, to ``last``.
 
     The units are part of the type, of its name, and of the text of its values; they don't bound the values.
-    There is one instance for each type, which :func:`interval` gives.
+    Each type has a single instance, in :data:`INTERVALS`.
     """
 
     def __init__(self, first: str, last: str) -> None:
@@ -87,11 +87,11 @@ INTERVALS: Final[dict[tuple[str, str], IntervalType]] = {
 }
 DAY_TIME_INTERVAL: Final = INTERVALS["DAY", "SECOND"]
 YEAR_MONTH_INTERVAL: Final = INTERVALS["YEAR", "MONTH"]
-#: What the difference of two dates is.
+#: The type of the difference of two dates.
 DAY_INTERVAL: Final = INTERVALS["DAY", "DAY"]
 pa.register_extension_type(DAY_TIME_INTERVAL)
 
-#: DDL name of every logical type without parameters.
+#: DDL names of the logical types without parameters.
 PRIMITIVES: Final[dict[pa.DataType, str]] = {
     VOID: "void",
     BOOLEAN: "boolean",
@@ -167,7 +167,7 @@ def is_day_time(data_type: pa.DataType) -> bool:
 
 
 def units_of(kind: IntervalType) -> tuple[str, ...]:
-    """The units from the type's first to its last.
+    """Return the units from the type's first to its last.
 
     >>> units_of(INTERVALS["DAY", "MINUTE"])
     ('DAY', 'HOUR', 'MINUTE')
@@ -177,7 +177,8 @@ def units_of(kind: IntervalType) -> tuple[str, ...]:
 
 
 def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | None:
-    """The type that has the units of both and those between; None if one is of months, the other of time.
+    """Return the type with the units of both types and the units between; None if one type counts months and
+    the other time.
 
     >>> common_interval(INTERVALS["DAY", "DAY"], INTERVALS["MINUTE", "MINUTE"]).units
     'DAY TO MINUTE'
@@ -190,14 +191,14 @@ def common_interval(left: IntervalType, right: IntervalType) -> IntervalType | N
 
 
 def holds_interval(data_type: pa.DataType) -> bool:
-    """True for intervals, and for nested types that have one somewhere inside."""
+    """True for intervals, and for nested types that hold an interval at any depth."""
     if pa.types.is_nested(data_type):
         return any(holds_interval(data_type.field(index).type) for index in range(data_type.num_fields))
     return isinstance(data_type, IntervalType)
 
 
 def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
-    """The same nesting over other types: ``leaf`` gives the one for each type that isn't nested."""
+    """Rebuild the nested type with ``leaf(type)`` in the place of each type that isn't nested."""
     if pa.types.is_list(data_type):
         return pa.list_(data_type.value_field.with_type(with_leaves(data_type.value_type, leaf)))
     if pa.types.is_map(data_type):
@@ -208,7 +209,7 @@ def with_leaves(data_type: pa.DataType, leaf: Callable[[pa.DataType], pa.DataTyp
 
 
 def physical(data_type: pa.DataType) -> pa.DataType:
-    """The form in which a logical type travels (for strings the plain one; the dictionary form is as good).
+    """The physical form of a logical type (for strings the plain form; the dictionary form is as good).
 
     >>> physical(pa.decimal128(12, 2))
     Decimal64Type(decimal64(12, 2))
@@ -227,7 +228,7 @@ def _storage(data_type: pa.DataType) -> pa.DataType:
 
 
 def logical(data_type: pa.DataType) -> pa.DataType:
-    """The logical type of a physical one, but for intervals: what stores them doesn't tell their units.
+    """The logical type of a physical type, except for intervals: their storage type doesn't tell the units.
 
     >>> logical(pa.decimal64(12, 2)), logical(DICTIONARY_STRING)
     (Decimal128Type(decimal128(12, 2)), DataType(string))

@@ -1,7 +1,8 @@
-"""Functions of the user's, the one thing in a plan that is code.
+"""The user's functions, the only code in a plan.
 
-Where it is made, a :class:`UserFunction` is little more than a reference. It is pickled when it first has to
-travel, and unpickled on the member that calls it first; members that only pass it on never look into it.
+Where the function is defined, a :class:`UserFunction` is little more than a reference. The function is
+pickled when it is first sent to a member, and unpickled on the member that calls it first; members that only
+pass the bytes on never unpickle them.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from sqlfront_values.errors import InterfaceError, OperationalError
 
 
 class UserFunction:
-    """A Python function, or its pickled form until it is needed. Two are equal only if they are one.
+    """A Python function, or its pickled form until the first use. Two user functions are equal only if they
+    are the same object.
 
     >>> UserFunction.from_pickled(UserFunction(len).pickled()).function("four")
     4
@@ -25,7 +27,7 @@ class UserFunction:
 
     @classmethod
     def from_pickled(cls, pickled: bytes) -> Self:
-        """The function that these bytes of :meth:`pickled` hold. Unpickling runs code: only for bytes from a
+        """Build a user function from bytes of :meth:`pickled`. Unpickling runs code: pass only bytes from a
         peer that has proven to be a member."""
         made = cls.__new__(cls)
         made._function, made._pickled = None, pickled
@@ -33,8 +35,8 @@ class UserFunction:
 
     @property
     def function(self) -> Callable[..., object]:
-        """The function itself. OperationalError if it can't be loaded here, for example because a module that
-        it uses is not installed."""
+        """The Python function. Raises OperationalError if the function can't be loaded here, for example
+        because a module that the function uses is not installed."""
         if self._function is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 
@@ -51,8 +53,8 @@ class UserFunction:
         return self._function
 
     def pickled(self) -> bytes:
-        """The function as bytes, by value where it isn't importable. InterfaceError if it can't be
-        pickled."""
+        """Pickle the function, by value if it isn't importable. Raises InterfaceError if the function can't
+        be pickled."""
         if self._pickled is None:
             import cloudpickle  # noqa: PLC0415 - loaded when first used
 

@@ -1,6 +1,6 @@
-"""Arrow's arrays, scalars and kernels, as the whole house uses them.
+"""Arrow's arrays, scalars and kernels, as the whole code base uses them.
 
-``arrays`` converts between Arrow, numpy and Python values without pandas; ``kernels`` stands for
+``arrays`` converts between Arrow, numpy and Python values without pandas; ``kernels`` replaces
 ``pyarrow.compute`` and loads late; ``forms`` has the physical forms (decimals as scaled integers, strings by
 dictionary); ``dictionaries`` computes once per distinct string; ``intervals`` converts Spark's intervals to
 and from Arrow's.

@@ -1,8 +1,8 @@
 """Arrow arrays from and to numpy and Python values, without pandas.
 
 pyarrow imports pandas (0.3 s, where it is installed) inside ``pa.array``, ``pa.scalar``, ``Array.to_numpy``
-and at a kernel call with a bare Python operand. The engine therefore makes its arrays from buffers, here, and
-nowhere else. Everything is zero-copy where the layouts allow it.
+and at a kernel call with a bare Python operand. The engine therefore makes its arrays from buffers, in this
+module only. Everything is zero-copy where the layouts allow it.
 """
 
 import datetime
@@ -26,12 +26,12 @@ _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
 _NONZERO: Final = pc.function("indices_nonzero")
-#: From that many rows on numpy finds the set bits several times faster than Arrow does.
+#: From this many rows on, numpy finds the set bits several times faster than Arrow.
 _MANY_ROWS: Final = 4096
-#: Wide enough that no decimal of 38 digits is rounded.
+#: Precise enough that no decimal of 38 digits is rounded.
 _EXACT: Final = Context(prec=80)
 
-#: struct codes of the fixed-width types whose Python values pack directly.
+#: The struct codes of fixed-width types with Python values that pack directly.
 _PACK: Final[dict[pa.DataType, str]] = {
     pa.int8(): "b",
     pa.int16(): "h",
@@ -41,7 +41,7 @@ _PACK: Final[dict[pa.DataType, str]] = {
     pa.float64(): "d",
 }
 
-#: The same by type id, for one value: dispatch by id is cheap, hashing a type is not.
+#: The packers by type id, for one value: dispatch by id is cheap, hashing a type is not.
 _PACK_ONE: Final[dict[int, Callable[..., bytes]]] = {
     **{data_type.id: struct.Struct(code).pack for data_type, code in _PACK.items()},
     pa.bool_().id: struct.Struct("?").pack,
@@ -53,7 +53,7 @@ _DECIMAL64: Final = pa.decimal64(1, 0).id
 
 
 def numpy_view(array: pa.Array) -> "npt.NDArray[np.generic]":
-    """The values of a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy view.
+    """View a fixed-width array (numbers, dates, timestamps, durations, decimal64) as a numpy array.
 
     Dates come as int32, timestamps, durations and decimal64 as int64. The values under nulls are undefined.
     Booleans are unpacked (a copy) to ``bool``.
@@ -75,7 +75,7 @@ def numpy_view(array: pa.Array) -> "npt.NDArray[np.generic]":
 
 
 def numpy_dtype(data_type: pa.DataType) -> np.dtype[np.generic]:
-    """The numpy type that :func:`numpy_view` gives for a fixed-width Arrow type."""
+    """The numpy type of :func:`numpy_view` for a fixed-width Arrow type."""
     if pa.types.is_floating(data_type):
         return np.dtype(f"f{data_type.bit_width // 8}")
     if pa.types.is_boolean(data_type):
@@ -85,7 +85,7 @@ def numpy_dtype(data_type: pa.DataType) -> np.dtype[np.generic]:
 
 
 def valid_mask(array: pa.Array) -> "npt.NDArray[np.bool_] | None":
-    """True where the array is not null; None if there are no nulls."""
+    """Return True where the array is not null; None if the array has no nulls."""
     if array.null_count == 0:
         return None
     if pa.types.is_null(array.type):
@@ -94,7 +94,7 @@ def valid_mask(array: pa.Array) -> "npt.NDArray[np.bool_] | None":
 
 
 def true_rows(condition: pa.Array) -> pa.Array:
-    """Where a boolean array is true, neither false nor null: ascending row numbers.
+    """Return the ascending row numbers where a boolean array is true, neither false nor null.
 
     >>> true_rows(from_values([True, None, False, True], pa.bool_())).to_pylist()
     [0, 3]
@@ -112,8 +112,8 @@ def from_numpy(
     data_type: pa.DataType,
     valid: "npt.NDArray[np.bool_] | None" = None,
 ) -> pa.Array:
-    """An array of the fixed-width ``data_type`` over the numpy values (of the layout that :func:`numpy_view`
-    gives); zero-copy except for booleans. ``valid``: False where the result is null."""
+    """Build an array of the fixed-width ``data_type`` over the numpy values (in the layout of
+    :func:`numpy_view`); zero-copy except for booleans. ``valid``: False where the result is null."""
     length = len(values)
     if data_type == pa.bool_():
         data = pa.py_buffer(np.packbits(values.astype(np.bool_, copy=False), bitorder="little"))
@@ -123,15 +123,15 @@ def from_numpy(
 
 
 def bitmap(valid: "npt.NDArray[np.bool_] | None") -> pa.Buffer | None:
-    """Arrow's validity bitmap of a mask, None if all are valid."""
+    """Arrow's validity bitmap of a mask; None if all rows are valid."""
     if valid is None or valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def without_validity(array: pa.Array) -> pa.Array:
-    """The same array without a validity bitmap, if it has one for no null at all. What reads Parquet makes
-    such bitmaps; kernels count nulls anew in every slice of such an array, and go slower."""
+    """Return the array without its validity bitmap if the array has no nulls. Readers of Parquet make bitmaps
+    without nulls; kernels count nulls anew in every slice of an array with a bitmap, and go slower."""
     bitmap_buffer, *data = array.buffers()
     if bitmap_buffer is None or array.null_count or pa.types.is_nested(array.type):
         return array
@@ -141,8 +141,8 @@ def without_validity(array: pa.Array) -> pa.Array:
 
 
 def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
-    """An array of Python values (None = null), as ``pa.array(values, data_type)`` but without pandas for all
-    primitive types; nested ones fall back to pyarrow."""
+    """Build an array of Python values (None = null), like ``pa.array(values, data_type)`` but without pandas
+    for all primitive types; nested types fall back to pyarrow."""
     if len(values) == 1 and (single := _single(values[0], data_type)) is not None:
         return single
     if data_type == DICTIONARY_STRING:
@@ -166,8 +166,8 @@ def from_values(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
 
 
 def _single(value: object, data_type: pa.DataType) -> pa.Array | None:
-    """An array of one value of the commonest types, a quarter of the cost of the general way; None for
-    others."""
+    """Build an array of one value of the commonest types, at a quarter of the general cost; None for other
+    types."""
     if value is None:
         return pa.nulls(1, data_type)
     pack = _PACK_ONE.get(data_type.id)
@@ -185,12 +185,12 @@ def _single(value: object, data_type: pa.DataType) -> pa.Array | None:
 
 
 def scalar(value: object, data_type: pa.DataType) -> pa.Scalar:
-    """One value (None = null) as a scalar, as ``pa.scalar(value, data_type)`` but without pandas."""
+    """Build a scalar of one value (None = null), like ``pa.scalar(value, data_type)`` but without pandas."""
     return from_values((value,), data_type)[0]
 
 
 def repeat(value: object, data_type: pa.DataType, length: int) -> pa.Array:
-    """``length`` times the same value."""
+    """Build an array of ``length`` times the value."""
     return pa.repeat(scalar(value, data_type), length)
 
 
@@ -209,7 +209,7 @@ def _from_strings(values: Sequence[object], data_type: pa.DataType) -> pa.Array:
 
 
 def _to_storage(data_type: pa.DataType):  # type: ignore[no-untyped-def]
-    """How a Python value becomes the number that the type stores; None for nested types."""
+    """Return the function from a Python value to the number that the type stores; None for nested types."""
     if data_type in _PACK or pa.types.is_boolean(data_type):
         return lambda value: value
     if pa.types.is_date32(data_type):
@@ -229,7 +229,7 @@ def _timestamp_to_micros(value: datetime.datetime) -> int:
 
 
 def to_python(array: pa.Array) -> list[object]:
-    """The values as Python objects, as ``array.to_pylist()`` gives them, but without pandas for timestamps.
+    """Return the values as Python objects, like ``array.to_pylist()`` but without pandas for timestamps.
     Timestamps with a zone come as aware datetimes in UTC; the keys of structs are :func:`field_keys`."""
     if not pa.types.is_timestamp(array.type):
         if pa.types.is_nested(array.type) and _repeats_names(array.type):
@@ -241,13 +241,13 @@ def to_python(array: pa.Array) -> list[object]:
 
 
 def scalar_to_python(scalar: pa.Scalar) -> object:
-    """The same for one value."""
+    """Return a scalar as a Python object, as :func:`to_python` does for arrays."""
     return to_python(pa.repeat(scalar, 1))[0] if pa.types.is_nested(scalar.type) else scalar.as_py()
 
 
 def field_keys(data_type: pa.StructType) -> list[str]:
-    """The keys of a struct as a Python dict: the fields' names, or their positions where any nested name
-    repeats."""
+    """Return the keys of a struct as a Python dict: the fields' names, or their positions if a name repeats
+    at any depth."""
     fields = list(data_type)
     if _repeats_names(data_type):
         return [str(position) for position in range(len(fields))]
@@ -255,7 +255,7 @@ def field_keys(data_type: pa.StructType) -> list[str]:
 
 
 def _with_keys(scalar: pa.Scalar) -> object:
-    """The Python value of a scalar in which names repeat, which pyarrow doesn't make."""
+    """The Python value of a scalar in which names repeat, which pyarrow cannot convert."""
     if not scalar.is_valid or not pa.types.is_nested(scalar.type):
         return scalar.as_py()
     if pa.types.is_struct(scalar.type):
@@ -267,7 +267,7 @@ def _with_keys(scalar: pa.Scalar) -> object:
 
 
 def _repeats_names(data_type: pa.DataType) -> bool:
-    """Whether two fields of a struct in there have one name."""
+    """Return whether a struct in the type, at any depth, has two fields of the same name."""
     fields = [data_type.field(index) for index in range(data_type.num_fields)]
     if pa.types.is_struct(data_type) and len({field.name for field in fields}) < len(fields):
         return True

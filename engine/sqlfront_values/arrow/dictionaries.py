@@ -26,8 +26,7 @@ def over_dictionary(
     data_type: pa.DataType,
     null_propagating: bool,
 ) -> Datum:
-    """The kernel's result, over the dictionary's values where that is allowed and pays, else over decoded
-    rows."""
+    """Call the kernel on the dictionary's values if that is allowed and pays, else on the decoded rows."""
     position = _only_array(arguments)
     if position is None:
         return kernel(tuple(map(plain, arguments)), length)
@@ -36,7 +35,7 @@ def over_dictionary(
     if len(values) >= length:
         return kernel(tuple(map(plain, arguments)), length)
     if not null_propagating and codes.null_count:
-        # Null is one more value, so that the kernel says what becomes of it.
+        # Add null to the values, so that the kernel decides the result of null.
         codes = _COALESCE.call([codes, scalar(len(values), _INT32)])
         values = pa.concat_arrays([values, pa.nulls(1, values.type)])
     result = kernel((*arguments[:position], values, *arguments[position + 1 :]), len(values))
@@ -44,7 +43,8 @@ def over_dictionary(
 
 
 def _only_array(arguments: tuple[Datum, ...]) -> int | None:
-    """The position of the only argument that is not a constant, which is a dictionary array; else None."""
+    """Return the position of the only argument that is not a constant if the argument is a dictionary array;
+    else None."""
     position = None
     for index, argument in enumerate(arguments):
         if is_scalar(argument):
@@ -76,7 +76,7 @@ def _spread_booleans(values: pa.Array, codes: pa.Array) -> pa.Array:
         return _EQUAL.call([codes, scalar(int(hits[0]), _INT32)])
     if len(hits) == len(table) - 1:
         return _INVERT.call([_EQUAL.call([codes, scalar(int(np.flatnonzero(~table)[0]), _INT32)])])
-    # Codes under nulls are undefined, so they are clipped.
+    # Codes under nulls are undefined, so clip them.
     return from_numpy(
         np.take(table, numpy_view(codes).astype(np.int32, copy=False), mode="clip"), _BOOL, valid_mask(codes)
     )

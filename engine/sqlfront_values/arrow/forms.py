@@ -1,8 +1,9 @@
-"""Physical forms: decimals as scaled integers, dictionary strings as plain ones.
+"""Physical forms: decimals as scaled integers, dictionary strings as plain strings.
 
-Kernels work on what Arrow is quick at. A ``decimal64`` array is an int64 array with a scale beside it
-(:func:`scaled`, :func:`from_scaled`, zero-copy); a ``decimal128`` array is a pair of int64 per value. What
-only one of many rows needs is done on Python integers (:func:`unscaled`, :func:`from_unscaled`).
+Kernels work on the forms that Arrow processes quickly. A ``decimal64`` array is an int64 array with a scale
+beside it (:func:`scaled`, :func:`from_scaled`, zero-copy); a ``decimal128`` array is a pair of int64 per
+value. Work that only one of many rows needs is done on Python integers (:func:`unscaled`,
+:func:`from_unscaled`).
 """
 
 from collections.abc import Sequence
@@ -18,12 +19,12 @@ from sqlfront_values.arrow.arrays import bitmap, numpy_view, scalar, valid_mask
 from sqlfront_values.room import UNCOUNTED, claim
 from sqlfront_values.types import MAX_SHORT_PRECISION, STRING, is_string_like, physical
 
-#: A column of values, or one value that stands for all rows.
+#: A column of values, or one value for all rows.
 Datum: TypeAlias = pa.Array | pa.Scalar
 
 INT64: Final = pa.int64()
 BOOL: Final = pa.bool_()
-#: What fits int64, as a bound of absolute values.
+#: The greatest int64, as a bound of absolute values.
 INT64_MAX: Final = 2**63 - 1
 _DECIMAL64_ID: Final = pa.decimal64(1, 0).id
 _NULL_ID: Final = pa.null().id
@@ -34,12 +35,12 @@ FALSE: Final = scalar(False, BOOL)
 
 
 def is_scalar(datum: Datum) -> bool:
-    """True for one value that stands for all rows."""
+    """True for one value for all rows."""
     return isinstance(datum, pa.Scalar)
 
 
 def plain(datum: Datum) -> Datum:
-    """The same values, a dictionary string array decoded."""
+    """Return the datum with a dictionary string array decoded."""
     if isinstance(datum, pa.DictionaryArray):
         claim_decoded(datum)
         return datum.dictionary_decode()
@@ -56,12 +57,13 @@ def claim_decoded(column: pa.DictionaryArray) -> None:
 
 
 def constant(value: object, data_type: pa.DataType) -> pa.Scalar:
-    """A literal of a logical type as a scalar of its physical form."""
+    """Build a scalar in physical form from a literal of a logical type."""
     return scalar(value, physical(data_type))
 
 
 def to_array(datum: Datum, length: int) -> pa.Array:
-    """The datum as an array of ``length`` rows; a constant string becomes a dictionary of one value."""
+    """Return the datum as an array of ``length`` rows; a constant string becomes a dictionary of one
+    value."""
     if not isinstance(datum, pa.Scalar):
         return datum
     if datum.type.id == STRING.id and length > 1 and datum.is_valid:
@@ -71,24 +73,24 @@ def to_array(datum: Datum, length: int) -> pa.Array:
 
 
 def full_array(datum: Datum, length: int) -> pa.Array:
-    """The datum as a plain array of ``length`` rows."""
+    """Return the datum as a plain array of ``length`` rows."""
     return _repeated(datum, length) if isinstance(datum, pa.Scalar) else plain(datum)
 
 
 def _repeated(value: pa.Scalar, length: int) -> pa.Array:
-    # Arrow doesn't repeat a list no times.
+    # Arrow can't repeat a list zero times.
     if length > 1 and (pa.types.is_nested(value.type) or is_string_like(value.type)) and value.is_valid:
         claim("a repeated value", length * pa.repeat(value, 1).nbytes, length)
     return pa.repeat(value, length) if length else pa.nulls(0, value.type)
 
 
 def nulls(data_type: pa.DataType) -> pa.Scalar:
-    """The null of a logical type in its physical form."""
+    """The null of a logical type, in physical form."""
     return pa.nulls(1, physical(data_type))[0]
 
 
 def scaled(datum: Datum) -> Datum:
-    """The int64 values behind a decimal64 datum (value times ten to the scale)."""
+    """Return the int64 values behind a decimal64 datum (value times ten to the scale)."""
     if isinstance(datum, pa.Scalar):
         value = datum.as_py()
         return scalar(None if value is None else unscale(value, datum.type.scale), INT64)
@@ -96,7 +98,8 @@ def scaled(datum: Datum) -> Datum:
 
 
 def from_scaled(values: Datum, data_type: pa.DataType) -> Datum:
-    """A decimal of the logical ``data_type`` in physical form over int64 values that are known to fit it."""
+    """Build a decimal of the logical ``data_type`` in physical form over int64 values that are known to
+    fit."""
     if isinstance(values, pa.Scalar):
         return (
             pa.repeat(values, 1).view(physical(data_type))[0]
@@ -117,7 +120,7 @@ def _is_short(data_type: pa.DataType) -> bool:
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """The array's validity bitmap starting at its first value."""
+    """Return the array's validity bitmap, starting at the array's first value."""
     if array.null_count == 0:
         return None
     if array.offset == 0:
@@ -126,7 +129,7 @@ def _validity(array: pa.Array) -> pa.Buffer | None:
 
 
 def widened(datum: Datum) -> Datum:
-    """The datum with a decimal64 as decimal128 of the same precision and scale."""
+    """Convert a decimal64 datum to decimal128 of the same precision and scale."""
     data_type = datum.type
     if data_type.id != _DECIMAL64_ID:
         return datum
@@ -146,8 +149,8 @@ _EMPTY: Final = np.zeros(0, np.int64)
 
 
 def narrowed(datum: Datum) -> Datum:
-    """The inverse of :func:`widened`: a decimal128 of at most 18 digits as decimal64; anything else as it
-    is."""
+    """Convert a decimal128 of at most 18 digits to decimal64, the inverse of :func:`widened`; return any
+    other datum unchanged."""
     data_type = datum.type
     if data_type.id != _DECIMAL128_ID or data_type.precision > MAX_SHORT_PRECISION:
         return datum
@@ -159,14 +162,14 @@ def narrowed(datum: Datum) -> Datum:
 
 
 def _pairs(array: pa.Array) -> npt.NDArray[np.int64]:
-    """The low and high halves of a decimal128 array."""
+    """Return the low and high halves of a decimal128 array."""
     if len(array) == 0:
         return np.zeros((0, 2), np.int64)
     return np.frombuffer(array.buffers()[1], np.int64, 2 * len(array), 16 * array.offset).reshape(-1, 2)
 
 
 def narrow_words(array: pa.Array) -> npt.NDArray[np.int64] | None:
-    """The unscaled values of a decimal128 array if all of them (nulls aside) fit int64, else None."""
+    """Return the unscaled values of a decimal128 array if all values (nulls aside) fit int64, else None."""
     pairs = _pairs(array)
     low = pairs[:, 0].copy()
     misfits = pairs[:, 1] != low >> 63
@@ -178,7 +181,7 @@ def narrow_words(array: pa.Array) -> npt.NDArray[np.int64] | None:
 
 
 def unscaled(array: pa.Array) -> list[int | None]:
-    """The values of a decimal array, times ten to the scale, as Python integers."""
+    """Return the values of a decimal array, times ten to the scale, as Python integers."""
     if array.type.id == _DECIMAL64_ID:
         values: list[int | None] = array.view(INT64).to_pylist()
         return values
@@ -191,7 +194,8 @@ def unscaled(array: pa.Array) -> list[int | None]:
 
 
 def from_unscaled(values: Sequence[int | None], data_type: pa.DataType) -> pa.Array:
-    """A decimal array of the logical ``data_type`` in physical form; the inverse of :func:`unscaled`."""
+    """Build a decimal array of the logical ``data_type`` in physical form; the inverse of
+    :func:`unscaled`."""
     valid = np.fromiter((value is not None for value in values), np.bool_, len(values))
     size = 8 if _is_short(data_type) else 16
     data = b"".join((value or 0).to_bytes(size, "little", signed=True) for value in values)
@@ -199,7 +203,7 @@ def from_unscaled(values: Sequence[int | None], data_type: pa.DataType) -> pa.Ar
 
 
 def unscale(value: Decimal, scale: int) -> int:
-    """The exact integer ``value * 10**scale``.
+    """Return the exact integer ``value * 10**scale``.
 
     >>> unscale(Decimal("-1.50"), 3)
     -1500
@@ -213,7 +217,7 @@ def unscale(value: Decimal, scale: int) -> int:
 
 
 def rounded(value: int, scale: int, target: int) -> int:
-    """An unscaled value at another scale, halves rounded away from zero.
+    """Convert an unscaled value to another scale, halves rounded away from zero.
 
     >>> rounded(1995, 3, 2), rounded(-1995, 3, 2), rounded(15, 1, 3)
     (200, -200, 1500)
@@ -226,7 +230,7 @@ def rounded(value: int, scale: int, target: int) -> int:
 
 
 def decimal_text(value: int, scale: int) -> str:
-    """An unscaled value in plain notation with all digits of its scale.
+    """Format an unscaled value in plain notation with all digits of its scale.
 
     >>> decimal_text(-5, 3), decimal_text(150, 0)
     ('-0.005', '150')
@@ -238,8 +242,8 @@ def decimal_text(value: int, scale: int) -> str:
 
 
 def select(mask: pa.Array, if_true: Datum, if_false: Datum, data_type: pa.DataType) -> pa.Array:
-    """``if_true`` where the mask is true, else (false or null) ``if_false``; plain physical arrays or
-    scalars of the logical ``data_type``."""
+    """Choose ``if_true`` where the mask is true, else (false or null) ``if_false``; both are plain physical
+    arrays or scalars of the logical ``data_type``."""
     if mask.null_count:
         mask = _COALESCE.call([mask, FALSE])
     if is_string_like(data_type):
@@ -253,7 +257,8 @@ def select(mask: pa.Array, if_true: Datum, if_false: Datum, data_type: pa.DataTy
 
 
 def holds_void(data_type: pa.DataType) -> bool:
-    """Whether values of the type hold some of type void, among which Arrow's kernels can't choose."""
+    """Return whether the type is or contains void; Arrow's kernels can't choose among values of such
+    types."""
     if data_type.id == _NULL_ID:
         return True
     fields = range(data_type.num_fields) if pa.types.is_nested(data_type) else ()
@@ -261,7 +266,7 @@ def holds_void(data_type: pa.DataType) -> bool:
 
 
 def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
-    """The same choice by row numbers."""
+    """Make the choice of :func:`select` by row numbers."""
     first, second = full_array(if_true, len(mask)), full_array(if_false, len(mask))
     rows = np.arange(len(mask))
     places = np.where(numpy_view(mask), rows, rows + len(mask))
@@ -270,7 +275,7 @@ def _gathered(mask: pa.Array, if_true: Datum, if_false: Datum) -> pa.Array:
 
 
 def _spread(text: Datum, rows: int) -> int:
-    """Bytes of a column of texts, or of one text for all rows."""
+    """Bytes of a column of texts, or of one text repeated for all rows."""
     if isinstance(text, pa.Scalar):
         return len(text.as_buffer()) * rows if text.is_valid else 0
     size: int = text.get_total_buffer_size()
@@ -285,5 +290,5 @@ _COALESCE: Final = pc.function("coalesce")
 
 
 def python_values(array: pa.Array) -> list[object]:
-    """Python values of a plain array, decimals as Decimal; for code that goes row by row."""
+    """Return the Python values of a plain array, decimals as Decimal; for code that goes row by row."""
     return array.to_pylist()

@@ -1,8 +1,8 @@
-"""Intervals as Arrow has them: what leaves the engine, and what comes in.
+"""Intervals in Arrow's own types, for results that leave the engine and for input.
 
-Outside, nobody knows :class:`~sqlfront_values.types.IntervalType`. There a day-time interval is a
-``duration("us")``, as in PySpark's ``toArrow``, and a year-month interval, which PySpark gives up on, a
-``month_day_nano_interval`` of months alone; nested ones likewise. Other types leave as they are.
+:class:`~sqlfront_values.types.IntervalType` is unknown outside the engine. Outside, a day-time interval is a
+``duration("us")``, as in PySpark's ``toArrow``, and a year-month interval, which PySpark gives up on, is a
+``month_day_nano_interval`` of months alone; nested intervals likewise. Other types leave as they are.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ _LAYOUT: Final = np.dtype([("months", "i4"), ("days", "i4"), ("nanoseconds", "i8
 
 
 def exported_type(data_type: pa.DataType) -> pa.DataType:
-    """Arrow's own type for a logical one.
+    """Arrow's own type for a logical type.
 
     >>> exported_type(DAY_TIME_INTERVAL), exported_type(pa.list_(YEAR_MONTH_INTERVAL)).value_type
     (DurationType(duration[us]), DataType(month_day_nano_interval))
@@ -45,29 +45,30 @@ def _exported_leaf(data_type: pa.DataType) -> pa.DataType:
 
 
 def exported_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with Arrow's own types."""
+    """Return the schema with Arrow's own types."""
     if not any(holds_interval(data_type) for data_type in schema.types):
         return schema
     return pa.schema([field.with_type(exported_type(field.type)) for field in schema])
 
 
 def imported_type(data_type: pa.DataType) -> pa.DataType | None:
-    """The logical type of Arrow's own intervals, None for other types (of one level)."""
+    """The logical type of Arrow's own interval type; None for other types. Does not look into nested
+    types."""
     if pa.types.is_duration(data_type):
         return DAY_TIME_INTERVAL
     return YEAR_MONTH_INTERVAL if data_type == _MONTHS else None
 
 
 def exported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """A physical array of a logical type that holds intervals, as :func:`exported_type` says."""
+    """Convert a physical array of a logical type that holds intervals to :func:`exported_type`."""
     if is_year_month(data_type):
         return _from_months(array)
     return converted(array, data_type, exported) if pa.types.is_nested(data_type) else array
 
 
 def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """An array of the :func:`exported_type` of ``data_type`` in physical form. Errors: DataError for an
-    interval that has more than months."""
+    """Convert an array of the :func:`exported_type` of ``data_type`` to physical form. Raises DataError for
+    an interval with days or nanoseconds where only months are allowed."""
     if is_year_month(data_type):
         return _to_months(array)
     return converted(array, data_type, imported) if pa.types.is_nested(data_type) else array
@@ -76,8 +77,8 @@ def imported(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 def converted(
     array: pa.Array, data_type: pa.DataType, convert: Callable[[pa.Array, pa.DataType], pa.Array]
 ) -> pa.Array:
-    """The nested array with its children converted, each by the type that ``data_type`` has in its place;
-    names of fields are those of ``data_type``."""
+    """Convert the children of a nested array, each by the child's type in ``data_type``; fields take their
+    names from ``data_type``."""
     if pa.types.is_struct(data_type):
         children = [
             convert(child, data_type.field(index).type) for index, child in enumerate(array.flatten())

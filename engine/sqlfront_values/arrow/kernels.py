@@ -1,14 +1,14 @@
-"""Arrow's compute kernels, as ``pyarrow.compute`` has them, without its price at import.
+"""Arrow's compute kernels, as in ``pyarrow.compute``, without the cost of that import.
 
 Importing ``pyarrow.compute`` makes a documented Python wrapper of each of some three hundred kernels, which
-takes longer than importing Arrow itself. What small queries need (functions of the registry, options) is in
-the extension module below it; anything else loads ``pyarrow.compute`` when it is first asked for. So the
-whole house writes
+takes longer than importing Arrow itself. Small queries need only functions of the registry and options, which
+are in the extension module below; any other name loads ``pyarrow.compute`` at its first access. So the whole
+code base writes
 
     from sqlfront_values.arrow import kernels as pc
 
-in place of ``import pyarrow.compute as pc``, and means the same; :func:`function` is a kernel that is looked
-up when it is first called, for constants of modules. Mind that methods of Arrow's own objects
+in place of ``import pyarrow.compute as pc``, with the same meaning. :func:`function` returns a kernel that is
+looked up at its first call, for constants of modules. Mind that methods of Arrow's own objects
 (``array.cast``, ``batch.filter``) load ``pyarrow.compute`` too.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 
 
 class Function:
-    """A kernel by name; ``call`` is that of the registry's function with the options, found at the first
-    use."""
+    """A kernel by name; ``call`` is the ``call`` method of the registry's function with the options, looked
+    up at the first use."""
 
     def __init__(self, name: str, options: str | None, arguments: dict[str, object]) -> None:
         self._name = name
@@ -38,7 +38,7 @@ class Function:
 
 
 def function(name: str, options: str | None = None, **arguments: object) -> Function:
-    """The kernel of that name, with options of the class of that name made of the arguments.
+    """Return the kernel of that name; ``options`` names a class of options, built from the arguments.
 
     >>> import pyarrow as pa
     >>> function("round", "RoundOptions", ndigits=1).call([pa.scalar(1.25)]).as_py()
@@ -48,7 +48,7 @@ def function(name: str, options: str | None = None, **arguments: object) -> Func
 
 
 def __getattr__(name: str) -> Any:
-    """The kernel, options or error of that name; found once, then an attribute of this module."""
+    """Look up the kernel, options class or error of that name, and keep it as an attribute of this module."""
     from pyarrow import _compute  # noqa: PLC0415 - see Function
 
     try:

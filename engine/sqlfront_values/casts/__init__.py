@@ -1,10 +1,10 @@
 """CAST and TRY_CAST between all pairs of types that Spark's ANSI mode allows.
 
-:func:`compile_cast` makes the conversion of one pair; :func:`can_cast` says which pairs there are, and
-:func:`cast_can_fail` which of them may refuse a value. Where a conversion refuses a value, CAST raises
-Spark's error and TRY_CAST gives null.
+:func:`compile_cast` makes the conversion of a pair; :func:`can_cast` tells the allowed pairs, and
+:func:`cast_can_fail` the pairs whose conversion may refuse a value. If a conversion refuses a value, CAST
+raises Spark's error and TRY_CAST gives null.
 
-:mod:`.pairs` has the table of them all; then one module per kind of source or target: :mod:`.numbers`,
+:mod:`.pairs` has the table of all pairs; then one module per kind of source or target: :mod:`.numbers`,
 :mod:`.decimals`, :mod:`.parsing` (from strings), :mod:`.formatting` (to strings), :mod:`.datetimes`,
 :mod:`.intervals` and :mod:`.interval_texts`, :mod:`.nested`.
 """

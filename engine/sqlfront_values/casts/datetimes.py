@@ -1,4 +1,4 @@
-"""Casts among dates, timestamps, intervals and numbers, and from strings to them."""
+"""Casts among dates, timestamps, intervals and numbers, and from strings to dates and timestamps."""
 
 import re
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -22,7 +22,7 @@ from sqlfront_values.zones.wall_clock import from_wall_clock, offset_micros, to_
 
 MICROS_PER_SECOND: Final = 1_000_000
 MICROS_PER_DAY: Final = 86_400 * MICROS_PER_SECOND
-#: The last day whose midnight 64 bits of microseconds reach, and the first one by its negative.
+#: The last day whose midnight fits 64 bits of microseconds; its negative is the first such day.
 _LAST_DAY: Final = (2**63 - 1) // MICROS_PER_DAY
 _CAST: Final = pc.get_function("cast")
 _MATCH: Final = pc.get_function("match_substring_regex")
@@ -34,13 +34,13 @@ _DECIMAL128: Final = Context(prec=34, rounding=ROUND_HALF_EVEN)
 
 
 def date_to_timestamp(zone: str, *, safe: bool) -> Convert:
-    """Midnight in the session's time zone."""
+    """Cast dates to midnight in the session's time zone."""
     to_clock = date_to_timestamp_ntz(safe=safe)
     return lambda values: from_wall_clock(to_clock(values), zone)
 
 
 def date_to_timestamp_ntz(*, safe: bool) -> Convert:
-    """Midnight. A day that 64 bits of microseconds don't reach is Java's error, or null."""
+    """Cast dates to midnight. A day beyond 64 bits of microseconds is Java's error, or null."""
 
     def convert(values: pa.Array) -> pa.Array:
         days, valid = numpy_view(values).astype(np.int64), valid_mask(values)
@@ -58,23 +58,23 @@ def date_to_timestamp_ntz(*, safe: bool) -> Convert:
 
 
 def timestamp_ntz_to_date(values: pa.Array) -> pa.Array:
-    """The day."""
+    """Cast wall-clock times to their day."""
     days = np.floor_divide(numpy_view(values), MICROS_PER_DAY).astype(np.int32)
     return from_numpy(days, DATE, valid_mask(values))
 
 
 def timestamp_to_date(zone: str) -> Convert:
-    """The day in the session's time zone."""
+    """Cast instants to the day in the session's time zone."""
     return lambda values: timestamp_ntz_to_date(to_wall_clock(values, zone))
 
 
 def to_clock(zone: str) -> Convert:
-    """What the session's wall clock shows at an instant."""
+    """Cast instants to the time of the session's wall clock."""
     return lambda values: to_wall_clock(values, zone)
 
 
 def from_clock(zone: str) -> Convert:
-    """The instant at which the session's wall clock shows a time."""
+    """Cast wall-clock times to the instants at which the session's wall clock shows them."""
     return lambda values: from_wall_clock(values, zone)
 
 
@@ -82,7 +82,7 @@ def from_clock(zone: str) -> Convert:
 
 
 def timestamp_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
-    """Whole seconds since 1970, rounded down."""
+    """Cast timestamps to whole seconds since 1970, rounded down."""
     bound = 2 ** (target.bit_width - 1)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -106,7 +106,7 @@ def _timestamp_literal(values: pa.Array, row: int) -> str:
 
 
 def timestamp_to_float(target: pa.DataType) -> Convert:
-    """Seconds since 1970 with their fraction."""
+    """Cast timestamps to seconds since 1970 with their fraction."""
 
     def convert(values: pa.Array) -> pa.Array:
         seconds = int64_view(values) / float(MICROS_PER_SECOND)
@@ -116,7 +116,7 @@ def timestamp_to_float(target: pa.DataType) -> Convert:
 
 
 def timestamp_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """Seconds since 1970 with their fraction."""
+    """Cast timestamps to seconds since 1970 with their fraction."""
     return lambda values: from_unscaled(
         [
             None if value is None else fitted(value, 6, target, safe=safe)
@@ -127,7 +127,8 @@ def timestamp_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def integral_to_timestamp(values: pa.Array) -> pa.Array:
-    """Seconds since 1970; what is beyond the range of timestamps becomes its bound, as in Spark."""
+    """Cast seconds since 1970 to timestamps; seconds beyond the range of timestamps become its bound, as in
+    Spark."""
     seconds = numpy_view(values).astype(np.int64)
     limit = np.iinfo(np.int64).max // MICROS_PER_SECOND
     micros = np.clip(seconds, -limit, limit) * MICROS_PER_SECOND
@@ -137,7 +138,7 @@ def integral_to_timestamp(values: pa.Array) -> pa.Array:
 
 
 def float_to_timestamp(*, safe: bool) -> Convert:
-    """Seconds since 1970, cut off to microseconds."""
+    """Cast seconds since 1970 to timestamps, cut off to microseconds."""
 
     def micros(value: float | None) -> int | None:
         if value is None:
@@ -155,8 +156,8 @@ def float_to_timestamp(*, safe: bool) -> Convert:
 
 
 def decimal_to_timestamp(source: pa.DataType) -> Convert:
-    """Seconds since 1970, cut off to microseconds; as in Spark the product has 34 digits, of which the low 64
-    bits count."""
+    """Cast seconds since 1970 to timestamps, cut off to microseconds; as in Spark the product has 34 digits,
+    and its low 64 bits count."""
 
     def micros(value: int | None) -> int | None:
         if value is None:
@@ -182,7 +183,7 @@ _TIME: Final = re.compile(rf"(T)?{_CLOCK}", re.DOTALL)
 
 
 def string_to_date(*, safe: bool) -> Convert:
-    """``[+-]yyyy[yyy][-m[m][-d[d]]]``; what follows a blank or a T is ignored."""
+    """Cast ``[+-]yyyy[yyy][-m[m][-d[d]]]`` to dates; text after a blank or a T is ignored."""
 
     def one(text: str | None) -> int | None:
         if text is None:
@@ -201,7 +202,7 @@ def string_to_date(*, safe: bool) -> Convert:
 
 
 def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: Convert) -> Convert:
-    """Arrow's parser where all texts are in plain notation and valid, else row by row."""
+    """Use Arrow's parser if all texts are in plain notation and valid, else parse row by row."""
 
     def convert(values: pa.Array) -> pa.Array:
         matches = _MATCH.call([values], pattern)
@@ -216,7 +217,7 @@ def _quick(pattern: pc.MatchSubstringOptions, options: pc.CastOptions, by_row: C
 
 
 def parse_date(text: str) -> int:
-    """Days since 1970 of a date as Spark's cast reads it; ValueError if malformed.
+    """Parse a date like Spark's cast, to days since 1970. Raises ValueError if malformed.
 
     >>> parse_date(" 1970-1-2 "), parse_date("1970-01-03Tanything")
     (1, 2)
@@ -229,8 +230,8 @@ def parse_date(text: str) -> int:
 
 
 def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
-    """A date, optionally a time of day with a fraction, optionally a zone (else the session's).
-    NotSupportedError for a time of day alone, which to Spark is one of the day on which it reads it."""
+    """Cast texts to timestamps: a date, optionally a time of day with a fraction, optionally a zone (else the
+    session's zone). Raises NotSupportedError for a time of day alone, to which Spark adds the current day."""
     session = zone_of(zone)
 
     def instant(text: str) -> int:
@@ -255,7 +256,7 @@ def string_to_timestamp(zone: str, *, safe: bool) -> Convert:
 
 
 def string_to_timestamp_ntz(*, safe: bool) -> Convert:
-    """As for timestamps; a zone is checked and ignored."""
+    """Cast texts to timestamp_ntz, as :func:`string_to_timestamp`; a zone is checked and ignored."""
 
     def clock_of(text: str) -> int:
         clock, name = parse_timestamp(text)
@@ -268,7 +269,8 @@ def string_to_timestamp_ntz(*, safe: bool) -> Convert:
 
 
 def parse_timestamp(text: str) -> tuple[int, str | None]:
-    """Wall-clock microseconds since 1970, and the zone's name if there is one; ValueError if malformed.
+    """Parse a timestamp to wall-clock microseconds since 1970, and the zone's name if present. Raises
+    ValueError if malformed.
 
     >>> parse_timestamp("1970-01-01 00:00:01.5 Europe/Paris")
     (1500000, 'Europe/Paris')
@@ -288,7 +290,7 @@ def parse_timestamp(text: str) -> tuple[int, str | None]:
 
 
 def _seconds(hour: str | None, minute: str | None, second: str | None) -> int:
-    """Of the day; ValueError if it has none such."""
+    """Return the seconds since midnight. Raises ValueError if a field is out of range."""
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
     if hours > 23 or minutes > 59 or seconds > 59:
         raise ValueError
@@ -296,7 +298,8 @@ def _seconds(hour: str | None, minute: str | None, second: str | None) -> int:
 
 
 def _is_time(text: str) -> bool:
-    """Whether Spark's cast reads the text as a time of day: ``[T]h[h]:m[m][:s[s][.f]][zone]``, or ``Thh``."""
+    """Return whether Spark's cast reads the text as a time of day: ``[T]h[h]:m[m][:s[s][.f]][zone]``, or
+    ``Thh``."""
     match = _TIME.fullmatch(text.strip(BLANKS))
     if match is None or not (match[1] or match[3]):
         return False

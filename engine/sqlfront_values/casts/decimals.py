@@ -31,14 +31,14 @@ from sqlfront_values.types import BIGINT, MAX_SHORT_PRECISION, is_integral
 _CAST: Final = pc.get_function("cast")
 _MULTIPLY: Final = pc.get_function("multiply")
 _DIVIDE: Final = pc.get_function("divide")
-#: Doubles hold integers up to here exactly.
+#: Doubles hold integers up to this bound exactly.
 _EXACT_DOUBLE: Final = 2**53
-#: Powers of ten that a double times an integral number of up to 53 bits stays close to.
+#: Powers of ten up to which a double times the power stays close to an integral number of up to 53 bits.
 _EXACT_POWERS: Final = 15
 
 
 def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Rescaling, in int64 where both types have at most 18 digits and nothing can be cut off."""
+    """Rescale, in int64 if both types have at most 18 digits and no digit can be cut off."""
     shift = target.scale - source.scale
     gains = target.precision - target.scale >= source.precision - source.scale and shift >= 0
     if gains and target.precision <= MAX_SHORT_PRECISION:
@@ -58,8 +58,8 @@ def decimal_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) 
 
 
 def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
-    """``shift`` more digits after the point (or fewer): in int64 where the values fit and leave room, else
-    one by one."""
+    """Rescale by ``shift`` more digits after the point (or fewer): in int64 if the values fit and leave room,
+    else one by one."""
     factor = 10 ** abs(shift)
     limit = 10**target.precision
     bound = min(2**63, limit) // factor - 1 if shift > 0 else min(2**62, (limit - 1) * factor)
@@ -79,13 +79,13 @@ def _by_words(shift: int, target: pa.DataType, exact: Convert) -> Convert:
 
 
 def _quotients(numbers: Integers, unit: int) -> Integers:
-    """The numbers divided by ``unit``, halves away from zero; they leave room for half a unit more."""
+    """Divide the numbers by ``unit``, halves away from zero. The numbers leave room for half a unit more."""
     magnitudes = (np.abs(numbers) + unit // 2) // unit
     return np.where(numbers < 0, -magnitudes, magnitudes)
 
 
 def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Within int64, where digits may get lost on either side of the point."""
+    """Rescale within int64; digits may get lost on either side of the point."""
     shift = target.scale - source.scale
     exact = _by_values(
         lambda values: ((value, source.scale) for value in unscaled(values)), target, safe=safe
@@ -108,7 +108,7 @@ def _short_to_short(source: pa.DataType, target: pa.DataType, *, safe: bool) -> 
 
 
 def integral_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """The number with zeros after the point."""
+    """Convert integers by appending zeros after the point."""
     digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
     if digits + target.scale > MAX_SHORT_PRECISION or digits > target.precision - target.scale:
         exact = _by_values(lambda values: ((value, 0) for value in values.to_pylist()), target, safe=safe)
@@ -125,7 +125,7 @@ def integral_to_decimal(source: pa.DataType, target: pa.DataType, *, safe: bool)
 
 
 def _small_integrals(target: pa.DataType, exact: Convert) -> Convert:
-    """In int64 if the values of the batch are small enough."""
+    """Rescale in int64 if the values of the batch are small enough."""
     options = pc.CastOptions.unsafe(INT64)
     factor = scalar(10**target.scale, INT64)
     limit = min(10 ** (target.precision - target.scale), 2**63 // 10**target.scale)
@@ -140,7 +140,7 @@ def _small_integrals(target: pa.DataType, exact: Convert) -> Convert:
 
 
 def boolean_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """1 or 0."""
+    """Cast booleans to 1 or 0."""
     return _by_values(
         lambda values: ((None if value is None else int(value), 0) for value in values.to_pylist()),
         target,
@@ -149,8 +149,8 @@ def boolean_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def float_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """By the shortest digits of the double, as Java prints them; NaN and the infinities become null, in CAST
-    too."""
+    """Cast by the shortest digits of the double, as Java prints them; NaN and the infinities become null, in
+    CAST too."""
 
     def digits(value: float | None) -> tuple[int | None, int]:
         if value is None or not math.isfinite(value):
@@ -173,7 +173,7 @@ def float_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def decimal_digits(value: Decimal) -> tuple[int, int]:
-    """A decimal as unscaled value and (not negative) scale.
+    """Split a decimal into unscaled value and (not negative) scale.
 
     >>> decimal_digits(Decimal("1.50")), decimal_digits(Decimal("2E3"))
     ((150, 2), (2000, 0))
@@ -200,7 +200,8 @@ def _by_values(
 
 
 def fitted(value: int, scale: int, target: pa.DataType, *, safe: bool) -> int | None:
-    """The unscaled value at the target's scale; null or Spark's error if it has too many digits."""
+    """Return the unscaled value at the target's scale. If it has too many digits, return null or raise
+    Spark's error."""
     number = rounded(value, scale, target.scale)
     if abs(number) < 10**target.precision:
         return number
@@ -210,7 +211,7 @@ def fitted(value: int, scale: int, target: pa.DataType, *, safe: bool) -> int | 
 
 
 def decimal_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Digits after the point are cut off; what is out of bounds is refused."""
+    """Cut off the digits after the point; refuse values out of bounds."""
     unit = 10**source.scale
     bound = 2 ** (target.bit_width - 1)
 
@@ -237,7 +238,7 @@ def decimal_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool)
 
 
 def decimal_to_float(source: pa.DataType, target: pa.DataType) -> Convert:
-    """The nearest double (and of that the nearest float)."""
+    """Cast to the nearest double (and then to the nearest float)."""
     divisor = 10.0**source.scale
 
     def convert(values: pa.Array) -> pa.Array:
@@ -257,15 +258,15 @@ def decimal_to_float(source: pa.DataType, target: pa.DataType) -> Convert:
 
 
 def decimal_to_boolean(source: pa.DataType) -> Convert:
-    """Zero is false, everything else true."""
+    """Cast zero to false, every other value to true."""
     not_equal = pc.get_function("not_equal")
     zero = scalar(Decimal(0), source)
     return lambda values: not_equal.call([widened(values), zero])
 
 
 def is_exact(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every value of ``source`` (integral or decimal) is one of the decimal ``target``, so that the
-    cast never refuses one."""
+    """Return whether the decimal type ``target`` holds every value of ``source`` (integral or decimal), so
+    that the cast never refuses a value."""
     if is_integral(source):
         digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
         return bool(digits <= target.precision - target.scale)

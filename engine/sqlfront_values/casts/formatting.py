@@ -1,4 +1,4 @@
-"""Casts to strings, in the notation that Spark shows."""
+"""Casts to strings, in Spark's notation."""
 
 from collections.abc import Callable
 from typing import Final
@@ -27,7 +27,7 @@ _MICROS_PER_DAY: Final = 86_400 * _MICROS_PER_SECOND
 
 
 def integral_to_string(values: pa.Array) -> pa.Array:
-    """Digits, with a minus if negative; booleans as true and false."""
+    """Write digits, with a minus if negative; booleans as true and false."""
     return _CAST.call([values], _TO_STRING)
 
 
@@ -36,7 +36,7 @@ def _by_row(values: list[object], text: Callable[..., str]) -> pa.Array:
 
 
 def float_to_string(source: pa.DataType) -> Convert:
-    """Java's shortest notation."""
+    """Write Java's shortest notation."""
     single = source.bit_width == 32
 
     def by_row(values: pa.Array) -> pa.Array:
@@ -48,14 +48,14 @@ def float_to_string(source: pa.DataType) -> Convert:
         plain = ((magnitudes >= 1e-3) & (magnitudes < 1e7)) | (magnitudes == 0)
         if not plain.all():
             return by_row(values)
-        # Arrow writes these as Java does, but whole numbers without a point.
+        # Arrow writes such numbers as Java does, but whole numbers without a point.
         return _REPLACE.call([_CAST.call([values], _TO_STRING)], _WHOLE_NUMBER)
 
     return convert
 
 
 def decimal_to_string(source: pa.DataType) -> Convert:
-    """Plain notation with all digits of the scale."""
+    """Write plain notation with all digits of the scale."""
     scale = source.scale
     if scale <= 6:
         # Arrow writes exponents only for values below 1e-6.
@@ -64,7 +64,7 @@ def decimal_to_string(source: pa.DataType) -> Convert:
 
 
 def date_to_string(values: pa.Array) -> pa.Array:
-    """``yyyy-MM-dd``; years beyond 9999 and before 0 with a sign."""
+    """Write ``yyyy-MM-dd``; years beyond 9999 and before 0 with a sign."""
     days = numpy_view(values)
     if not len(days) or (int(days.min()) >= _FIRST_DAY and int(days.max()) <= _LAST_DAY):
         return _CAST.call([values], _TO_STRING)
@@ -72,7 +72,7 @@ def date_to_string(values: pa.Array) -> pa.Array:
 
 
 def date_text(days: int) -> str:
-    """One date as text.
+    """Format a date.
 
     >>> date_text(0), date_text(-719529)
     ('1970-01-01', '-0001-12-31')
@@ -82,7 +82,7 @@ def date_text(days: int) -> str:
 
 
 def timestamp_ntz_to_string(values: pa.Array) -> pa.Array:
-    """``yyyy-MM-dd HH:mm:ss`` and the fraction's digits without trailing zeros."""
+    """Write ``yyyy-MM-dd HH:mm:ss`` and the fraction's digits without trailing zeros."""
     micros = numpy_view(values)
     first, last = _FIRST_DAY * _MICROS_PER_DAY, (_LAST_DAY + 1) * _MICROS_PER_DAY
     if len(micros) and not (int(micros.min()) >= first and int(micros.max()) < last):
@@ -93,7 +93,7 @@ def timestamp_ntz_to_string(values: pa.Array) -> pa.Array:
 
 
 def timestamp_text(micros: int) -> str:
-    """One wall-clock time (microseconds since 1970) as text.
+    """Format a wall-clock time (microseconds since 1970).
 
     >>> timestamp_text(1_500_000)
     '1970-01-01 00:00:01.5'
@@ -109,5 +109,5 @@ def _clock_text(micros: int) -> str:
 
 
 def timestamp_to_string(zone: str) -> Convert:
-    """As the session's wall clock shows it."""
+    """Write the time that the session's wall clock shows."""
     return lambda values: timestamp_ntz_to_string(to_wall_clock(values, zone))

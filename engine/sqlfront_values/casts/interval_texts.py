@@ -14,11 +14,11 @@ from sqlfront_values.errors import DatabaseError, DataError, spark_error
 from sqlfront_values.types import INT, MICROS_OF, MONTHS_OF, STRING, IntervalType, is_year_month, units_of
 
 _MICROS_PER_SECOND: Final = 1_000_000
-#: As many days as a bigint of microseconds holds.
+#: The most days that a bigint of microseconds holds.
 _MOST_DAYS: Final = 106_751_991
-#: The greatest count of a unit that isn't the first one.
+#: The greatest count of a unit that isn't the first unit.
 _MOST: Final = {"HOUR": 23, "MINUTE": 59, "SECOND": 59}
-#: What stands for a unit in messages, and what it reads as: at the front, and after another unit.
+#: The signs of units in messages.
 _SIGNS: Final = {"DAY": "d", "HOUR": "h", "MINUTE": "m", "SECOND": "s.n", "YEAR": "y", "MONTH": "m"}
 _FRACTION: Final = r"(?:\.([0-9]{1,9}))?"
 
@@ -27,7 +27,7 @@ _FRACTION: Final = r"(?:\.([0-9]{1,9}))?"
 
 
 def interval_text(amount: int, kind: IntervalType) -> str:
-    """A number of months or microseconds as Spark writes the interval.
+    """Format a number of months or microseconds as Spark writes the interval.
 
     >>> from sqlfront_values.types import DAY_TIME_INTERVAL, INTERVALS
     >>> interval_text(93_784_500_000, DAY_TIME_INTERVAL), interval_text(-14, INTERVALS["YEAR", "YEAR"])
@@ -44,7 +44,7 @@ def _months_text(months: int, kind: IntervalType) -> str:
 
 
 def _time_text(micros: int, kind: IntervalType) -> str:
-    """The fields from first to last; the first takes what the larger ones would have held."""
+    """Write the fields from first to last; the first field includes the amounts of larger units."""
     parts = []
     for unit in units_of(kind):
         count, micros = divmod(micros, MICROS_OF[unit])
@@ -57,7 +57,7 @@ def _time_text(micros: int, kind: IntervalType) -> str:
 
 
 def interval_to_string(source: IntervalType) -> Convert:
-    """``INTERVAL '1 02:03:04.5' DAY TO SECOND`` and its like."""
+    """Write texts like ``INTERVAL '1 02:03:04.5' DAY TO SECOND``."""
     storage = INT if is_year_month(source) else INT64
 
     def convert(values: pa.Array) -> pa.Array:
@@ -73,7 +73,8 @@ def interval_to_string(source: IntervalType) -> Convert:
 
 
 def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
-    """The value alone (``1 02:03``), or the whole of ``INTERVAL '1 02:03' DAY TO MINUTE``."""
+    """Cast texts that hold the value alone (``1 02:03``), or the whole of ``INTERVAL '1 02:03' DAY TO
+    MINUTE``."""
     in_months = is_year_month(target)
     parse = _months_parser(target) if in_months else _time_parser(target)
     storage = INT if in_months else INT64
@@ -94,7 +95,7 @@ def string_to_interval(target: IntervalType, *, safe: bool) -> Convert:
 
 
 class _OutOfBoundsError(ValueError):
-    """The text has the form of an interval, but one of its numbers is too large."""
+    """An error for a text in the form of an interval with a number that is too large."""
 
 
 _Parse = Callable[[str], int]
@@ -153,7 +154,8 @@ def _as_bigint(number: int) -> int:
 
 
 def _body(target: IntervalType) -> Callable[[str], tuple[bool, str]]:
-    """Whether there is a minus before the quotes, and what stands between them."""
+    """Return a function that splits a text: whether a minus stands before the quotes, and the text in the
+    quotes."""
     units = r"\s+".join(target.units.split())
     pattern = re.compile(
         rf"(?:INTERVAL\s+([+-])?'([+-]?[^']*)'\s+{units}|([+-]?[0-9].*))", re.IGNORECASE | re.DOTALL

@@ -1,6 +1,6 @@
 """Casts among intervals, and between intervals and numbers.
 
-A number stands for so many of the interval's last unit: 36 for ``INTERVAL '1 12' DAY TO HOUR``.
+A number counts the interval's last unit: 36 for ``INTERVAL '1 12' DAY TO HOUR``.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ _Integers = npt.NDArray[np.int64]
 
 
 def _unit(kind: IntervalType) -> int:
-    """How many months or microseconds the type's last unit has."""
+    """The number of months or microseconds in the type's last unit."""
     return MONTHS_OF[kind.last] if is_year_month(kind) else MICROS_OF[kind.last]
 
 
@@ -28,13 +28,13 @@ def _amounts(values: pa.Array) -> _Integers:
 
 
 def _whole(amounts: _Integers, unit: int) -> _Integers:
-    """Quotients cut towards zero."""
+    """Divide, and cut the quotients towards zero."""
     quotients = amounts // unit
     return quotients + ((amounts < 0) & (quotients * unit != amounts))
 
 
 def interval_to_interval(target: IntervalType) -> Convert:
-    """The same interval, what is smaller than the target's last unit cut off; parts of seconds stay."""
+    """Cut off amounts smaller than the target's last unit; parts of seconds stay."""
     unit = _unit(target)
     if target.last in ("SECOND", "MONTH"):
         return lambda values: values
@@ -46,7 +46,8 @@ def interval_to_interval(target: IntervalType) -> Convert:
 
 
 def interval_to_integral(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
-    """How many of its last unit are in the interval, cut to a whole number. Errors: CAST_OVERFLOW."""
+    """Count the interval's last unit, cut to a whole number. Raises CAST_OVERFLOW if the count is out of
+    bounds."""
     unit, bound = _unit(source), 2 ** (target.bit_width - 1)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -65,7 +66,7 @@ def interval_to_integral(source: IntervalType, target: pa.DataType, *, safe: boo
 
 
 def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool) -> Convert:
-    """How many of its last unit are in the interval: seconds with their fraction, others whole."""
+    """Count the interval's last unit: seconds with their fraction, other units whole."""
     seconds = source.last == "SECOND"
     unit, scale = (1, 6) if seconds else (_unit(source), 0)
 
@@ -78,7 +79,8 @@ def interval_to_decimal(source: IntervalType, target: pa.DataType, *, safe: bool
 
 
 def number_to_interval(source: pa.DataType, target: IntervalType, *, safe: bool) -> Convert:
-    """So many of the interval's last unit, rounded to microseconds or months. Errors: CAST_OVERFLOW."""
+    """Multiply the number by the interval's last unit, rounded to microseconds or months. Raises
+    CAST_OVERFLOW if out of bounds."""
     unit, storage = _unit(target), pa.int32() if is_year_month(target) else pa.int64()
     bound = 2 ** (storage.bit_width - 1)
     decimals = pa.types.is_decimal(source)

@@ -11,12 +11,12 @@ from sqlfront_values.casts.numbers import Convert
 from sqlfront_values.columns.lists import inner, outer
 from sqlfront_values.types import STRING
 
-#: Makes the cast between two logical types.
+#: A function that makes the cast between two logical types.
 MakeConvert = Callable[[pa.DataType, pa.DataType], Convert]
 
 
 def _inside(make: MakeConvert, source: pa.DataType, target: pa.DataType) -> Convert:
-    """The cast of what is inside of a nested value, where decimals have their logical form."""
+    """Make the cast of values inside of a nested value, where decimals have their logical form."""
     convert = make(source, target)
     return lambda values: inner(convert(outer(values)))
 
@@ -26,7 +26,7 @@ def _validity(values: pa.Array) -> pa.Buffer | None:
 
 
 def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Each element cast."""
+    """Cast each element."""
     elements = _inside(make, source.value_type, target.value_type)
 
     def convert(values: pa.Array) -> pa.Array:
@@ -41,7 +41,7 @@ def array_to_array(source: pa.DataType, target: pa.DataType, make: MakeConvert) 
 
 
 def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Each key and each value cast."""
+    """Cast each key and each value."""
     keys = _inside(make, source.key_type, target.key_type)
     items = _inside(make, source.item_type, target.item_type)
 
@@ -62,14 +62,14 @@ def map_to_map(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> C
 
 
 def struct_to_struct(source: pa.DataType, target: pa.DataType, make: MakeConvert) -> Convert:
-    """Each field cast, by position; the names are the target's."""
+    """Cast each field by position; the names are the target's."""
     fields = [
         _inside(make, source.field(index).type, target.field(index).type)
         for index in range(target.num_fields)
     ]
 
     def convert(values: pa.Array) -> pa.Array:
-        # What stands under a null struct is null for its fields too, so that nothing there is refused.
+        # Fields are null where their struct is null, so that a cast refuses no value under a null struct.
         children = [cast(child) for cast, child in zip(fields, values.flatten(), strict=True)]
         names = [pa.field(target.field(index).name, child.type) for index, child in enumerate(children)]
         valid = valid_mask(values)
@@ -94,7 +94,7 @@ def _offsets(values: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def nested_to_string(source: pa.DataType, make: MakeConvert) -> Convert:
-    """``[1, null]``, ``{key -> value}``, ``{1, null}``: the elements as they are cast to string."""
+    """Write ``[1, null]``, ``{key -> value}``, ``{1, null}``, with the elements cast to string."""
     if pa.types.is_map(source):
         keys, items = _inside(make, source.key_type, STRING), _inside(make, source.item_type, STRING)
 

@@ -21,24 +21,25 @@ _NOT_EQUAL: Final = pc.get_function("not_equal")
 
 
 def int64_view(values: pa.Array) -> npt.NDArray[np.int64]:
-    """The integers behind an array of integers, decimal64, timestamps or durations, as int64."""
+    """View an array of integers, decimal64, timestamps or durations as int64; narrower integers are
+    copied."""
     return numpy_view(values).astype(np.int64, copy=False)
 
 
 def by_arrow(target: pa.DataType) -> Convert:
-    """Arrow's unchecked cast, for pairs where it never loses more than Spark's does."""
+    """Make Arrow's unchecked cast, for pairs where Arrow never loses more than Spark."""
     options = pc.CastOptions.unsafe(target)
     return lambda values: _CAST.call([values], options)
 
 
 def to_boolean(source: pa.DataType) -> Convert:
-    """Zero is false, everything else true, NaN included."""
+    """Cast zero to false, every other number to true, NaN included."""
     zero = scalar(0, source)
     return lambda values: _NOT_EQUAL.call([values, zero])
 
 
 def integral_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Wider types hold all values; a narrower one refuses those beyond its bounds."""
+    """Cast among integral types; a narrower type refuses values beyond its bounds."""
     cast = by_arrow(target)
     if target.bit_width >= source.bit_width:
         return cast
@@ -55,8 +56,8 @@ def integral_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool
 
 
 def float_to_integral(source: pa.DataType, target: pa.DataType, *, safe: bool) -> Convert:
-    """Digits after the point are cut off; NaN and what is out of bounds is refused. As in Spark, 2**63
-    itself becomes the greatest bigint."""
+    """Cut off the digits after the point; refuse NaN and values out of bounds. As in Spark, 2**63 itself
+    becomes the greatest bigint."""
     limit = 2.0 ** (target.bit_width - 1)
     saturates = target.equals(BIGINT)
 
@@ -85,8 +86,8 @@ def _without(
     *,
     safe: bool,
 ) -> pa.Array:
-    """The result with nulls for the bad rows, or Spark's error for the first of them; bad rows under nulls
-    don't count."""
+    """Return the result with nulls for the bad rows, or raise Spark's error for the first bad row; bad rows
+    under nulls don't count."""
     valid = valid_mask(values)
     if valid is not None:
         bad = bad & valid
@@ -99,6 +100,6 @@ def _without(
 
 
 def number_text(value: float, data_type: pa.DataType) -> str:
-    """An integral or float as Spark's messages write it."""
+    """Format an integral or float as Spark's messages do."""
     text = str(value) if is_integral(data_type) else float_text(value, single=data_type.bit_width == 32)
     return sql_text(value, data_type, text)

@@ -1,4 +1,5 @@
-"""Which casts there are, which may refuse a value, and the conversion of each pair."""
+"""The table of casts: the allowed pairs, the pairs that may refuse a value, and the conversion of each
+pair."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -25,7 +26,7 @@ from sqlfront_values.types import is_interval, is_year_month
 
 
 class Family(Enum):
-    """Types that one rule converts."""
+    """A family of types that one rule converts."""
 
     VOID = "void"
     BOOLEAN = "boolean"
@@ -66,7 +67,7 @@ _FAMILIES: Final[dict[int, Family]] = {
 
 
 def family_of(data_type: pa.DataType) -> Family:
-    """The family of a logical type."""
+    """Return the family of a logical type."""
     family = _FAMILIES.get(data_type.id)
     if family is not None:
         return family
@@ -77,7 +78,7 @@ def family_of(data_type: pa.DataType) -> Family:
     raise InternalError(f"{data_type} is not a type of Spark SQL")
 
 
-#: What makes a conversion: source, target, safe, settings.
+#: A function that makes a conversion: source, target, safe, settings.
 _Rule = Callable[[pa.DataType, pa.DataType, bool, Settings], Convert]
 
 
@@ -236,7 +237,7 @@ _RULES: Final[dict[tuple[Family, Family], _Rule]] = {
 
 
 def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark's ANSI mode allows CAST from ``source`` to ``target`` (logical types)."""
+    """Return whether Spark's ANSI mode allows CAST from ``source`` to ``target`` (logical types)."""
     pair = family_of(source), family_of(target)
     match pair:
         case (_F.VOID, _):
@@ -255,7 +256,7 @@ def can_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether CAST may refuse a value of ``source``."""
+    """Return whether CAST may refuse a value of ``source``."""
     match family_of(source), family_of(target):
         case (_F.BINARY, _F.STRING):
             return True
@@ -297,7 +298,7 @@ def cast_can_fail(source: pa.DataType, target: pa.DataType) -> bool:
 def compile_cast(
     source: pa.DataType, target: pa.DataType, *, safe: bool, settings: Settings
 ) -> Callable[[Datum], Datum]:
-    """The conversion of physical arrays, dictionary arrays and scalars of logical type ``source`` to
+    """Make the conversion of physical arrays, dictionary arrays and scalars of logical type ``source`` to
     ``target``."""
     if source.equals(target):
         return lambda datum: datum
@@ -314,7 +315,7 @@ def compile_cast(
 
 
 def make_convert(source: pa.DataType, target: pa.DataType, *, safe: bool, settings: Settings) -> Convert:
-    """The conversion of plain physical arrays."""
+    """Make the conversion of plain physical arrays."""
     pair = family_of(source), family_of(target)
     if pair[0] is _F.VOID:
         null = nulls(target)
@@ -339,6 +340,6 @@ def _over_dictionary(convert: Convert, encoded: pa.DictionaryArray, target: pa.D
         try:
             return spread(convert(encoded.dictionary), encoded.indices, target)
         except DataError:
-            # The value that was refused may occur in no row.
+            # The refused value may occur in no row.
             pass
     return convert(encoded.dictionary_decode())

@@ -1,7 +1,7 @@
-"""Casts from strings to booleans, numbers and binaries, as Spark reads text.
+"""Casts from strings to booleans, numbers and binaries, by Spark's rules of reading text.
 
-Plain notation goes through Arrow's parser, column at a time; everything else (blanks around, plus signs,
-suffixes, hexadecimal floats, text that is refused) row by row.
+Plain notation goes through Arrow's parser, column at a time; all other texts (with blanks around, plus signs,
+suffixes, hexadecimal floats, text that is refused) are parsed row by row.
 """
 
 import math
@@ -26,7 +26,7 @@ _CAST: Final = pc.get_function("cast")
 _MATCH: Final = pc.get_function("match_substring_regex")
 #: Blanks and control characters, which most casts trim.
 BLANKS: Final = "".join(map(chr, range(33))) + "\x7f"
-#: What Java's String.trim removes.
+#: The characters that Java's String.trim removes.
 _JAVA_BLANKS: Final = "".join(map(chr, range(33)))
 
 _PLAIN_INTEGER: Final = pc.MatchSubstringOptions(r"^-?[0-9]{1,18}$")
@@ -49,8 +49,8 @@ Parse = Callable[[str], object]
 def row_by_row(
     parse: Parse, target: pa.DataType, *, safe: bool, storage: pa.DataType | None = None
 ) -> Convert:
-    """A cast that parses each text; where ``parse`` raises ValueError the text is malformed. With ``storage``
-    it gives values of that type, whose bits are the target's."""
+    """Make a cast that parses each text; a text is malformed if ``parse`` raises ValueError. With
+    ``storage``, ``parse`` returns values of that type, whose bits are the target's."""
 
     def one(text: str | None) -> object:
         if text is None:
@@ -68,7 +68,7 @@ def row_by_row(
 
 
 def malformed(text: str, target: pa.DataType) -> DatabaseError:
-    """Spark's error for text that is no value of the target type."""
+    """Build Spark's error for a text that is not a value of the target type."""
     return invalid_input(f"'{text}'", STRING, target)
 
 
@@ -78,7 +78,7 @@ def _all_match(values: pa.Array, options: pc.MatchSubstringOptions) -> bool:
 
 
 def string_to_boolean(*, safe: bool) -> Convert:
-    """true, t, yes, y, 1 and their opposites, in any case."""
+    """Cast true, t, yes, y, 1 and their opposites, in any case."""
 
     def parse(text: str) -> bool:
         word = text.strip(BLANKS).lower()
@@ -92,7 +92,7 @@ def string_to_boolean(*, safe: bool) -> Convert:
 
 
 def string_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
-    """An optional sign and digits, within the type's bounds."""
+    """Cast an optional sign and digits, within the type's bounds."""
     bound = 2 ** (target.bit_width - 1)
 
     def parse(text: str) -> int:
@@ -119,7 +119,7 @@ def string_to_integral(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def string_to_float(target: pa.DataType, *, safe: bool) -> Convert:
-    """Java's floating-point literals, and inf, infinity and nan in any case."""
+    """Cast Java's floating-point literals, and inf, infinity and nan in any case."""
     single = target.bit_width == 32
     by_row = row_by_row(parse_single if single else parse_double, target, safe=safe)
     if single:
@@ -131,7 +131,7 @@ def string_to_float(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def parse_double(text: str) -> float:
-    """A double as Spark's cast reads it; ValueError if malformed.
+    """Parse a double like Spark's cast. Raises ValueError if malformed.
 
     >>> parse_double(" 1d "), parse_double("0x1p3"), parse_double("-Infinity")
     (1.0, 8.0, -inf)
@@ -147,13 +147,13 @@ def parse_double(text: str) -> float:
 
 
 def parse_single(text: str) -> float:
-    """A float as Spark's cast reads it: the one nearest to the text, not to the text's double."""
+    """Parse a float like Spark's cast: the float nearest to the text, not to the text's double."""
     value = parse_double(text)
     nearest = round_to_single(value)
     word = text.strip(_JAVA_BLANKS).rstrip("fFdD")
     if nearest == value or math.isinf(nearest) or _DOUBLE.fullmatch(word) is None:
         return nearest
-    # A double exactly between two floats was rounded to the even one; the text says to which side it belongs.
+    # A double exactly between two floats was rounded to the even float; the text tells the correct side.
     other = 2 * value - nearest
     if round_to_single(other) != other or Decimal(word) == Decimal(value):
         return nearest
@@ -161,7 +161,7 @@ def parse_single(text: str) -> float:
 
 
 def string_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
-    """Digits with an optional point and exponent, rounded to the type's scale."""
+    """Cast digits with an optional point and exponent, rounded to the type's scale."""
 
     def one(text: str | None) -> int | None:
         if text is None:
@@ -200,14 +200,15 @@ def string_to_decimal(target: pa.DataType, *, safe: bool) -> Convert:
 
 
 def string_to_binary(values: pa.Array) -> pa.Array:
-    """The bytes of the text."""
+    """Cast texts to their bytes."""
     return values.view(pa.binary())
 
 
 def binary_to_string(values: pa.Array) -> pa.Array:
-    """The bytes as text.
+    """Cast bytes to text.
 
-    NotSupportedError if they aren't UTF-8: Spark's strings hold any bytes, Arrow's (and Python's) don't.
+    Raises NotSupportedError if the bytes aren't UTF-8: Spark's strings hold any bytes, strings of Arrow (and
+    Python) don't.
     """
     texts = values.view(pa.string())
     try:

@@ -1,4 +1,4 @@
-"""Columns and batches put together, picked from and cut."""
+"""Building, gathering and cutting of columns and batches."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.arrow.arrays import bitmap, from_numpy
 from sqlfront_values.types import logical, physical
 
-# As numpy.typing.NDArray, whose import every first query would pay.
+# Like numpy.typing.NDArray, but without its import, which would slow every first query.
 Integers = np.ndarray[tuple[Any, ...], np.dtype[np.int64]]
 #: Row numbers.
 Rows = Integers
@@ -18,44 +18,44 @@ Mask = np.ndarray[tuple[Any, ...], np.dtype[np.bool_]]
 
 
 def make_batch(columns: Sequence[pa.Array], names: Sequence[str], length: int) -> pa.RecordBatch:
-    """A batch of ``length`` rows, also without any column (whose row count pyarrow would otherwise
-    forget)."""
+    """Build a batch of ``length`` rows, also without any column (pyarrow would otherwise forget the row
+    count)."""
     if columns:
         return pa.RecordBatch.from_arrays(columns, names=names)
     return pa.RecordBatch.from_struct_array(pa.StructArray.from_buffers(pa.struct([]), length, [None]))
 
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    """No rows of a logical schema, in physical form."""
+    """A batch without rows of a logical schema, in physical form."""
     return make_batch([pa.nulls(0, physical(field.type)) for field in schema], schema.names, 0)
 
 
 def row_indices(rows: Rows, valid: Mask | None = None) -> pa.Array:
-    """Row numbers as the Arrow array that :func:`gather` takes; ``valid``: False gives null instead of a
-    row."""
+    """Build the Arrow array of row numbers that :func:`gather` takes; ``valid``: False gives null instead of
+    a row."""
     buffers = [bitmap(valid), pa.py_buffer(np.ascontiguousarray(rows, np.int64))]
     return pa.Array.from_buffers(pa.int64(), len(rows), buffers)
 
 
 def gather(column: pa.Array, indices: pa.Array) -> pa.Array:
-    """The values at ``indices`` (all within the column), null where the index is null."""
+    """Return the values at ``indices`` (all within the column), null where the index is null."""
     return pc.take(column, indices, boundscheck=False)
 
 
 def gather_batch(batch: pa.RecordBatch, rows: Rows) -> pa.RecordBatch:
-    """The rows of the batch with these numbers, in that order."""
+    """Return the rows of the batch with these numbers, in the order of the numbers."""
     indices = row_indices(rows)
     return make_batch([gather(column, indices) for column in batch.columns], batch.schema.names, len(rows))
 
 
 def mask_array(mask: Mask) -> pa.Array:
-    """A mask as a boolean array, for Arrow's filter kernels."""
+    """Convert a mask to a boolean array, for Arrow's filter kernels."""
     return from_numpy(mask, pa.bool_())
 
 
 def concat_columns(pieces: Sequence[pa.Array]) -> pa.Array:
-    """The pieces of one column end to end. Dictionaries are unified; where plain strings and dictionaries
-    meet, the result is plain."""
+    """Concatenate the pieces of one column. Dictionaries are unified; if plain strings and dictionaries meet,
+    the result is plain."""
     if len(pieces) == 1:
         return pieces[0]
     kinds = {piece.type for piece in pieces}
@@ -66,7 +66,7 @@ def concat_columns(pieces: Sequence[pa.Array]) -> pa.Array:
 
 
 def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The batches (at least one, of one schema up to dictionaries) end to end."""
+    """Concatenate the batches (at least one, of one schema up to dictionaries)."""
     if len(batches) == 1:
         return batches[0]
     columns = [
@@ -77,7 +77,7 @@ def concat_batches(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def slices(batch: pa.RecordBatch, size: int) -> Iterator[pa.RecordBatch]:
-    """The batch in zero-copy pieces of at most ``size`` rows."""
+    """Cut the batch into zero-copy pieces of at most ``size`` rows."""
     if batch.num_rows <= size:
         yield batch
         return

@@ -1,4 +1,5 @@
-"""Columns of any type as integers that are equal exactly where the values are equal (as grouping sees it)."""
+"""Columns of any type as integers that are equal exactly where the values are equal (by grouping's
+equality)."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import Final
@@ -16,27 +17,26 @@ from sqlfront_values.columns.text import TextTable, is_hashable_text
 from sqlfront_values.room import MOST_TEXT, BatchTooLargeError, claim
 from sqlfront_values.types import BOOLEAN
 
-#: Codes are combined by multiplication as long as their bound stays below this.
+#: Codes are combined by multiplication while the product of their bounds stays below this bound.
 MAX_BOUND: Final = 2**62
 
 
-#: What grouping an array's element takes: its code, twice, and the table of different arrays.
+#: Bytes to group one element of an array: its code, twice, and the table of different arrays.
 _LIST_BYTES: Final = 24
-#: Beyond a few times that many rows some are looked at before a column of strings is encoded.
+#: If a column of strings has more than a few times this many rows, look at this many before encoding it.
 SAMPLE_ROWS: Final = 1024
 
 
 class Codes(msgspec.Struct, frozen=True):
-    """One integer per row, ``0 <= value < bound``; any integers at all if the bound is above
-    :data:`MAX_BOUND`."""
+    """A code per row, ``0 <= value < bound``; arbitrary integers if the bound is above :data:`MAX_BOUND`."""
 
     values: Integers
     bound: int
 
 
 def canonical_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
-    """The same numbers with one NaN and one zero, so that their bits can be compared."""
-    # Adding 0.0 makes a zero positive.
+    """Replace all NaNs by one NaN and all zeros by one zero, so that the bits can be compared."""
+    # Adding 0.0 makes every zero positive.
     canonical = values + values.dtype.type(0.0)
     not_numbers = np.isnan(canonical)
     if not_numbers.any():
@@ -45,7 +45,8 @@ def canonical_floats(values: npt.NDArray[np.floating]) -> npt.NDArray[np.floatin
 
 
 def canonical(column: pa.Array) -> pa.Array:
-    """The column with one NaN and one zero, also inside of arrays and structs: what a group's key shows."""
+    """Return the column with one NaN and one zero, also inside of arrays and structs: the form of a group's
+    key in results."""
     data_type = column.type
     if pa.types.is_floating(data_type):
         values = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
@@ -61,7 +62,7 @@ def canonical(column: pa.Array) -> pa.Array:
 
 
 def _holds_floats(data_type: pa.DataType) -> bool:
-    """Whether there are floats inside of arrays and structs."""
+    """Return whether the type holds floats, also inside of arrays and structs."""
     if pa.types.is_list(data_type):
         return _holds_floats(data_type.value_type)
     if pa.types.is_struct(data_type):
@@ -70,9 +71,9 @@ def _holds_floats(data_type: pa.DataType) -> bool:
 
 
 def as_integers(column: pa.Array) -> Integers | None:
-    """An int64 per row for types whose equality one int64 can decide, else None: numbers, dates, times,
-    booleans, day-time intervals, and wide decimals as long as all values happen to fit. What stands under
-    nulls is undefined."""
+    """Return an int64 per row for types whose equality one int64 can decide, else None: numbers, dates,
+    times, booleans, day-time intervals, and wide decimals as long as all values happen to fit. The integers
+    under nulls are undefined."""
     data_type = column.type
     if pa.types.is_floating(data_type):
         canonical = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
@@ -85,7 +86,8 @@ def as_integers(column: pa.Array) -> Integers | None:
 
 
 def decimal_words(column: pa.Array) -> npt.NDArray[np.int64]:
-    """The unscaled values of a decimal128 column as rows of (low word, high word); low words are unsigned."""
+    """Return the unscaled values of a decimal128 column as rows of (low word, high word); low words are
+    unsigned."""
     length, offset = len(column), column.offset
     buffer = column.buffers()[1]
     if buffer is None or length == 0:
@@ -94,7 +96,8 @@ def decimal_words(column: pa.Array) -> npt.NDArray[np.int64]:
 
 
 def narrow_decimals(column: pa.Array) -> Integers | None:
-    """The unscaled values of a decimal128 column if all of them fit into 64 bits (nulls aside), else None."""
+    """Return the unscaled values of a decimal128 column if all values (nulls aside) fit into 64 bits, else
+    None."""
     words = decimal_words(column)
     low = words[:, 0]
     fits = words[:, 1] == low >> 63
@@ -106,7 +109,7 @@ def narrow_decimals(column: pa.Array) -> Integers | None:
 
 
 def encode(column: pa.Array) -> Codes:
-    """The column as codes; null is a value like any other."""
+    """Encode the column; null is an ordinary value."""
     data_type = column.type
     if pa.types.is_null(data_type):
         return Codes(np.zeros(len(column), np.int64), 1)
@@ -127,8 +130,8 @@ def encode(column: pa.Array) -> Codes:
 
 
 def to_hashable(column: pa.Array) -> pa.Array | None:
-    """The column (not an integer-like one) in a type that Arrow's dictionary and lookup kernels know, None
-    for nested types."""
+    """Return the column (not an integer-like column) in a type that Arrow's dictionary and lookup kernels
+    know; None for nested types."""
     data_type = column.type
     if pa.types.is_decimal128(data_type):
         return column.view(pa.binary(16))
@@ -138,11 +141,11 @@ def to_hashable(column: pa.Array) -> pa.Array | None:
 
 
 def combine(codes: Sequence[Codes], length: int, compacted: Callable[[Codes], Codes] | None = None) -> Codes:
-    """One code per row for rows of several codes.
+    """Combine several codes per row to one code per row.
 
-    ``compacted`` lowers the bound of codes where their product goes above :data:`MAX_BOUND`. If it keeps
-    their order the result sorts as the codes do, the first one deciding first; :func:`compact`, the default,
-    keeps only which are equal.
+    ``compacted`` lowers the bound of codes where the product of bounds exceeds :data:`MAX_BOUND`. If
+    ``compacted`` keeps the order of codes, the result sorts like the codes, the first codes deciding first.
+    :func:`compact`, the default, keeps only equality.
     """
     compacted = compacted or compact
     if not codes:
@@ -160,12 +163,12 @@ def combine(codes: Sequence[Codes], length: int, compacted: Callable[[Codes], Co
 
 
 def compact(codes: Codes) -> Codes:
-    """Codes that are equal where the given ones are, with a bound of at most the number of rows."""
+    """Return codes that are equal where the given codes are, with a bound of at most the number of rows."""
     return Codes(IntegerTable(codes.values).numbers, max(1, len(codes.values)))
 
 
 def value_range(values: Integers, valid: Mask | None) -> tuple[int, int]:
-    """Least and greatest of the valid values; (0, -1) if there is none."""
+    """Return the least and the greatest valid value; (0, -1) if no value is valid."""
     if valid is not None:
         values = values[valid]
     if len(values) == 0:
@@ -187,8 +190,8 @@ def _encode_integers(values: Integers, column: pa.Array) -> Codes:
 
 
 def _encode_bytes(column: pa.Array) -> Codes:
-    """Codes of strings: by Arrow's dictionary if that is likely to fit a small cache, else by their
-    hashes."""
+    """Encode strings: by Arrow's dictionary if the dictionary is likely to fit a small cache, else by the
+    strings' hashes."""
     if len(column) > 4 * SAMPLE_ROWS and is_hashable_text(column):
         sample = column.slice(0, SAMPLE_ROWS)
         if 2 * len(sample.unique()) > SAMPLE_ROWS:
@@ -199,8 +202,8 @@ def _encode_bytes(column: pa.Array) -> Codes:
 
 
 def _dictionary_codes(column: pa.Array) -> Codes:
-    """The indices of a dictionary array, whose dictionary may hold a value twice (an expression can map two
-    of its values to one)."""
+    """Return the indices of a dictionary array as codes. The dictionary may hold a value twice (an expression
+    can map two of its values to one)."""
     indices = dictionary_indices(column)
     dictionary = column.dictionary
     unique = dictionary.dictionary_encode()
@@ -210,14 +213,14 @@ def _dictionary_codes(column: pa.Array) -> Codes:
 
 
 def dictionary_indices(column: pa.DictionaryArray) -> Integers:
-    """The indices of a dictionary array, 0 for null."""
+    """Return the indices of a dictionary array, 0 for null."""
     indices = numpy_view(column.indices).astype(np.int64)
     valid = valid_mask(column)
     return indices if valid is None else np.where(valid, indices, 0)
 
 
 def _with_null(codes: Codes, column: pa.Array) -> Codes:
-    """The codes with one more for null, if there are nulls."""
+    """Add a code for null, if the column has nulls."""
     valid = valid_mask(column)
     if valid is None:
         return codes
@@ -225,7 +228,7 @@ def _with_null(codes: Codes, column: pa.Array) -> Codes:
 
 
 def _encode_lists(column: pa.Array) -> Codes:
-    """Codes of arrays: by the bytes of their elements' codes."""
+    """Encode arrays by the bytes of their elements' codes."""
     parts = lists.take_apart(column)
     elements = encode(parts.flat()).values
     size = elements.dtype.itemsize
@@ -239,14 +242,15 @@ def _encode_lists(column: pa.Array) -> Codes:
 
 
 def _encode_objects(values: Sequence[object]) -> Codes:
-    """Codes of nested values, one by one."""
+    """Encode nested values one by one."""
     numbers: dict[Hashable, int] = {}
     codes = [numbers.setdefault(hashable_value(value), len(numbers)) for value in values]
     return Codes(np.array(codes, np.int64), max(1, len(numbers)))
 
 
 def hashable_value(value: object) -> Hashable:
-    """A stand-in for a (nested) Python value that is equal and hashes equal where SQL's grouping says so."""
+    """Return a stand-in for a (nested) Python value; stand-ins are equal and hash equal if SQL's grouping
+    treats the values as equal."""
     if isinstance(value, float):
         return ("NaN",) if value != value else value + 0.0
     if isinstance(value, list | tuple):
@@ -258,7 +262,7 @@ def hashable_value(value: object) -> Hashable:
 
 
 def _is_fixed_width(data_type: pa.DataType) -> bool:
-    """True for what :func:`numpy_view` shows as integers of at most 64 bits."""
+    """True for types that :func:`numpy_view` shows as integers of at most 64 bits."""
     return bool(
         pa.types.is_integer(data_type)
         or pa.types.is_boolean(data_type)

@@ -1,4 +1,4 @@
-"""Rows of equal keys get one dense number."""
+"""Grouping: rows of equal keys get one dense number."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,16 +13,16 @@ from sqlfront_values.columns.encoding import SAMPLE_ROWS, Codes, combine, encode
 from sqlfront_values.columns.hashing import IntegerTable
 
 #: Codes are addressed directly if their bound is at most this many times the number of rows, or SMALL_BOUND.
-#: Beyond, a hash table is as fast, and takes less memory.
+#: For larger bounds a hash table is as fast, and takes less memory.
 DENSITY: Final = 4
 SMALL_BOUND: Final = 4096
-#: Codes are few, and counted first, if there are that many rows for each.
+#: Codes are few, and counted first, if there are this many rows per code.
 ROWS_PER_CODE: Final = 8
 
 
 class Grouping(msgspec.Struct, frozen=True):
-    """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is one row of each group, any
-    of them; ``counts[group]``, if known, their number."""
+    """``ids[row]`` is the group of each row, 0 to ``size`` - 1; ``rows[group]`` is an arbitrary row of each
+    group; ``counts[group]``, if known, is the number of the group's rows."""
 
     ids: Rows
     size: int
@@ -31,8 +31,8 @@ class Grouping(msgspec.Struct, frozen=True):
 
 
 def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
-    """Group rows by all columns; nulls are equal. Without columns all rows are one group, also if there are
-    none.
+    """Group rows by all columns; nulls are equal. Without columns all rows form a single group, even with
+    zero rows.
 
     >>> grouping = group_rows([pa.array(["b", "a", "b", None])], 4)
     >>> grouping.ids.tolist(), grouping.size
@@ -52,13 +52,13 @@ def group_rows(columns: Sequence[pa.Array], length: int) -> Grouping:
 
 
 def _is_costly(column: pa.Array) -> bool:
-    """Whether encoding the column takes much longer than comparing it."""
+    """Return whether encoding the column takes much longer than comparing its values."""
     return bool(pa.types.is_string(column.type) or pa.types.is_binary(column.type))
 
 
 def _follows(column: pa.Array, grouping: Grouping) -> bool:
-    """Whether all rows of a group have the same value, as a customer's rows have its name and address. The
-    first rows are tried first."""
+    """Return whether all rows of a group have the same value, as all rows of a customer have the customer's
+    name. Compares the first rows first."""
     if grouping.size == len(column):
         return True
     if column.null_count:
@@ -79,7 +79,7 @@ def group_codes(codes: Codes) -> Grouping:
 
 
 def _numbered(rows: Rows) -> Grouping:
-    """The groups of rows that are told by one row of theirs each."""
+    """Build the groups from the number of a representative row for each row."""
     stands = np.zeros(len(rows), np.bool_)
     stands[rows] = True
     first = np.flatnonzero(stands)
@@ -89,23 +89,23 @@ def _numbered(rows: Rows) -> Grouping:
 
 
 def _group_dense(codes: Codes) -> Grouping:
-    """A place for every possible code."""
+    """Group codes with a place for every possible code."""
     length = len(codes.values)
     if codes.bound * ROWS_PER_CODE <= length:
         return _group_few(codes)
-    # What no row has is never read, so the places need not be filled.
+    # Places of codes that no row has are never read, so they need not be filled.
     place = np.empty(codes.bound, np.int32)
     place[codes.values] = np.arange(length, dtype=np.int32)
     chosen = place[codes.values]
-    # A row that finds itself stands for its group.
+    # A row that finds itself represents its group.
     rows = np.flatnonzero(chosen == np.arange(length, dtype=np.int32))
     place[codes.values[rows]] = np.arange(len(rows), dtype=np.int32)
     return Grouping(place[codes.values].astype(np.int64), len(rows), rows)
 
 
 def _group_few(codes: Codes) -> Grouping:
-    """Many rows for each possible code: count them, then look for one row of each, in the first rows
-    first."""
+    """Group many rows per possible code: count the codes, then look for one row of each code, in the first
+    rows first."""
     ids, counts = codes.values, np.bincount(codes.values, minlength=codes.bound)
     present = counts > 0
     size = int(present.sum())

@@ -9,21 +9,21 @@ from sqlfront_values.columns.batches import Integers
 
 Words = npt.NDArray[np.uint64]
 
-#: Odd, so that multiplying by them modulo 2**64 loses nothing; the levels take turns.
+#: Odd numbers: multiplying by an odd number modulo 2**64 loses nothing. The levels take turns.
 MULTIPLIERS: Final = tuple(
     np.uint64(number)
     for number in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 )
-#: Beyond that many levels the values left are sorted: someone chose them to collide.
+#: After this many levels the remaining values are sorted: someone chose them to collide.
 _MAX_LEVELS: Final = 16
 
 
 class IntegerTable:
-    """Integers by number: equal ones have the same number, that of one row of theirs.
+    """A table from integers to numbers: equal integers have the same number, the index of one of their rows.
 
-    ``numbers[row]`` is the number of each of the given values, below their count; :attr:`missing`, their
-    count, stands for any other integer. Values that find their place in the table taken by another go to a
-    next, smaller level.
+    ``numbers[row]`` is the number of each of the given values, below their count; :attr:`missing`, the count,
+    is the number of every other integer. A value whose place in the table is taken by another value goes to a
+    further, smaller level.
     """
 
     def __init__(self, values: Integers) -> None:
@@ -47,7 +47,7 @@ class IntegerTable:
         return self.numbers.nbytes + sum(level.nbytes for level in self._levels)
 
     def find(self, values: Integers) -> Integers:
-        """The number of each value, or ``missing``."""
+        """Return the number of each value, or ``missing``."""
         result, rest = self._levels[0].find(values, self.missing)
         for level in self._levels[1:]:
             if not len(rest):
@@ -59,24 +59,25 @@ class IntegerTable:
 
 
 class _Level:
-    """Values of some rows (None = all rows), each in a place of its own or handed on."""
+    """A level of the table: the values of some rows (None = all rows), each stored at its own place or left
+    to the next level."""
 
     nbytes: int
 
     def enter(self, numbers: Integers) -> Integers:
-        """Set the numbers of the rows that found their place; returns the others."""
+        """Set the numbers of the rows that found their place; return the other rows."""
         raise NotImplementedError
 
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
-        """The number of each value, ``missing`` if it isn't here; and which of those another level may
-        know."""
+        """Return the number of each value, ``missing`` if this level doesn't hold the value; and the
+        positions of values that another level may hold."""
         raise NotImplementedError
 
 
 class _HashLevel(_Level):
-    """The high bits of a value's product with an odd number say where it belongs; since the product is as
-    good as the value, only its low bits are stored there, and below them the row number: one read of eight
-    bytes tells whether the value is there and what its number is."""
+    """A level that places a value by the high bits of its product with an odd number. The product identifies
+    the value, so the place stores only the product's low bits, and below them the row number: one read of
+    eight bytes tells whether the value is present and its number."""
 
     def __init__(self, values: Integers, multiplier: np.uint64, rows: Integers | None) -> None:
         self._multiplier = multiplier
@@ -89,7 +90,7 @@ class _HashLevel(_Level):
         self.nbytes = self._places.nbytes
         places, rests = self._split(values)
         rests |= np.arange(len(values), dtype=np.uint64)
-        # Of several values for one place the last one stays.
+        # Of several values for one place the last value stays.
         self._places[places] = rests
         self._entered = places, rests
 
@@ -111,7 +112,7 @@ class _HashLevel(_Level):
     def find(self, values: Integers, missing: int) -> tuple[Integers, Integers]:
         places, rests = self._split(values)
         entries = self._places.take(places, mode="clip")
-        # Equal rests cancel out and leave the row number; anything else is at least as great as the free
+        # Equal rests cancel out and leave the row number; any other result is at least as great as the free
         # mark.
         rests ^= entries
         entries &= self._free
@@ -122,7 +123,7 @@ class _HashLevel(_Level):
         return np.where(rests < self._free, self._rows[found], missing), others
 
     def _split(self, values: Integers) -> tuple[Integers, Words]:
-        """The place of each value, and the rest of its product, shifted up."""
+        """Return the place of each value, and the rest of its product, shifted up."""
         products = values.view(np.uint64) * self._multiplier
         places = (products >> self._shift).view(np.int64)
         products <<= self._bits
@@ -130,12 +131,13 @@ class _HashLevel(_Level):
 
 
 def _places_per_value(count: int) -> int:
-    """Few values can afford many free places, which make misses quick; many had better fit the caches."""
+    """Places per value: few values can afford many free places, which make misses quick; many values should
+    fit the caches."""
     return 8 if count < 2**14 else 2
 
 
 class _SortedLevel(_Level):
-    """Values found by bisection."""
+    """A level that finds values by bisection."""
 
     def __init__(self, values: Integers, rows: Integers | None) -> None:
         order = np.argsort(values, kind="stable")

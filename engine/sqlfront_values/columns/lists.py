@@ -1,7 +1,7 @@
 """Lists and maps taken apart into their elements, and put together again.
 
-Inside a list, map or struct values have their logical form (decimals of any precision as ``decimal128``,
-strings plain): :func:`inner` brings a column in, :func:`outer` takes one out.
+Inside a list, map or struct, values have their logical form (decimals of any precision as ``decimal128``,
+strings plain): :func:`inner` converts a column to its form inside, :func:`outer` converts back.
 """
 
 import msgspec
@@ -26,19 +26,19 @@ class Lists(msgspec.Struct, frozen=True):
     valid: Mask | None
 
     def rows(self) -> Integers:
-        """The row of each element, in the order of :meth:`flat`."""
+        """Return the row of each element, in the order of :meth:`flat`."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     def firsts(self) -> Integers:
-        """The place of each row's first element in :meth:`flat`."""
+        """Return the position of each row's first element in :meth:`flat`."""
         return np.cumsum(self.lengths) - self.lengths
 
     def places(self) -> Integers:
-        """Where the elements of :meth:`flat` are in ``elements``."""
+        """Return the positions in ``elements`` of the elements of :meth:`flat`."""
         return np.arange(int(self.lengths.sum())) + np.repeat(self.starts - self.firsts(), self.lengths)
 
     def flat(self) -> pa.Array:
-        """The elements row after row, without gaps."""
+        """Return the elements row after row, without gaps."""
         total = int(self.lengths.sum())
         if total == 0:
             return self.elements.slice(0, 0)
@@ -50,17 +50,17 @@ class Lists(msgspec.Struct, frozen=True):
 
 
 def inner(column: pa.Array) -> pa.Array:
-    """A physical column as the child of a nested one."""
+    """Convert a physical column to the child of a nested column."""
     return widened(plain(column))
 
 
 def outer(column: pa.Array) -> pa.Array:
-    """A child of a nested column as a physical column; the inverse of :func:`inner`."""
+    """Convert a child of a nested column to a physical column; the inverse of :func:`inner`."""
     return narrowed(column)
 
 
 def take_apart(column: pa.Array) -> Lists:
-    """The parts of a list or map column; zero-copy."""
+    """Split a list or map column into its parts; zero-copy."""
     valid, length = valid_mask(column), len(column)
     if length == 0:
         nothing = np.zeros(0, np.int64)
@@ -75,8 +75,8 @@ def take_apart(column: pa.Array) -> Lists:
 def put_together(
     data_type: pa.DataType, elements: pa.Array, lengths: Integers, valid: Mask | None = None
 ) -> pa.Array:
-    """The list or map column of ``data_type`` whose rows hold that many of the elements each, one after the
-    other; ``valid``: False where a row (of length 0) is null."""
+    """Build the list or map column of ``data_type``. Row ``i`` holds the next ``lengths[i]`` elements.
+    ``valid``: False where a row (of length 0) is null."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])
     if offsets[-1] > _MOST_ELEMENTS:
@@ -86,13 +86,13 @@ def put_together(
 
 
 def entries(data_type: pa.MapType, keys: pa.Array, items: pa.Array) -> pa.Array:
-    """The entries of a map column of that type."""
+    """Build the entries of a map column of the type."""
     fields = [pa.field("key", data_type.key_type, nullable=False), data_type.item_field]
     return pa.StructArray.from_arrays([keys, items], fields=fields)
 
 
 def both_valid(left: Mask | None, right: Mask | None) -> Mask | None:
-    """True where both are; None stands for all."""
+    """True where both masks are true; None means all true."""
     if left is None or right is None:
         return right if left is None else left
     return left & right

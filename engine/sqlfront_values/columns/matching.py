@@ -1,5 +1,5 @@
-"""Keys that are looked up later: the build side of a join numbers its keys, the probe side finds the
-numbers."""
+"""Keys that are looked up later: the build side of a join numbers its keys, the probe side looks the numbers
+up."""
 
 from collections.abc import Hashable, Sequence
 from typing import Final, Protocol
@@ -24,26 +24,26 @@ from sqlfront_values.columns.encoding import (
 from sqlfront_values.columns.hashing import IntegerTable
 from sqlfront_values.columns.text import TextTable, is_hashable_text
 
-#: A number may be its code as long as there are at most so many codes per row, or SMALL_BOUND.
+#: A code may serve as the number if there are at most this many codes per row, or SMALL_BOUND codes.
 CODES_PER_ROW: Final = 16
 SMALL_BOUND: Final = 65_536
-#: Codes that were hashed get a table of numbers by code after all, once this part of the codes' bound was
-#: looked up ...
+#: Hashed codes get a table of numbers by code after all, once the look-ups reach this share of the codes'
+#: bound ...
 PROBES_PER_CODE: Final = 1 / 16
-#: ... and if it isn't too large: such a table takes eight bytes a code.
+#: ... and if the table isn't too large: a code takes eight bytes.
 MAX_TABLE: Final = 2**23
-#: In keys of several columns each column's codes stay below this, so that two always combine.
+#: In keys of several columns each column's codes stay below this bound, so that two columns always combine.
 MAX_COLUMN_BOUND: Final = 2**31
-#: So many strings are worth a table that is kept from call to call.
+#: More strings than this get a table that is kept from call to call.
 MAX_VALUES: Final = 1024
 
 
 class KeyDirectory:
-    """The different keys of some rows, numbered.
+    """A directory that numbers the different keys of some rows.
 
-    ``rows`` are the rows that can be found at all (None = all): those without a null, except in the columns
-    that are ``null_safe``, where null is a value. ``numbers`` holds a number for each of these, ``0 <= number
-    < size``, the same for equal keys. Not every number need have a row.
+    ``rows`` are the rows that a look-up can find (None = all): the rows without a null, except in the columns
+    that are ``null_safe``, where null is a value. ``numbers`` holds a number for each of these rows, ``0 <=
+    number < size``; equal keys have equal numbers. Some numbers may have no row.
     """
 
     def __init__(self, columns: Sequence[pa.Array], length: int, null_safe: Sequence[bool] = ()) -> None:
@@ -66,8 +66,8 @@ class KeyDirectory:
         self.numbers, self.size = codes.values, codes.bound
 
     def find(self, columns: Sequence[pa.Array], length: int) -> Integers:
-        """A number per row: that of its key, or one that no row of the directory has. The columns have the
-        types of those that the directory was made of."""
+        """Return a number per row: the number of the row's key, or a number that no row of the directory has.
+        The columns have the same types as the directory's columns."""
         codes: Integers | None = None
         for column, step in zip(columns, self._steps, strict=True):
             codes = step.extend(codes, column)
@@ -80,7 +80,7 @@ class KeyDirectory:
         return self._table.take(codes, mode="clip")
 
     def _find_hashed(self, codes: Integers, hashed: IntegerTable) -> Integers:
-        """Look codes up, and make a table of numbers by code if so many look-ups are worth it."""
+        """Look codes up, and build a table of numbers by code once the look-ups are worth the table."""
         self._looked_up += len(codes)
         if self._codes.bound <= min(MAX_TABLE, self._looked_up / PROBES_PER_CODE):
             self._table = np.full(self._codes.bound, hashed.missing)
@@ -89,7 +89,7 @@ class KeyDirectory:
 
     @property
     def wanted_rows(self) -> int:
-        """How many rows a call of :meth:`find` should have to be worth its fixed cost."""
+        """The number of rows that makes a call of :meth:`find` worth its fixed cost."""
         return max((step.coder.fixed_cost for step in self._steps), default=0)
 
     @property
@@ -110,18 +110,18 @@ class KeyDirectory:
 
 
 class _Coder(Protocol):
-    """Codes for the values of one column, ``0 <= code < bound``; ``bound - 1`` is for values that it doesn't
-    know. What nulls get is undefined."""
+    """Codes for the values of one column, ``0 <= code < bound``; ``bound - 1`` is the code of unknown values.
+    The code of null is undefined."""
 
     bound: int
-    #: As many values should be coded at once, at least, for the fixed cost of a call not to matter.
+    #: The least number of values per call for the fixed cost of the call not to matter.
     fixed_cost: int
 
     def code(self, column: pa.Array) -> Integers: ...
 
 
 class _Step(msgspec.Struct, frozen=True):
-    """One more column of a compound key; ``folded`` renumbers the codes of the columns before it, to make
+    """A further column of a compound key; ``folded`` renumbers the codes of the columns before it, to make
     room."""
 
     coder: _Coder
@@ -133,7 +133,7 @@ class _Step(msgspec.Struct, frozen=True):
         return self.coder.bound + self.null_safe
 
     def extend(self, codes: Integers | None, column: pa.Array) -> Integers:
-        """The codes so far (None = this is the first column), and this column's."""
+        """Combine the codes so far (None = this is the first column) with this column's codes."""
         own = self.coder.code(column)
         valid = valid_mask(column)
         if valid is not None:
@@ -146,7 +146,7 @@ class _Step(msgspec.Struct, frozen=True):
 
 
 class _RangeCoder:
-    """Whole numbers of a limited range: the distance from the least one."""
+    """A coder for whole numbers of a limited range: the code is the distance from the least number."""
 
     fixed_cost = 0
 
@@ -156,16 +156,16 @@ class _RangeCoder:
 
     def code(self, column: pa.Array) -> Integers:
         values = as_integers(column)
-        if values is None:  # decimals, some of which don't fit into 64 bits
+        if values is None:  # decimals, some of them beyond 64 bits
             outside = self._low - 1 if self._low > -(2**63) else self._low + self.bound
             values = _narrow_or(column, outside)
-        # Seen as unsigned, what is below the range is far above it.
+        # As an unsigned integer, a value below the range is far above the range.
         distance = (values - np.int64(self._low)).view(np.uint64)
         return np.minimum(distance, np.uint64(self.bound - 1), out=distance).view(np.int64)
 
 
 class _TableCoder:
-    """Whole numbers that lie far apart."""
+    """A coder for whole numbers that lie far apart."""
 
     fixed_cost = 0
 
@@ -180,7 +180,7 @@ class _TableCoder:
 
 
 class _StringCoder:
-    """Strings and the like; a dictionary's values are looked up once."""
+    """A coder for strings and binaries; a dictionary's values are looked up once."""
 
     def __init__(self, known: int) -> None:
         self.bound = known + 1
@@ -203,7 +203,7 @@ class _StringCoder:
 
 
 class _ValueCoder(_StringCoder):
-    """Few different values, by Arrow's lookup, which hashes them anew at each call."""
+    """A coder for few different values, by Arrow's lookup, which hashes the values anew at each call."""
 
     def __init__(self, values: pa.Array) -> None:
         super().__init__(len(values))
@@ -218,7 +218,7 @@ class _ValueCoder(_StringCoder):
 
 
 class _TextCoder(_StringCoder):
-    """Many different strings, by their hashes."""
+    """A coder for many different strings, by their hashes."""
 
     def __init__(self, table: TextTable) -> None:
         super().__init__(table.missing)
@@ -229,7 +229,7 @@ class _TextCoder(_StringCoder):
 
 
 class _ObjectCoder:
-    """Nested values, one by one."""
+    """A coder for nested values, one by one."""
 
     fixed_cost = 0
 
@@ -271,7 +271,7 @@ def _make_string_coder(column: pa.Array) -> _Coder:
 
 
 def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Mask | None:
-    """Rows without a null in a column that isn't null-safe; None = all."""
+    """Mask the rows without a null in a column that isn't null-safe; None = all."""
     result: Mask | None = None
     for column, safe in zip(columns, null_safe, strict=True):
         valid = None if safe else valid_mask(column)
@@ -281,20 +281,20 @@ def _complete_rows(columns: Sequence[pa.Array], null_safe: Sequence[bool]) -> Ma
 
 
 def _renumber(codes: Codes) -> tuple[IntegerTable, Codes]:
-    """The codes in a table, and replaced by their numbers in it."""
+    """Enter the codes in a table; return the table, and the codes replaced by their numbers in the table."""
     table = IntegerTable(codes.values)
     return table, Codes(table.numbers, table.missing + 1)
 
 
 def _narrow_or(column: pa.Array, otherwise: int) -> Integers:
-    """Unscaled values of decimals, ``otherwise`` for those beyond 64 bits."""
+    """Return the unscaled values of decimals, ``otherwise`` for decimals beyond 64 bits."""
     words = decimal_words(column)
     fits = words[:, 1] == words[:, 0] >> 63
     return np.where(fits, words[:, 0], otherwise)
 
 
 def _same_buffers(left: pa.Array, right: pa.Array) -> bool:
-    """Whether two dictionaries are the same piece of memory."""
+    """Return whether two dictionaries share the same memory."""
     if len(left) != len(right) or left.offset != right.offset:
         return False
     return [_address(buffer) for buffer in left.buffers()] == [_address(buffer) for buffer in right.buffers()]

@@ -1,4 +1,4 @@
-"""Columns as integers that sort like the values, and row orders made from them."""
+"""Columns as integers that sort like the values, and row orders made from the integers."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -25,14 +25,14 @@ from sqlfront_values.room import check
 from sqlfront_values.types import ddl, logical
 
 _SIGN: Final = np.int64(-(2**63))
-#: Values that are sorted at a time: some tenths of a second.
+#: The most values to sort at a time: some tenths of a second.
 _RUN: Final = 2**21
 
 
 def sortable(column: pa.Array) -> Integers | None:
-    """An int64 per row that sorts like the value, None for types where no single int64 can (strings, wide
-    decimals that don't fit, nested types). NaN is the greatest number. The same value has the same integer in
-    every column of the type, unless it is a decimal128. What stands under nulls is undefined."""
+    """Return an int64 per row that sorts like the value; None for types without such an int64 (strings, wide
+    decimals that don't fit, nested types). NaN is the greatest number. Equal values have the same integer in
+    every column of the type, unless the type is decimal128. The integers under nulls are undefined."""
     if not pa.types.is_floating(column.type):
         return as_integers(column)
     canonical = canonical_floats(numpy_view(column))  # type: ignore[arg-type]
@@ -42,8 +42,8 @@ def sortable(column: pa.Array) -> Integers | None:
 
 
 def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = True) -> Codes:
-    """Codes that sort ascending as SQL's ``ORDER BY column [DESC] NULLS FIRST|LAST`` does; equal where the
-    values are.
+    """Return codes that sort ascending as SQL's ``ORDER BY column [DESC] NULLS FIRST|LAST`` sorts the values;
+    equal values have equal codes.
 
     >>> ranks(pa.array([3, None, 1]), descending=True, nulls_first=True).values.tolist()
     [1, 0, 3]
@@ -69,12 +69,13 @@ def ranks(column: pa.Array, *, descending: bool = False, nulls_first: bool = Tru
 
 
 def combine_ranks(keys: Sequence[Codes], length: int) -> Codes:
-    """One code per row that sorts as the keys do, the first one deciding first."""
+    """Combine codes to one code per row that sorts as the keys do, the first key deciding first."""
     return combine(keys, length, _compact_ranks)
 
 
 def sorting_order(codes: Codes) -> Rows:
-    """The row numbers in ascending order of code; rows of equal code in any order, mostly as they come."""
+    """Return the row numbers in ascending order of code; rows of equal code in any order, mostly in input
+    order."""
     length = len(codes.values)
     row_bits = length.bit_length()
     if (codes.bound - 1).bit_length() + row_bits > 63:
@@ -87,8 +88,8 @@ def sorting_order(codes: Codes) -> Rows:
 
 
 def _sort(values: Integers) -> None:
-    """Sort in place. Many values are sorted run by run, and the query is asked in between whether it is to
-    stop; numpy's stable sort finds the two sorted runs in what it is given, and only merges them."""
+    """Sort in place. Many values are sorted run by run, with a :func:`check` between runs that may stop the
+    query; numpy's stable sort recognises the two sorted runs of a part, and only merges them."""
     if len(values) <= _RUN:
         values.sort()
         return
@@ -104,7 +105,7 @@ def _sort(values: Integers) -> None:
 
 
 def _argsort(values: npt.NDArray[np.generic]) -> Rows:
-    """The places of the values in ascending order, likewise."""
+    """Return the positions of the values in ascending order; sorts run by run like :func:`_sort`."""
     if len(values) <= _RUN:
         return np.argsort(values)
     order = np.empty(len(values), np.int64)
@@ -121,7 +122,7 @@ def _compact_ranks(codes: Codes) -> Codes:
 
 
 def _dense_ranks(values: npt.NDArray[np.generic], order: Rows) -> Integers:
-    """The position of each value among the different values; ``order`` sorts them."""
+    """Return the position of each value among the different values; ``order`` sorts the values."""
     if len(values) == 0:
         return np.zeros(0, np.int64)
     sorted_values = values[order]
@@ -133,7 +134,7 @@ def _dense_ranks(values: npt.NDArray[np.generic], order: Rows) -> Integers:
 
 
 def _wide_ranks(column: pa.Array) -> Integers:
-    """Ranks of values that no int64 can stand for."""
+    """Return ranks of values that no int64 can represent."""
     data_type = column.type
     if pa.types.is_dictionary(data_type):
         if len(column.dictionary) == 0:
@@ -159,7 +160,7 @@ def _wide_ranks(column: pa.Array) -> Integers:
 
 
 def _list_ranks(column: pa.Array) -> Integers:
-    """Ranks of lists, compared element by element; a prefix comes first."""
+    """Return ranks of lists, compared element by element; a prefix comes first."""
     starts = numpy_view(column.offsets).astype(np.int64)
     child = column.values
     element_ranks = (ranks(child).values + 1).tolist()

@@ -1,5 +1,5 @@
-"""Whether a key is among others at all: a byte per possible key, so that most rows without a partner are
-recognised before anything else of them is read."""
+"""Presence of keys: a byte per possible key, so that most rows without a partner are recognised before any
+other column is read."""
 
 from typing import Final
 
@@ -11,22 +11,22 @@ from sqlfront_values.columns.batches import Integers, Mask
 from sqlfront_values.columns.encoding import as_integers, value_range
 from sqlfront_values.columns.hashing import MULTIPLIERS
 
-#: Places for each key that is hashed: about one in so many keys that aren't there seems to be.
+#: Places for each hashed key: about one in this many absent keys seems to be present.
 HASHED_PLACES: Final = 16
-#: Keys get a place for each possible one if that takes no more places than hashing, or at most these.
+#: Each possible key gets a place if that takes no more places than hashing, or at most this many.
 SMALL_TABLE: Final = 2**23
 
 
 class KeyPresence:
-    """The values of a column, nulls aside, as far as a test tells that never misses one of them but may take
-    another value for one: null, or one of the same hash."""
+    """A set of the values of a column, nulls aside. The test never misses a value of the set but may accept
+    another value: null, or a value of the same hash."""
 
     def __init__(self, keys: Integers) -> None:
         low, high = value_range(keys, None)
         count = high - low + 1
         self._hash_shift: np.uint64 | None = None
         if low > -(2**63) and count <= max(HASHED_PLACES * len(keys), SMALL_TABLE):
-            # The first and the last place are for what is below and above the range.
+            # The first and the last place are for values below and above the range.
             self._origin = np.int64(low - 1)
             self._places = np.zeros(count + 2, np.bool_)
         else:
@@ -37,7 +37,7 @@ class KeyPresence:
 
     @classmethod
     def of(cls, column: pa.Array) -> "KeyPresence | None":
-        """The presence of the column's values; None for types that aren't compared as integers."""
+        """Build the set of the column's values; None for types that aren't compared as integers."""
         keys = as_integers(column)
         valid = valid_mask(column)
         if keys is None or valid is None:
@@ -50,7 +50,7 @@ class KeyPresence:
         return self._places.nbytes
 
     def test(self, column: pa.Array) -> Mask | None:
-        """False where the value isn't one of the keys; None if that can't be told."""
+        """Return False where the value isn't a key; None if the values can't be tested."""
         values = as_integers(column)
         return None if values is None else self._places.take(self._place(values), mode="clip")
 

@@ -1,4 +1,4 @@
-"""Single values of Arrow arrays as Python objects: what a lookup of a few rows reads.
+"""Single values of Arrow arrays as Python objects, for look-ups of a few rows.
 
 A call costs 50 to 300 ns and no kernel; ``array[i].as_py()`` costs a microsecond, a batch for one row ten.
 """
@@ -14,22 +14,22 @@ from sqlfront_values.arrow.arrays import numpy_view, to_python
 from sqlfront_values.columns.tuples import tuple_function
 from sqlfront_values.types import is_decimal
 
-#: The value of a row, None = null.
+#: A function from a row to its value, None = null.
 Reader = Callable[[int], object]
 
 _EPOCH_DAY: Final = datetime.date(1970, 1, 1).toordinal()
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _EPOCH_UTC: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-#: Whatever the thread's own decimal context says.
+#: Independent of the thread's own decimal context.
 _EXACT: Final = Context(prec=40)
-#: Dictionaries of up to that many values are turned into Python strings at once.
+#: Dictionaries of up to this many values are converted to Python strings at once.
 _SMALL_DICTIONARY: Final = 4096
 
 
 def value_reader(array: pa.Array) -> Reader:
-    """The logical values of an array in physical form, as a Literal holds them: a Decimal, a date, an aware
-    datetime in UTC for a timestamp with a zone. A call raises OverflowError or ValueError for a date beyond
-    Python's years.
+    """Return a reader of the logical values of an array in physical form, as a Literal holds them: a Decimal,
+    a date, an aware datetime in UTC for a timestamp with a zone. A call raises OverflowError or ValueError
+    for a date beyond Python's years.
 
     >>> value_reader(pa.array(["a", None]))(0), value_reader(pa.array(["a", None]))(1)
     ('a', None)
@@ -44,7 +44,7 @@ def value_reader(array: pa.Array) -> Reader:
 
 
 def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]]:
-    """The values of a row of these arrays, each as :func:`value_reader` gives it.
+    """Return a reader of the rows of these arrays; each value is as :func:`value_reader` returns it.
 
     >>> row_reader([pa.array([1, 2]), pa.array(["a", None])])(1)
     (2, None)
@@ -59,7 +59,8 @@ def row_reader(arrays: Sequence[pa.Array]) -> Callable[[int], tuple[object, ...]
 
 
 def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
-    """An expression for the value of a row, for :func:`tuple_function`, and the names in it."""
+    """Return an expression for the value of a row, for :func:`tuple_function`, and the names in the
+    expression."""
     data_type = array.type
     if array.null_count or not (_has_storage(data_type) or pa.types.is_string(data_type)):
         return f"{name}(row)", {name: value_reader(array)}
@@ -81,8 +82,8 @@ def _written_out(array: pa.Array, name: str) -> tuple[str, dict[str, object]]:
 
 
 def storage_reader(array: pa.Array) -> Reader:
-    """The values as they are stored: numbers for dates, timestamps, durations and decimal64, in whose order
-    they sort."""
+    """Return a reader of the stored values: numbers for dates, timestamps, durations and decimal64; these
+    sort like the values."""
     data_type = array.type
     if pa.types.is_dictionary(data_type):
         read = _dictionary_reader(array)
@@ -98,8 +99,8 @@ def storage_reader(array: pa.Array) -> Reader:
 
 
 def to_storage(data_type: pa.DataType) -> Callable[[object], object] | None:
-    """How a logical value becomes what :func:`storage_reader` gives of a column that holds it; None: it is
-    the same."""
+    """Return the conversion of a logical value to the stored value of :func:`storage_reader`; None if both
+    are the same."""
     if pa.types.is_date32(data_type):
         return lambda value: value.toordinal() - _EPOCH_DAY  # type: ignore[attr-defined]
     if pa.types.is_timestamp(data_type):
@@ -135,7 +136,7 @@ def _from_storage(data_type: pa.DataType) -> Callable[..., object] | None:
 
 
 def _has_storage(data_type: pa.DataType) -> bool:
-    """Whether the values are fixed-width numbers to Python."""
+    """Return whether the values are fixed-width numbers to Python."""
     if is_decimal(data_type):
         return bool(pa.types.is_decimal64(data_type))
     return bool(
@@ -171,8 +172,8 @@ def _boolean_reader(array: pa.Array) -> Reader:
 
 
 def _byte_parts(array: pa.Array) -> tuple[memoryview, memoryview] | None:
-    """Where the values of a string or binary array begin and end in its data, and that; None if it has
-    none."""
+    """Return the offsets of the values of a string or binary array, and the data; None if the array has no
+    values."""
     _, starts, content = array.buffers()
     first = array.offset
     if starts is None or len(array) == 0:

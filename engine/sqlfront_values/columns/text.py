@@ -1,4 +1,4 @@
-"""Strings and binaries as words of eight bytes, so that numpy can hash and compare them."""
+"""Strings and binaries as words of eight bytes, for hashing and comparing in numpy."""
 
 from typing import Final
 
@@ -9,8 +9,8 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.columns.batches import Integers, Mask, Rows
 from sqlfront_values.columns.hashing import MULTIPLIERS, IntegerTable, Words
 
-#: Values are padded to the longest one's length unless that takes so many times their size, and more than a
-#: page each.
+#: Values are padded to the length of the longest value unless that takes more than this many times their
+#: size, and more than 64 bytes each.
 _MAX_PADDING: Final = 4
 _TURN: Final = np.uint64(29)
 
@@ -19,8 +19,8 @@ class Text:
     """The bytes of a plain string or binary column, every value padded with zeros to the same number of
     words.
 
-    ``words[row, n]`` are the bytes 8 n to 8 n + 7 of a value, the first one lowest; ``lengths`` tells zeros
-    that belong to it from those that don't. What nulls hold is undefined but harmless.
+    ``words[row, n]`` are the bytes 8 n to 8 n + 7 of a value, the first byte lowest; ``lengths``
+    distinguishes zeros of the value from padding. The words under nulls are undefined but harmless.
     """
 
     def __init__(self, column: pa.Array) -> None:
@@ -46,15 +46,15 @@ class Text:
         return self.lengths.nbytes + self.words.nbytes
 
     def sortable(self, number: int, rows: Rows | None = None) -> Integers:
-        """A word of each value (of these rows) as an integer that sorts like its bytes."""
+        """Return a word of each value (of these rows) as an integer that sorts like the word's bytes."""
         word = self.words[:, number] if rows is None else self.words[rows, number]
         return (word.byteswap() ^ np.uint64(1 << 63)).view(np.int64)
 
     def hashes(self) -> Integers:
-        """A hash of each value, the same in every column."""
+        """Return a hash of each value; equal values have the same hash in every column."""
         result = self.lengths.view(np.uint64) * MULTIPLIERS[1]
         for number in range(self.words.shape[1]):
-            # Zeros after the end don't count, since another column may have fewer of them.
+            # Padding zeros don't count, since another column may have fewer of them.
             rows = slice(None) if number == 0 else np.flatnonzero(self.lengths > 8 * number)
             mixed = result[rows]
             mixed ^= self.words[rows, number]
@@ -64,17 +64,16 @@ class Text:
         return result.view(np.int64)
 
     def equal(self, rows: Rows, other: "Text", other_rows: Rows) -> Mask:
-        """Whether the values of these rows equal the other text's values of those rows, pair by pair."""
+        """Compare the values of these rows with the other text's values of ``other_rows``, pair by pair."""
         result = self.lengths[rows] == other.lengths[other_rows]
-        # Where the lengths are equal there is nothing but zeros beyond the narrower text's words.
+        # If the lengths are equal, there are only zeros beyond the narrower text's words.
         for number in range(min(self.words.shape[1], other.words.shape[1])):
             result &= self.words[rows, number] == other.words[other_rows, number]
         return result
 
 
 def is_hashable_text(column: pa.Array) -> bool:
-    """Whether this is a string or binary column whose values are of similar enough lengths for
-    :class:`Text`."""
+    """Return whether the column holds strings or binaries of similar enough lengths for :class:`Text`."""
     if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return False
     length = len(column)
@@ -86,9 +85,9 @@ def is_hashable_text(column: pa.Array) -> bool:
 
 
 class TextTable:
-    """Strings by number, as :class:`~sqlfront_values.columns.hashing.IntegerTable` has integers: by their
-    hashes, every hit compared. ``exact`` is False in the unlikely case that two of the strings have the same
-    hash; such a table is of no use."""
+    """A table from strings to numbers, like :class:`~sqlfront_values.columns.hashing.IntegerTable` for
+    integers: looks strings up by their hashes and compares every hit. ``exact`` is False in the unlikely case
+    that two of the strings have the same hash; such a table is of no use."""
 
     def __init__(self, column: pa.Array) -> None:
         self._text = Text(column)
@@ -104,7 +103,7 @@ class TextTable:
         return self._table.nbytes + self._text.nbytes
 
     def find(self, column: pa.Array) -> Rows:
-        """The number of each value, or ``missing``."""
+        """Return the number of each value, or ``missing``."""
         text = Text(column)
         numbers = self._table.find(text.hashes())
         hits = np.flatnonzero(numbers != self.missing)

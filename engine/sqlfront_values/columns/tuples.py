@@ -1,4 +1,4 @@
-"""Functions that make tuples, written out: a row of ten values by one call instead of by eleven."""
+"""Generated functions that make tuples: a row of ten values takes one call instead of eleven."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -6,11 +6,11 @@ from types import CodeType
 
 
 def tuple_function(arguments: str, parts: Sequence[str], values: Mapping[str, object]) -> object:
-    """The function of these arguments whose result is a tuple of the ``parts``, expressions in which
-    ``values`` stand for names.
+    """Compile a function of these arguments that returns a tuple of the ``parts``; ``values`` maps the names
+    in the parts to objects.
 
-    It is compiled from its text, as the standard library's ``namedtuple`` is. No part may hold anything but
-    names given here, numbers and operators.
+    The function is compiled from text, like the standard library's ``namedtuple``. A part may hold only names
+    given here, numbers and operators.
 
     >>> tuple_function("row", ["row + 1", "n"], {"n": 7})(1)
     (2, 7)
@@ -19,8 +19,8 @@ def tuple_function(arguments: str, parts: Sequence[str], values: Mapping[str, ob
 
 
 def tuples_function(row: str, arguments: str, parts: Sequence[str], values: Mapping[str, object]) -> object:
-    """The same for many rows: the function of these, in which each is called ``row``, and of the arguments,
-    whose result is a list of tuples.
+    """Compile a :func:`tuple_function` for many rows: the function takes a list of rows, each named ``row``
+    in the parts, and the arguments, and returns a list of tuples.
 
     >>> tuples_function("row", "n", ["row + 1", "n"], {})([1, 2], 7)
     [(2, 7), (3, 7)]

@@ -1,5 +1,4 @@
-"""Where the rows of a window lie: sorted by partition and order, with the bounds of partitions, peers and
-frames."""
+"""Rows of a window, sorted by partition and order, with the bounds of partitions, peers and frames."""
 
 from collections.abc import Sequence
 
@@ -29,8 +28,8 @@ class Bounds(msgspec.Struct, frozen=True):
 class WindowRows(msgspec.Struct, frozen=True):
     """The rows of all partitions of a window, one partition after the other, each in the window's order.
 
-    ``order[position]`` is the input row at each position. ``partitions`` and ``peers`` give for each position
-    the range of its partition and of the rows that the order doesn't tell from it. ``ids`` numbers the
+    ``order[position]`` is the input row at each position. For each position, ``partitions`` is the range of
+    its partition, and ``peers`` the range of the rows that are equal in the order. ``ids`` numbers the
     partitions.
     """
 
@@ -48,7 +47,7 @@ class WindowRows(msgspec.Struct, frozen=True):
         return int(self.ids[-1]) + 1 if len(self.ids) else 0
 
     def frame(self, frame: Frame) -> Bounds:
-        """The frame of each position; an empty one ends where it starts."""
+        """Return the frame of each position; an empty frame ends where it starts."""
         positions = np.arange(len(self))
         first, last = self.partitions.starts, self.partitions.ends
         starts, ends = first, last
@@ -85,7 +84,7 @@ def window_rows(
 
 
 def _runs(values: Rows) -> Bounds:
-    """For each position the range of equal neighbours around it."""
+    """Return for each position the range of equal neighbours around the position."""
     length = len(values)
     begins = np.flatnonzero(np.concatenate([np.ones(min(length, 1), np.bool_), values[1:] != values[:-1]]))
     counts = np.diff(begins, append=length)

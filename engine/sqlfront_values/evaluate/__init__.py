@@ -1,14 +1,14 @@
 """Evaluation of bound expressions over batches.
 
-In: an :class:`~sqlfront_values.expressions.Expr` and a batch in physical form. Out: an array in physical
-form, or the batch's rows that satisfy a condition. An expression is compiled to closures once
-(:func:`compile_expression`, :func:`compile_filter`, :func:`compile_projection`); a processor does that
-before its first batch. :func:`evaluate` and :func:`filter_batch` keep what they compiled.
+The input is an :class:`~sqlfront_values.expressions.Expr` and a batch in physical form; the output is an
+array in physical form, or the batch's rows that satisfy a condition. An expression is compiled to closures
+once (:func:`compile_expression`, :func:`compile_filter`, :func:`compile_projection`); a processor compiles
+before its first batch. :func:`evaluate` and :func:`filter_batch` keep the compiled closures.
 
-Read :mod:`.rows` (what is evaluated over) and :mod:`.compiler` first (node by node), then :mod:`.lazy`
-(operands for the rows that need them; :mod:`.fallible` says why), :mod:`.selection` (filters) and
-:mod:`.boundary` (errors, and values that are too large for a batch).
-:mod:`.sharing` computes repeated subexpressions once, :mod:`.scaled` decimals as integers.
+Read :mod:`.rows` (the input of evaluation) and :mod:`.compiler` first (node by node), then :mod:`.lazy`
+(operands evaluated only for the rows that need them; :mod:`.fallible` gives the reason), :mod:`.selection`
+(filters) and :mod:`.boundary` (errors, and values that are too large for a batch). :mod:`.sharing` computes
+repeated subexpressions once, :mod:`.scaled` computes decimals as integers.
 """
 
 from collections.abc import Callable
@@ -58,17 +58,17 @@ _filters: dict[tuple[int, Settings], tuple[Expr, Filter]] = {}
 
 
 def compile_expression(expression: Expr, settings: Settings) -> Evaluate:
-    """A function that gives the expression's values for a batch: a physical array of ``batch.num_rows`` rows.
+    """Compile an expression to a function from a batch to a physical array of ``batch.num_rows`` values.
 
-    It raises what Spark would raise for these rows (:class:`~sqlfront_values.errors.DataError`).
+    The function raises Spark's errors for the rows (:class:`~sqlfront_values.errors.DataError`).
     """
     run = _as_array(Compiler(settings).node(expression))
     return lambda batch: run(Rows(batch))
 
 
 def compile_filter(condition: Expr, settings: Settings) -> Filter:
-    """A function that gives the rows of a batch for which the condition is true (the batch itself if all
-    are)."""
+    """Compile a condition to a function that returns the rows of a batch for which the condition is true (the
+    batch itself if all rows are)."""
     select = selection.compile_selection(condition, settings)
 
     def run(rows: Rows) -> pa.RecordBatch:
@@ -88,11 +88,13 @@ def compile_filter(condition: Expr, settings: Settings) -> Filter:
 def compile_projection(
     expressions: tuple[Expr, ...], settings: Settings, condition: Expr | None = None
 ) -> Callable[[Rows], tuple[list[pa.Array], int]]:
-    """A function that gives the expressions' values, and their number of rows, for those rows (of a batch:
-    ``Rows(batch)``) for which the condition is true. Columns that no expression reads are never gathered.
+    """Compile expressions to a function that returns their values, and the number of rows, for the input rows
+    (for a batch: ``Rows(batch)``) that satisfy the condition. Columns that no expression reads are never
+    gathered.
 
     Values that are too large together raise :class:`~sqlfront_values.room.BatchTooLargeError`;
-    :func:`in_pieces` takes fewer rows at a time then."""
+    :func:`in_pieces` then takes fewer rows at a time.
+    """
     compiler = Compiler(settings, expressions)
     runs = [compiler.node(expression) for expression in expressions]
     select = None if condition is None else selection.compile_selection(condition, settings)
@@ -109,8 +111,9 @@ def compile_projection(
 def compile_expressions(
     expressions: tuple[Expr, ...], settings: Settings, compact: frozenset[int] = frozenset()
 ) -> tuple[Callable[[Rows], pa.Array], ...]:
-    """Functions that give the expressions' values for rows (``Rows(batch)``: all of a batch), one each, so
-    that a caller asks for those it needs; parts that they share are computed once per ``Rows``.
+    """Compile each expression to a function from rows (``Rows(batch)``: all rows of a batch) to values; a
+    caller computes only the values that it needs. Parts that expressions share are computed once per
+    ``Rows``.
 
     At the positions in ``compact`` a decimal of more than 18 digits may come as a decimal64 of 18 digits and
     the same scale, whose unscaled values fit 64 bits: good for sums, wrong for a column that is passed on.
@@ -128,7 +131,7 @@ def _as_array(run: Evaluator) -> Callable[[Rows], pa.Array]:
 
 
 def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.Array:
-    """The expression's values for the batch, see :func:`compile_expression`."""
+    """Evaluate the expression over the batch, see :func:`compile_expression`."""
     key = (id(expression), settings)
     kept = _expressions.get(key)
     if kept is None:
@@ -138,7 +141,7 @@ def evaluate(expression: Expr, batch: pa.RecordBatch, settings: Settings) -> pa.
 
 
 def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> pa.RecordBatch:
-    """The batch's rows for which the condition is true, see :func:`compile_filter`."""
+    """Return the batch's rows for which the condition is true, see :func:`compile_filter`."""
     key = (id(condition), settings)
     kept = _filters.get(key)
     if kept is None:
@@ -148,14 +151,14 @@ def filter_batch(batch: pa.RecordBatch, condition: Expr, settings: Settings) -> 
 
 
 def evaluate_scalar(expression: Expr, settings: Settings) -> object:
-    """The Python value of an expression without columns; raises as at run time, and OverflowError for a date
-    or timestamp outside of the years 1 to 9999, which no Python value stands for. Nothing large is made
-    (TooLargeError): a plan is no place for it."""
+    """Return the Python value of an expression without columns. Raises the errors of run time, and
+    OverflowError for a date or timestamp outside of the years 1 to 9999, which no Python value can represent.
+    Raises TooLargeError instead of making a large value: a plan is no place for it."""
     return to_python(_one_value(expression, settings))[0]
 
 
 def check_constant(expression: Expr, settings: Settings) -> None:
-    """Evaluate an expression without columns for its error alone; as :func:`evaluate_scalar`."""
+    """Evaluate an expression without columns only for its error, as :func:`evaluate_scalar`."""
     _one_value(expression, settings)
 
 
@@ -165,7 +168,7 @@ def _one_value(expression: Expr, settings: Settings) -> pa.Array:
 
 
 def _evaluated(expression: Expr, settings: Settings) -> Callable[[Rows], pa.Array]:
-    """Compiles and evaluates: a constant's pattern or format may be refused by either."""
+    """Compile and evaluate in one bounded step: either may refuse a constant's pattern or format."""
     return bounded(lambda rows: plain(full_array(Compiler(settings).node(expression)(rows), 1)))
 
 

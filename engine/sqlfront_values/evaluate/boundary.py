@@ -1,5 +1,5 @@
-"""Where evaluation begins and ends: foreign exceptions become errors of the hierarchy, room that was claimed
-is given back, and rows whose values are too large together are taken in pieces."""
+"""The boundary of evaluation: foreign exceptions become errors of the hierarchy, claimed room is given back,
+and rows whose values are too large together are evaluated in pieces."""
 
 from collections.abc import Callable, Iterator
 from typing import TypeVar
@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 
 def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
-    """``run``, which raises nothing but errors of the hierarchy and leaves no room claimed."""
+    """Wrap ``run``: raise only errors of the hierarchy and leave no room claimed."""
 
     def evaluator(rows: Rows) -> _T:
         before = room.held()
@@ -33,8 +33,8 @@ def bounded(run: Callable[[Rows], _T]) -> Callable[[Rows], _T]:
 
 
 def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
-    """What ``run`` gives for the rows, or for one piece of them after the other where there is no room for
-    all at once."""
+    """Yield the result of ``run`` for the rows. Without room for all rows at once, cut the rows into pieces
+    and yield a result per piece."""
     try:
         result = run(rows)
     except room.BatchTooLargeError as error:
@@ -50,7 +50,7 @@ def in_pieces(run: Callable[[Rows], _T], rows: Rows) -> Iterator[_T]:
 
 
 def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
-    """The rows in so many pieces that half of what is allowed is made for each, if all would make ``size``
+    """Cut the rows into pieces so that each makes half of the allowed bytes, if all rows would make ``size``
     bytes."""
     count = max(2, 2 * size // room.MOST_AT_ONCE)
     step = max(1, rows.length // count)
@@ -59,8 +59,8 @@ def _pieces(rows: Rows, size: int) -> Iterator[Rows]:
 
 
 def joined(run: Callable[[Rows], pa.Array]) -> Callable[[Rows], pa.Array]:
-    """``run`` of a column, bounded; its values come together even if those that they are made of had to be
-    made in pieces."""
+    """Wrap ``run``, a function of a column, like :func:`bounded`; join the values into a single array even if
+    computed in pieces."""
     inner = bounded(run)
 
     def evaluator(rows: Rows) -> pa.Array:
@@ -73,7 +73,7 @@ def joined(run: Callable[[Rows], pa.Array]) -> Callable[[Rows], pa.Array]:
 
 
 def _together(arrays: Iterator[pa.Array], error: room.BatchTooLargeError) -> pa.Array:
-    """The arrays as one, or the error where they are too large for that."""
+    """Concatenate the arrays; raise the error if they are too large together."""
     found: list[pa.Array] = []
     size = 0
     for array in arrays:

@@ -1,4 +1,5 @@
-"""Expressions become closures over rows: dispatch on node, function and types happens once, not per batch."""
+"""Compilation of expressions to closures over rows: dispatch on node, function and types happens once, not
+per batch."""
 
 import sys
 from collections.abc import Sequence
@@ -46,12 +47,12 @@ else:
 
 _COALESCES: Final = frozenset({"coalesce", "nvl", "ifnull"})
 _STRING_ID: Final = STRING.id
-#: Where the rows' memo has the value of :class:`Previous`; subexpressions have other numbers.
+#: The memo's key of the value of :class:`Previous`; subexpressions have other numbers.
 _PREVIOUS: Final = sys.maxsize
 
 
 class Compiler:
-    """Compiles expressions that are evaluated over the same rows; equal parts of them are computed once."""
+    """A compiler of expressions that are evaluated over the same rows; equal parts are computed once."""
 
     def __init__(self, settings: Settings, expressions: Sequence[Expr] = ()) -> None:
         self._settings = settings
@@ -64,9 +65,9 @@ class Compiler:
         return scaled.ScaledCompiler(self.node, self._slot)
 
     def node(self, expression: Expr) -> Evaluator:
-        """The closure that gives the expression's values for rows: an array, or a scalar where all rows have
-        one value."""
-        if isinstance(expression, Column):  # wide rows have many, none of which is worth keeping
+        """Compile the expression to a closure from rows to an array, or to a scalar if all rows have one
+        value."""
+        if isinstance(expression, Column):  # wide rows have many columns, none worth keeping
             return _column(expression.ordinal)
         self._depth += 1
         evaluator = (
@@ -88,8 +89,8 @@ class Compiler:
         return run
 
     def compact(self, expression: Expr) -> Evaluator:
-        """As :meth:`node`, but a decimal of more than 18 digits comes as a decimal64 of 18 digits, where all
-        of a batch's unscaled values fit 64 bits (so there may be more than 18 digits)."""
+        """Compile like :meth:`node`, but a decimal of more than 18 digits comes as a decimal64 of 18 digits
+        if all unscaled values of a batch fit 64 bits (so there may be more than 18 digits)."""
         data_type = expression.type
         if (
             is_decimal(data_type)
@@ -131,7 +132,8 @@ class Compiler:
                 raise unknown(expression)
 
     def _chain(self, chain: Chain) -> Evaluator:
-        """The closure that goes from link to link; a link's operands may have chains of their own."""
+        """Compile the chain to a closure that goes from link to link; a link's operands may have chains of
+        their own."""
         first, links = self.node(chain.first), [self.node(link) for link in chain.links]
 
         def run(rows: Rows) -> Datum:
@@ -163,7 +165,7 @@ class Compiler:
         return self._kernel(call)
 
     def _among(self, call: Call) -> Evaluator:
-        """``x IN (...)``: many literals as a set."""
+        """Compile ``x IN (...)``; many literals become a set."""
         tested, *listed = call.arguments
         values = [choice.value for choice in listed if isinstance(choice, Literal)]
         if len(values) < len(listed):
@@ -174,7 +176,8 @@ class Compiler:
         return _placed(kernel, (self.node(tested),), call, (tested.type,))
 
     def _kernel(self, call: Call) -> Evaluator:
-        """The call's kernel over its operands, dictionary strings by distinct value where that is allowed."""
+        """Compile the call's kernel over its operands; dictionary strings are computed by distinct value
+        where allowed."""
         arguments = call.arguments
         entry = entry_of(call)
         types = tuple([argument.type for argument in arguments])
@@ -190,7 +193,7 @@ class Compiler:
         return _placed(kernel, operands, call, types)
 
     def _decimal_comparison(self, call: Call) -> Evaluator:
-        """A comparison of decimal expressions by their unscaled values."""
+        """Compile a comparison of decimal expressions by their unscaled values."""
         left, right = call.arguments
         if not left.type.equals(right.type):
             return self._kernel(call)
@@ -210,7 +213,8 @@ class Compiler:
         return run
 
     def _lazy_form(self, call: Call) -> Evaluator | None:
-        """The closure of a function that must not evaluate its later operands for all rows."""
+        """Compile a function that must not evaluate its later operands for all rows; None for other
+        functions."""
         function, arguments = call.function, call.arguments
         match function:
             case "and" | "or":
@@ -250,7 +254,7 @@ def _placed(
     call: Call,
     types: tuple[pa.DataType, ...],
 ) -> Evaluator:
-    """The call's kernel over its operands, which are of these types."""
+    """Compile the call's kernel over operands of the given types."""
     if not any(data_type.id == _STRING_ID for data_type in types):
         return _applied(kernel, operands)
     entry = entry_of(call)
@@ -260,7 +264,8 @@ def _placed(
 
 
 def _applied(kernel: "registry.PreparedKernel", operands: tuple[Evaluator, ...]) -> Evaluator:
-    """The kernel over its operands, by arity, since small batches feel each Python step."""
+    """Apply the kernel to its operands, with a closure per arity: small batches are sensitive to each Python
+    step."""
     match operands:
         case (only,):
             return lambda rows: kernel((only(rows),), rows.length)
@@ -293,5 +298,5 @@ def _over_strings(
 
 
 def _as_alternatives(arguments: tuple[Expr, ...]) -> Expr:
-    """``x IN (a, b)`` as ``x = a OR x = b``."""
+    """Rewrite ``x IN (a, b)`` as ``x = a OR x = b``."""
     return connected("or", [Call(BOOLEAN, "equal", (arguments[0], value)) for value in arguments[1:]])

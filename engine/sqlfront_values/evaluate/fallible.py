@@ -1,4 +1,4 @@
-"""Which expressions may raise: those must not be evaluated for rows that don't ask for them."""
+"""Expressions that may raise: the evaluator must skip rows that don't need the value."""
 
 from typing import TYPE_CHECKING
 
@@ -27,12 +27,12 @@ else:
 
 
 def can_fail(expression: Expr) -> bool:
-    """Whether evaluating the expression may raise a DataError for some rows."""
+    """Return whether evaluating the expression may raise a DataError for some rows."""
     return any(map(_fails_itself, walk(expression)))
 
 
 def _fails_itself(expression: Expr) -> bool:
-    """Whether it may where none of its operands does."""
+    """Return whether the expression itself may raise although its operands do not."""
     match expression:
         case Column() | Literal() | Parameter() | RunValue() | Case() | Chain() | Previous():
             return False
@@ -45,12 +45,12 @@ def _fails_itself(expression: Expr) -> bool:
 
 
 def is_deterministic(expression: Expr) -> bool:
-    """Whether the expression has the same value for the same row whenever it is evaluated."""
+    """Return whether the expression has the same value for the same row at every evaluation."""
     return all(not isinstance(item, Call) or entry_of(item).deterministic for item in walk(expression))
 
 
 def entry_of(call: Call) -> "registry.ScalarFunction":
-    """The registry entry of a bound call."""
+    """Return the registry entry of a bound call."""
     entry = registry.lookup(call.function)
     if entry is None:
         raise InternalError(f"the expression calls {call.function}, which is not registered")
@@ -58,5 +58,5 @@ def entry_of(call: Call) -> "registry.ScalarFunction":
 
 
 def unknown(expression: Expr) -> InternalError:
-    """The error for an expression that the engine does not know."""
+    """Build the error for an expression that the engine does not know."""
     return InternalError(f"{type(expression).__name__} must not reach the engine")

@@ -1,7 +1,7 @@
 """Forms that evaluate an operand only for the rows that need it: CASE, AND, OR, coalesce.
 
-Where no later operand can fail, evaluating everything for all rows is quicker than gathering and
-scattering, and gives the same values; the compiler chooses (:mod:`sqlfront_values.evaluate.compiler`).
+If no later operand can fail, evaluating everything for all rows is quicker than gathering and scattering, and
+gives the same values; the compiler chooses (:mod:`sqlfront_values.evaluate.compiler`).
 """
 
 from typing import Final
@@ -26,7 +26,7 @@ _OR: Final = pc.get_function("or_kleene")
 def eager_case(
     branches: tuple[tuple[Evaluator, Evaluator], ...], otherwise: Evaluator, data_type: pa.DataType
 ) -> Evaluator:
-    """CASE with all operands evaluated for all rows."""
+    """Compile CASE with all operands evaluated for all rows."""
 
     def run(rows: Rows) -> Datum:
         result = otherwise(rows)
@@ -48,8 +48,8 @@ def eager_case(
 def lazy_case(
     branches: tuple[tuple[Evaluator, Evaluator], ...], otherwise: Evaluator, data_type: pa.DataType
 ) -> Evaluator:
-    """CASE with a condition evaluated only for rows that no earlier branch took, and a value only for its
-    rows."""
+    """Compile CASE with each condition evaluated only for rows that no earlier branch took, and each value
+    only for the rows of its branch."""
 
     def run(rows: Rows) -> Datum:
         if rows.length == 0:
@@ -65,7 +65,8 @@ def lazy_case(
 
 
 def lazy_coalesce(operands: tuple[Evaluator, ...], data_type: pa.DataType) -> Evaluator:
-    """The first value that is not null; an operand is evaluated only for rows where all before were null."""
+    """Compile coalesce, the first value that is not null; an operand is evaluated only for rows where all
+    operands before are null."""
 
     def run(rows: Rows) -> Datum:
         if rows.length == 0:
@@ -83,7 +84,8 @@ def lazy_coalesce(operands: tuple[Evaluator, ...], data_type: pa.DataType) -> Ev
 
 
 def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> Evaluator:
-    """AND (OR) whose right operand is evaluated only for rows where the left one is not false (not true)."""
+    """Compile AND (OR) with the right operand evaluated only for rows where the left operand is not false
+    (not true)."""
     kernel, decisive = (_AND, False) if conjunction else (_OR, True)
 
     def run(rows: Rows) -> Datum:
@@ -112,14 +114,14 @@ def lazy_connective(left: Evaluator, right: Evaluator, *, conjunction: bool) -> 
 
 
 def _not_null(values: Datum) -> Evaluator:
-    """The values that are there, for exactly as many rows."""
+    """Return the values that are not null, for exactly as many rows."""
     return lambda rows: (
         values if is_scalar(values) or rows.length == len(values) else _DROP_NULL.call([values])
     )
 
 
 class _Pieces:
-    """A result in the making: values for disjoint sets of rows, and the rows that have none yet."""
+    """A result under construction: values for disjoint sets of rows, and the rows that have no value yet."""
 
     def __init__(self, rows: Rows) -> None:
         self.rest = rows
@@ -127,8 +129,7 @@ class _Pieces:
         self._done: list[tuple[pa.Array | None, Datum, int]] = []
 
     def give(self, mask: Datum, value: Evaluator) -> bool:
-        """Evaluate ``value`` for those of the remaining rows where the mask is true; whether no row
-        remains."""
+        """Evaluate ``value`` for the remaining rows where the mask is true; return whether no row remains."""
         rest = self.rest
         count = (rest.length if mask.as_py() else 0) if is_scalar(mask) else mask.true_count
         if count == 0:
@@ -147,7 +148,7 @@ class _Pieces:
         return indices if self._indices is None else _TAKE.call([self._indices, indices])
 
     def assembled(self) -> Datum:
-        """The values in the order of the rows."""
+        """Return the values in the order of the rows."""
         if len(self._done) == 1 and self._done[0][0] is None:
             return self._done[0][1]
         values = pa.concat_arrays([full_array(datum, count) for _, datum, count in self._done])

@@ -1,4 +1,4 @@
-"""The rows that an expression is evaluated over: a batch, or some rows of it."""
+"""The rows that an expression is evaluated over: a whole batch or a part."""
 
 from collections.abc import Callable
 from typing import Final
@@ -13,7 +13,7 @@ _TAKE: Final = pc.function("array_take", "TakeOptions", boundscheck=False)
 
 
 class Rows:
-    """All rows of a batch. ``memo`` keeps the values of subexpressions that occur several times."""
+    """All rows of a batch. ``memo`` keeps the values of repeated subexpressions."""
 
     __slots__ = ("batch", "length", "memo")
 
@@ -23,20 +23,20 @@ class Rows:
         self.memo: dict[int, object] = {}
 
     def column(self, ordinal: int) -> pa.Array:
-        """The column's values for these rows."""
+        """Return the column's values for these rows."""
         return self.batch.column(ordinal)
 
     def select(self, indices: pa.Array) -> "Rows":
-        """Those of these rows at ``indices``; a column is gathered when it is first asked for."""
+        """Select the rows at ``indices``; a column is gathered when it is first read."""
         return _SelectedRows(self, indices)
 
     def part(self, start: int, length: int) -> "Rows":
-        """So many of these rows from one on, without what is remembered of them."""
+        """Return ``length`` rows from row ``start`` on, with an empty memo."""
         return Rows(self.batch.slice(start, length))
 
 
 class _SelectedRows(Rows):
-    """Some rows of others."""
+    """A selection of other rows."""
 
     __slots__ = ("_columns", "_indices", "_parent")
 
@@ -58,13 +58,13 @@ class _SelectedRows(Rows):
         return _SelectedRows(self._parent, self._indices.slice(start, length))
 
 
-#: A compiled expression: its values for rows, or one value that all of them have.
+#: A compiled expression: returns its values for rows, or one value for all rows.
 Evaluator = Callable[[Rows], Datum]
 
-#: After so many levels of operands an expression is compiled, and evaluated, on another stack.
+#: The levels of operands after which an expression is compiled, and evaluated, on another stack.
 LEVELS_OF_A_STACK: Final = 60
 
 
 def on_another_stack(evaluator: Evaluator) -> Evaluator:
-    """The same expression, evaluated on a stack of its own."""
+    """Wrap the evaluator to run on a separate stack."""
     return lambda rows: on_fresh_stack(evaluator, rows)

@@ -1,11 +1,11 @@
-"""Decimal expressions over int64, whatever their result's precision.
+"""Decimal expressions over int64, for results of any precision.
 
-``price * (1 - discount) * (1 + tax)`` over decimals of 12 digits has a result type of 38, though its values
+``price * (1 - discount) * (1 + tax)`` over decimals of 12 digits has a result type of 38, though the values
 fit 64 bits. So a tree of additions, multiplications, casts and CASE over decimals is computed on unscaled
-int64 values, and only its result takes its type's form. Arrow's plain kernels wrap silently, its checked ones
-are some three times slower: a plain one runs where the operands' types or, in large batches, their actual
-magnitudes prove that nothing overflows. What does overflow is computed again in a wider form
-(:mod:`sqlfront_values.functions.numbers.decimals`).
+int64 values, and only the result is converted to the form of the result type. Arrow's plain kernels wrap
+silently, the checked kernels are about three times slower: a plain kernel runs where the operands' types or,
+in large batches, the actual magnitudes prove that nothing overflows. After an overflow, the expression is
+computed again in a wider form (:mod:`sqlfront_values.functions.numbers.decimals`).
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from sqlfront_values.functions.numbers.decimals import natural_scale
 from sqlfront_values.stacks import on_fresh_stack
 from sqlfront_values.types import MAX_SHORT_PRECISION, is_decimal, is_integral
 
-#: Batches of fewer rows are not worth a look at their magnitudes.
+#: Batches of fewer rows are not worth computing their magnitudes.
 _MANY_ROWS: Final = 4096
 _OPERATIONS: Final = ("add", "subtract", "multiply")
 _PLAIN: Final = {name: pc.get_function(name) for name in _OPERATIONS}
@@ -48,11 +48,11 @@ _DIGITS: Final = {8: 3, 16: 5, 32: 10, 64: 19}
 
 
 class TooWideError(Exception):
-    """A value does not fit int64."""
+    """An error for a value that does not fit int64."""
 
 
 class Scaled:
-    """Unscaled int64 values, and what bounds their magnitude."""
+    """Unscaled int64 values, and a bound of their magnitude."""
 
     __slots__ = ("_bound", "values")
 
@@ -61,7 +61,7 @@ class Scaled:
         self._bound = bound
 
     def bound(self) -> int:
-        """No value is greater, looked up at most once."""
+        """Return a bound of the absolute values, computed at most once."""
         if self._bound is None:
             self._bound = _magnitude(self.values)
         return self._bound
@@ -80,8 +80,8 @@ Run = Callable[[Rows], Scaled]
 
 
 class Plan:
-    """How a decimal expression is computed: ``run`` and the bound that the types alone give; ``scale`` is the
-    expression's own."""
+    """A plan of computing a decimal expression: ``run``, and the bound that follows from the types alone. The
+    result has the expression's ``scale``."""
 
     __slots__ = ("bound", "run")
 
@@ -95,7 +95,8 @@ def _on_another_stack(plan: Plan) -> Plan:
 
 
 class ScaledCompiler:
-    """Makes plans; ``node`` compiles what is not decimal arithmetic, ``slot`` tells which values to keep."""
+    """A maker of plans; ``node`` compiles expressions that are not decimal arithmetic, ``slot`` tells the
+    values to keep."""
 
     def __init__(self, node: Callable[[Expr], Evaluator], slot: Callable[[Expr], int | None]) -> None:
         self._node = node
@@ -105,10 +106,10 @@ class ScaledCompiler:
     def evaluator(
         self, expression: Expr, fallback: Callable[[], Evaluator], *, compact: bool = False
     ) -> Evaluator:
-        """The closure of a decimal expression: by int64 and, once a batch did not fit, by what ``fallback``
-        makes.
+        """Compile a decimal expression to a closure that computes by int64 and, after the first batch that
+        did not fit, by the evaluator from ``fallback``.
 
-        ``compact``: the result may have the form of a decimal of 18 digits, whatever its type's precision.
+        ``compact``: the result may have the form of a decimal of 18 digits, for every precision of the type.
         """
         plan = self.plan(expression)
         wide: Evaluator | None = None
@@ -126,7 +127,7 @@ class ScaledCompiler:
         return run
 
     def plan(self, expression: Expr) -> Plan:
-        """The plan of an expression that :func:`is_plannable`, or of any other decimal one as a leaf."""
+        """Plan an expression that :func:`is_plannable` accepts, or another decimal expression as a leaf."""
         self._depth += 1
         if self._depth % LEVELS_OF_A_STACK:
             plan = self._plan(expression)
@@ -220,7 +221,7 @@ class ScaledCompiler:
 
 
 def is_plannable(expression: Expr) -> bool:
-    """Whether the expression is decimal arithmetic that int64 values can do without rounding."""
+    """Return whether the expression is decimal arithmetic that int64 values can compute without rounding."""
     if not is_decimal(expression.type) or expression.type.scale > MAX_SHORT_PRECISION:
         return False
     match expression:
@@ -264,7 +265,7 @@ def _too_wide(rows: Rows) -> Scaled:
 
 
 def _narrow(datum: Datum) -> Datum:
-    """The unscaled values of a decimal128 datum."""
+    """Return the unscaled values of a decimal128 datum."""
     if is_scalar(datum):
         value = datum.as_py()
         number = None if value is None else unscale(value, datum.type.scale)

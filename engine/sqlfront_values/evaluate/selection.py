@@ -1,5 +1,4 @@
-"""Conditions as filters: conjunct by conjunct, and no copy of rows before it is known which ones are
-wanted."""
+"""Conditions as filters: conjunct by conjunct; rows are copied only after the wanted rows are known."""
 
 from collections.abc import Callable
 from typing import Final
@@ -22,21 +21,22 @@ _TAKE: Final = pc.get_function("array_take")
 _TAKE_ROWS: Final = pc.get_function("take")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
-#: Below this share of rows, later conjuncts look at the remaining rows only.
+#: Below this share of rows, later conjuncts read the remaining rows only.
 _FEW: Final = 0.125
 
 _NO_ROWS: Final = pa.nulls(0, pa.uint64())
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Some of ``length`` rows: those where ``mask`` is true, or those at ``indices``; both None: all."""
+    """A selection among ``length`` rows: the rows where ``mask`` is true, or the rows at ``indices``; both
+    None: all."""
 
     count: int
     mask: pa.Array | None = None
     indices: pa.Array | None = None
 
     def of_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The selected rows of the batch that the selection was made of."""
+        """Return the selected rows of the batch that the selection was computed from."""
         if self.count == batch.num_rows:
             return batch
         if self.count == 0:
@@ -44,7 +44,7 @@ class Selection(msgspec.Struct, frozen=True):
         return _TAKE_ROWS.call([batch, self.rows()], _UNCHECKED)
 
     def of_rows(self, rows: Rows) -> Rows:
-        """The selected ones of the rows that the selection was made of."""
+        """Return the selected rows of the rows that the selection was computed from."""
         if self.count == rows.length:
             return rows
         if self.count == 0:
@@ -52,14 +52,15 @@ class Selection(msgspec.Struct, frozen=True):
         return rows.select(self.rows())
 
     def rows(self) -> pa.Array:
-        """The numbers of the selected rows, unless all are."""
+        """Return the numbers of the selected rows; not for a selection of all rows."""
         return true_rows(self.mask) if self.indices is None else self.indices
 
 
 def compile_selection(condition: Expr, settings: Settings) -> Callable[[Rows], Selection]:
-    """A function that finds the rows for which the condition is true.
+    """Compile a condition to a function that finds the rows for which the condition is true.
 
-    A conjunct that can fail is evaluated only for rows where all before it are true, as Spark's filter does.
+    A conjunct that can fail is evaluated only for rows where all conjuncts before are true, as in Spark's
+    filter.
     """
     parts = _cheap_first(conjuncts(condition))
     compiler = Compiler(settings)
@@ -79,8 +80,8 @@ def compile_selection(condition: Expr, settings: Settings) -> Callable[[Rows], S
 
 
 def _cheap_first(parts: tuple[Expr, ...]) -> list[Expr]:
-    """The conjuncts, those over strings last; nothing moves across one that can fail or is not
-    deterministic."""
+    """Order the conjuncts with conjuncts over strings last; no conjunct moves across a conjunct that can fail
+    or is not deterministic."""
     ordered: list[Expr] = []
     run: list[Expr] = []
     for part in parts:
@@ -97,8 +98,8 @@ def _cost(expression: Expr) -> int:
 
 
 class _Progress:
-    """The rows that passed so far: ``rows`` at ``indices`` of the original (None = all), of which those where
-    ``mask`` (None = all) is true."""
+    """The rows that passed so far: the rows of ``rows`` where ``mask`` (None = all) is true. ``rows`` are the
+    original rows at ``indices`` (None = all)."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -119,7 +120,7 @@ class _Progress:
             self.commit()
 
     def commit(self) -> None:
-        """Narrow ``rows`` to those that passed."""
+        """Narrow ``rows`` to the rows that passed."""
         if self._mask is None or self.count == 0:
             return
         chosen = true_rows(self._mask)

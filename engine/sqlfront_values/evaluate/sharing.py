@@ -1,4 +1,5 @@
-"""Subexpressions that occur several times: their values are kept with the rows, computed once."""
+"""Shared subexpressions: values of subexpressions that occur several times are computed once and kept with
+the rows."""
 
 from collections.abc import Sequence
 
@@ -8,22 +9,22 @@ from sqlfront_values.stacks import deep
 
 
 class Sharing:
-    """Which subexpressions of some expressions occur more than once; equal ones have one number.
+    """Numbers of the subexpressions that occur more than once; equal subexpressions have the same number.
 
-    ``slot(node)`` is asked with the very nodes that the expressions hold.
+    The argument of ``slot(node)`` is the very node object that the expressions hold.
     """
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         self._numbers: dict[tuple[object, ...], int] = {}
         self._uses: dict[int, int] = {}
         self._of_node: dict[int, int] = {}
-        #: Holds the nodes, so that their identities stay theirs.
+        #: Holds the nodes, so that their identities are not reused.
         self._expressions = tuple(expressions)
         for expression in self._expressions:
             self._visit(expression)
 
     def slot(self, node: Expr) -> int | None:
-        """The number of a subexpression whose value is worth keeping, else None."""
+        """Return the number of a subexpression whose value is worth keeping, else None."""
         number = self._of_node.get(id(node))
         return number if number is not None and self._uses[number] > 1 and is_deterministic(node) else None
 
@@ -44,14 +45,14 @@ class Sharing:
         return number
 
     def _chain(self, node: Chain) -> int:
-        """A chain as a whole: what is equal in two of its links stands for other values there."""
+        """Number a chain as a whole: equal parts of two links stand for different values."""
         number = self._of_node[id(node)] = self._number((Chain, id(node)))
         self._uses[number] = self._uses.get(number, 0) + 1
         return number
 
     @deep
     def _forget_use(self, children: tuple[Expr, ...]) -> None:
-        """What is below a node that was met before has been counted with it."""
+        """Undo the count of the nodes below a repeated node: they were counted with its first occurrence."""
         for child in children:
             number = self._of_node.get(id(child))
             if number is not None:

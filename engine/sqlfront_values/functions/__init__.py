@@ -1,10 +1,11 @@
-"""Functions: what SQL can call, and the kernels that compute it.
+"""Functions of SQL, and the kernels that compute them.
 
 A scalar function is an entry of :mod:`.registry` with a kernel; an operator such as ``+`` is a function whose
-name is in :data:`.registry.OPERATORS`. The registry imports a wing's modules when the first function is asked
-for. :mod:`.rowwise` has what kernels share, :mod:`.growth` says how large a function's result can get.
+name is in :data:`.registry.OPERATORS`. The registry imports the modules of an area when one of the area's
+functions is first looked up. :mod:`.rowwise` has code that kernels share, :mod:`.growth` bounds the size of a
+function's result.
 
-The wings:
+The areas:
 
 * :mod:`.text` (with :mod:`.text.patterns` for LIKE and regular expressions) and :mod:`.json`
 * :mod:`.numbers`, :mod:`.logic` (comparisons, conditions), :mod:`.hashes`

@@ -1,12 +1,12 @@
-"""How large what a function makes can get: bytes, by arithmetic on the lengths of its arguments.
+"""Bounds of the size of a function's result: bytes, by arithmetic on the lengths of the arguments.
 
-A rule says for arguments and a number of rows (1 where all arguments are constants) how many bytes the
-function makes at most, working space included, before any of them is made. Whoever calls the function claims
-that much :mod:`~sqlfront_values.room`. A rule may say too much of many rows, which are then made in pieces,
-but must be near the truth for one.
+A rule computes from arguments and a number of rows (1 if all arguments are constants) how many bytes the
+function makes at most, working space included, before the function makes any. The caller of the function
+claims that much :mod:`~sqlfront_values.room`. For many rows, a rule may exceed the truth, and the rows are
+then made in pieces; for a single row, a rule must be near the truth.
 
-Most functions make no more than what they are given (:func:`of_arguments`); the others declare a rule in
-their registry entry.
+Most functions make no more bytes than their arguments have (:func:`of_arguments`); the other functions
+declare a rule in their registry entry.
 """
 
 import re
@@ -24,25 +24,25 @@ from sqlfront_values.room import MOST_TEXT, NO_LIMIT, UNCOUNTED
 from sqlfront_values.types import is_string_like
 
 Growth: TypeAlias = Callable[[tuple[Datum, ...], int], int]
-#: A number per row, or one for all of them. Floats, so that no product overflows.
+#: A number per row, or one for all rows. Floats, so that no product overflows.
 Numbers: TypeAlias = "npt.NDArray[np.float64] | float"
 
-#: What Python takes for a text beside its characters, or Arrow for one that is gathered.
+#: Bytes of a Python text beside its characters, or of a gathered Arrow text.
 _PER_VALUE: Final = 16
-#: What making an array's element takes beside the element: its place in the source, and in the result.
+#: Bytes to make an array's element beside the element: its place in the source, and in the result.
 _PER_ELEMENT: Final = 24
 _DIGITS: Final = re.compile(r"\d+")
-#: The digits of the longest double, with grouping, and more than any other value prints.
+#: The digits of the longest double, with grouping; no other value prints as many.
 _LONGEST_NUMBER: Final = 512
 
 
 def most_bytes(data_type: pa.DataType) -> int:
-    """The most bytes that one value of a type can take."""
+    """Return the most bytes that a value of a type can take."""
     return MOST_TEXT if is_string_like(data_type) else NO_LIMIT
 
 
 def is_variable(data_type: pa.DataType) -> bool:
-    """Whether values of the type differ in size."""
+    """Return whether values of the type differ in size."""
     return is_string_like(data_type) or bool(pa.types.is_nested(data_type))
 
 
@@ -50,7 +50,7 @@ def is_variable(data_type: pa.DataType) -> bool:
 
 
 def size_of(datum: Datum) -> int:
-    """Bytes of a column's values, or of one value."""
+    """Return the bytes of a column's values, or of one value."""
     if isinstance(datum, pa.Array):
         size: int = datum.get_total_buffer_size()  # of the whole buffers: quick, and often small enough
         return size if size <= UNCOUNTED else datum.nbytes
@@ -63,19 +63,19 @@ def size_of(datum: Datum) -> int:
 
 
 def spread(datum: Datum, rows: int) -> int:
-    """Bytes of a column, or of one value repeated for all rows."""
+    """Return the bytes of a column, or of one value repeated for all rows."""
     return size_of(datum) if isinstance(datum, pa.Array) else size_of(datum) * rows
 
 
 def lengths(datum: Datum) -> Numbers:
-    """Bytes of each text; 0 for null."""
+    """Return the bytes of each text; 0 for null."""
     if not isinstance(datum, pa.Array):
         return float(size_of(datum))
     return _numbers(pc.call_function("binary_length", [datum]))
 
 
 def counts(datum: Datum) -> Numbers:
-    """Each number, 0 for null and below."""
+    """Return each number, 0 for null and for negative numbers."""
     if isinstance(datum, pa.Array):
         return np.maximum(_numbers(datum), 0.0)
     return max(float(datum.as_py()), 0.0) if datum.is_valid else 0.0
@@ -90,25 +90,25 @@ def _numbers(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def total(numbers: Numbers, rows: int) -> int:
-    """Their sum over all rows."""
+    """Return the sum of the numbers over all rows."""
     return int(numbers.sum()) if isinstance(numbers, np.ndarray) else int(numbers * rows)
 
 
 def largest(numbers: Numbers) -> float:
-    """The largest of them."""
+    """Return the largest of the numbers."""
     return float(numbers.max(initial=0.0)) if isinstance(numbers, np.ndarray) else numbers
 
 
 def elements(datum: Datum) -> Numbers:
-    """The number of elements of each array."""
+    """Return the number of elements of each array."""
     if isinstance(datum, pa.Array):
         return _numbers(pc.call_function("list_value_length", [datum]))
     return float(len(datum)) if datum.is_valid else 0.0
 
 
 def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
-    """Bytes of each of the column's values, in plain form: of texts exactly, of arrays and maps by their
-    numbers of elements, of structs all fields together."""
+    """Return the bytes of each of the column's values, in plain form: of texts exactly, of arrays and maps by
+    their numbers of elements, of structs all fields together."""
     data_type = column.type
     if pa.types.is_dictionary(data_type):
         known = np.append(sizes(column.dictionary), 0.0)
@@ -130,7 +130,8 @@ def sizes(column: pa.Array) -> npt.NDArray[np.float64]:
 
 
 def _each(datum: Datum, rows: int) -> Numbers:
-    """Bytes of each value: of texts exactly, of numbers their width; of arrays, among several rows, all."""
+    """Return the bytes of each value: of texts exactly, of numbers a fixed bound; of arrays the whole
+    column."""
     data_type = datum.type
     if is_string_like(data_type):
         return lengths(datum)
@@ -141,7 +142,7 @@ def _each(datum: Datum, rows: int) -> Numbers:
 
 
 def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
-    """As much as the arguments take together, those that are constants repeated for all rows."""
+    """Bound by the bytes of all arguments together, constants repeated for all rows."""
     size = 0
     for argument in arguments:
         size += spread(argument, rows)
@@ -149,22 +150,22 @@ def of_arguments(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def times(factor: int) -> Growth:
-    """So many times what the arguments take."""
+    """Bound by ``factor`` times the bytes of the arguments."""
     return lambda arguments, rows: factor * of_arguments(arguments, rows)
 
 
 def at_most(size: int) -> Growth:
-    """So many bytes per row, whatever the arguments are."""
+    """Bound by ``size`` bytes per row, for any arguments."""
     return lambda arguments, rows: size * rows
 
 
 def counted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """As many bytes as the only argument says."""
+    """Bound by the number of bytes in the only argument."""
     return total(counts(arguments[0]), rows)
 
 
 def padded(arguments: tuple[Datum, ...], rows: int) -> int:
-    """As many characters as the second argument says, of the first and the third one."""
+    """Bound the size by the second argument's count of characters, of the first and the third argument."""
     widest = 1.0
     if len(arguments) > 2 and not _is_ascii(arguments[2]):
         widest = 4.0
@@ -178,8 +179,8 @@ def _is_ascii(datum: Datum) -> bool:
 
 
 def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The first argument with the third one in the place of each occurrence of the second one, which, in one
-    text, are counted."""
+    """Bound the first argument with every occurrence of the second argument replaced by the third. In a
+    single text the occurrences are counted."""
     text, search, *replacement = arguments
     if not replacement:
         return spread(text, rows)
@@ -196,13 +197,13 @@ def replaced(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def joined(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The elements of the first argument with the second one between them, and the third one for nulls."""
+    """Bound the elements of the first argument joined by the second argument, with the third for nulls."""
     fillers = sum((lengths(argument) for argument in arguments[1:]), start=0.0)
     return spread(arguments[0], rows) + total(elements(arguments[0]) * fillers, rows)
 
 
 def separated(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The values and the elements of arrays after the first argument, with that between them."""
+    """Bound the values and the elements of arrays after the first argument, joined by the first argument."""
     between = lengths(arguments[0])
     size = 0
     for argument in arguments[1:]:
@@ -212,12 +213,13 @@ def separated(arguments: tuple[Datum, ...], rows: int) -> int:
 
 
 def filled(datum: Datum, numbers: Numbers, rows: int) -> int:
-    """Arrays that hold a value so many times."""
+    """Bound arrays that hold a value ``numbers`` times."""
     return total(numbers * (_each(datum, rows) + _PER_ELEMENT), rows)
 
 
 def formatted(arguments: tuple[Datum, ...], rows: int) -> int:
-    """A format's own text, its arguments as often as it may mention them, and its widths and precisions."""
+    """Bound a format's own text, its arguments as often as the format may mention them, and its widths and
+    precisions."""
     form = arguments[0]
     if isinstance(form, pa.Array):
         texts = [value for value in form.to_pylist() if value is not None]
@@ -233,5 +235,5 @@ def _formatted(text: str, values: tuple[Datum, ...], rows: int) -> int:
 
 
 def by_pattern(arguments: tuple[Datum, ...], rows: int) -> int:
-    """A date by a pattern (the last argument), no letter of which prints more than a name of a month."""
+    """Bound a date by a pattern (the last argument); no letter prints more than the name of a month."""
     return 12 * spread(arguments[-1], rows) + 32 * rows

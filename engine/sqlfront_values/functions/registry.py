@@ -1,8 +1,8 @@
 """The contract of a scalar function, and the registry that the planner and the evaluator share.
 
-An entry is declarative: what the arguments must be (:class:`Kind` or an exact type), what the result is,
-how it is computed over Arrow arrays. The planner casts the arguments to what the entry asks for, by Spark's
-coercion rules, so a kernel only ever sees the types that it names.
+An entry is declarative: it tells the types of the arguments (:class:`Kind` or an exact type), the type of the
+result, and the computation over Arrow arrays. The planner casts the arguments to the entry's types by Spark's
+coercion rules, so that a kernel sees only the types that its entry names.
 """
 
 from collections.abc import Callable
@@ -42,18 +42,19 @@ __all__ = [
 
 
 class Kind(Enum):
-    """A family of argument types; the planner coerces into it and leaves alone what belongs to it."""
+    """A family of argument types; the planner casts an argument to the family unless its type belongs to
+    it."""
 
     ANY = "any"
     """Any type."""
     COMMON = "common"
-    """All COMMON arguments of a call get one type, Spark's least common type of them."""
+    """All COMMON arguments of a call get the same type, Spark's least common type."""
     NUMERIC = "numeric"
     """Any number; strings become double."""
     NUMERIC_OR_INTERVAL = "numeric or interval"
     """Any number or interval; strings become double."""
     INTEGRAL = "integral"
-    """tinyint to bigint; nothing is cast to them."""
+    """tinyint to bigint; no other type is cast to these."""
     INT_OR_BIGINT = "int or bigint"
     """int and bigint stay; other numbers and strings become int."""
     INT_OR_STRING = "int or string"
@@ -84,7 +85,7 @@ class Kind(Enum):
     TIMESTAMP_TEXT = "string, date or timestamp, else as text"
     """Dates and both timestamps stay; other atomic types become string."""
     INTEGRAL_OR_BOOLEAN = "integral or boolean"
-    """tinyint to bigint and booleans; nothing is cast to them."""
+    """tinyint to bigint and booleans; no other type is cast to these."""
     ARRAY = "array"
     """A list type."""
     MAP = "map"
@@ -103,7 +104,7 @@ ArgumentType: TypeAlias = pa.DataType | Kind
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """What a kernel knows beside its arguments: logical types, row count and settings."""
+    """The context of a kernel call beside the arguments: logical types, row count and settings."""
 
     type: pa.DataType
     argument_types: tuple[pa.DataType, ...]
@@ -112,14 +113,14 @@ class Invocation(msgspec.Struct, frozen=True):
 
 
 def kernel_type(data_type: pa.DataType) -> pa.DataType:
-    """A call's type as its kernel is told it: the logical one, but physical if it is nested, since an array
-    with intervals inside is made of what stores them."""
+    """Return a call's type as the kernel receives it: the logical type, but the physical type if nested,
+    since an array with intervals inside is built of their storage type."""
     return physical(data_type) if pa.types.is_nested(data_type) else data_type
 
 
 class Signature(msgspec.Struct, frozen=True):
-    """What is known of a call before it sees rows: logical types (``type``: see :func:`kernel_type`), the
-    values of its constant arguments (None where an argument is not a literal) and the settings."""
+    """The parts of a call that are known before any row: logical types (``type``: see :func:`kernel_type`),
+    the values of its constant arguments (None where an argument is not a literal) and the settings."""
 
     type: pa.DataType
     argument_types: tuple[pa.DataType, ...]
@@ -134,31 +135,31 @@ ResultType: TypeAlias = pa.DataType | Callable[[tuple[pa.DataType, ...]], pa.Dat
 
 
 class ScalarFunction(msgspec.Struct, frozen=True):
-    """A registry entry.
+    """An entry of the registry.
 
-    ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings
-    always plain) and returns an array of that length, or a scalar where all rows have one value.
-    ``prepare`` makes a kernel for one signature instead, so that what types and constants decide is decided
-    once per plan and not once per batch; the evaluator prefers it. An entry has one of the two or both.
+    ``kernel`` takes Arrow arrays (of ``Invocation.length`` rows) or scalars in physical form (strings always
+    plain) and returns an array of that length, or a scalar if all rows have one value. ``prepare`` makes a
+    kernel for a signature instead, so that choices by types and constants are made once per plan and not once
+    per batch; the evaluator prefers ``prepare``. An entry has one of the two or both.
 
     ``arguments`` holds the types of all positions; the last ``optional`` of them may be missing; with
-    ``variadic`` the last one repeats (zero times too, if ``optional`` covers it). ``result`` gives the
-    logical type, from the coerced argument types if callable.
+    ``variadic`` the last position repeats (zero times too, if ``optional`` covers it). ``result`` is the
+    logical type, or a function from the coerced argument types to the logical type.
 
     ``null_propagating``: null if any argument is null (and the kernel honours that). ``can_fail``: whether
-    it may raise for some values; a callable decides for one call. ``elementwise_values``: the result for a
-    row depends only on that row's values, so that the evaluator may run the function over a dictionary's
-    values instead of the rows (it does so only if the function is also deterministic and cannot fail).
+    the function may raise for some values; a callable decides for a call. ``elementwise_values``: the result
+    for a row depends only on that row's values, so that the evaluator may run the function over a
+    dictionary's values instead of the rows (only if the function is also deterministic and cannot fail).
 
-    At the positions ``exact`` nothing is cast to the declared type but a narrower number (Spark's
-    ``ExpectsInputTypes``); COMMON arguments there don't mix strings with other types. With ``variadic`` the
-    last of them repeats.
+    At the positions ``exact`` only a narrower number is cast to the declared type (Spark's
+    ``ExpectsInputTypes``); COMMON arguments at these positions don't mix strings with other types. With
+    ``variadic`` the last of the positions repeats.
 
-    The arguments at the positions ``constants`` must be constant (Spark: foldable); where their values decide
-    the result's type, ``constant_result`` gives it from the types and these values.
+    The arguments at the positions ``constants`` must be constant (Spark: foldable); if their values decide
+    the result's type, ``constant_result`` computes the type from the types and these values.
 
-    ``growth`` says how many bytes a call makes at most (:mod:`~sqlfront_values.functions.growth`), if its
-    result's values differ in size.
+    ``growth`` bounds the bytes that a call makes (:mod:`~sqlfront_values.functions.growth`), if its result's
+    values differ in size.
 
     ``display`` overrides the name in result-column names. ``example`` is ``(sql, repr of the Python value)``.
     """
@@ -188,18 +189,18 @@ class ScalarFunction(msgspec.Struct, frozen=True):
     def result_type(
         self, argument_types: tuple[pa.DataType, ...], constants: tuple[object, ...] = ()
     ) -> pa.DataType:
-        """The logical result type for coerced logical argument types; ``constants`` are the Python values of
-        the arguments at the positions ``self.constants``, as far as the call has them."""
+        """Return the logical result type for coerced logical argument types; ``constants`` are the Python
+        values of the arguments at the positions ``self.constants``, as far as the call has them."""
         if self.constant_result is not None and constants:
             return self.constant_result(argument_types, constants)
         return self.result(argument_types) if callable(self.result) else self.result
 
     def fails(self, call: Call) -> bool:
-        """Whether this call itself (not its operands) may raise for some values."""
+        """Return whether the call itself (not its operands) may raise for some values."""
         return self.can_fail(call) if callable(self.can_fail) else self.can_fail
 
     def prepared(self, signature: Signature) -> PreparedKernel:
-        """The kernel for one signature; it claims room for what it makes."""
+        """Return the kernel for a signature; the kernel claims room for its result."""
         kernel = self._prepared(signature)
         if not sizes.is_variable(signature.type):
             return kernel
@@ -222,7 +223,7 @@ class ScalarFunction(msgspec.Struct, frozen=True):
 
 
 def _rows(arguments: tuple[Datum, ...], length: int) -> int:
-    """The rows that a kernel computes: one if all arguments are constants."""
+    """Return the number of rows that a kernel computes: one if all arguments are constants."""
     for argument in arguments:
         if isinstance(argument, pa.Array):
             return length
@@ -230,8 +231,8 @@ def _rows(arguments: tuple[Datum, ...], length: int) -> int:
 
 
 def large_unless(position: int, most: int) -> Callable[[Call], bool]:
-    """For ``can_fail``: true unless the argument at that position is missing or is a constant, a number or a
-    text's length of at most ``most``, with which a result can't get large."""
+    """Return a function for ``can_fail``: true unless the argument at the position is missing, or is a
+    constant number, or a text of a length, of at most ``most``, so that the result can't get large."""
 
     def fails(call: Call) -> bool:
         if len(call.arguments) <= position:
@@ -250,8 +251,8 @@ def large_unless(position: int, most: int) -> Callable[[Call], bool]:
     return fails
 
 
-#: The modules of this package that register functions. They are loaded when the first function is asked
-#: for: a process that asks for none, as for ``SELECT 1``, starts much faster.
+#: The modules of this package that register functions, loaded at the first lookup of a function that is not
+#: yet registered: a process that looks up none, as for ``SELECT 1``, starts much faster.
 AREAS: Final = (
     "hashes.hashing",
     "json.texts",
@@ -292,7 +293,7 @@ _FUNCTIONS: Final[dict[str, ScalarFunction]] = {}
 
 
 def register(*functions: ScalarFunction) -> None:
-    """Add entries; a name that is taken is a bug."""
+    """Add entries. Raises InternalError if a name is taken."""
     for function in functions:
         if function.name in _FUNCTIONS:
             raise InternalError(f"function {function.name} is registered twice")
@@ -300,12 +301,12 @@ def register(*functions: ScalarFunction) -> None:
 
 
 def lookup(name: str) -> ScalarFunction | None:
-    """The entry of a lower-case Spark name or operator name, or None."""
+    """Return the entry of a lower-case Spark name or operator name, or None."""
     return _FUNCTIONS.get(name) or _all_functions().get(name)
 
 
 def names() -> tuple[str, ...]:
-    """All registered names, sorted."""
+    """Return all registered names, sorted."""
     return tuple(sorted(_all_functions()))
 
 

@@ -1,9 +1,8 @@
-"""What the kernels of this package share: calling conventions, byte views, and Python code over distinct
-values.
+"""Code that the kernels share: calling conventions, byte views, and Python code over distinct values.
 
-A kernel gets arrays and scalars mixed. :func:`columnar` takes away the case of scalars only; :func:`by_row`
-is the last resort, for what neither an Arrow kernel nor numpy computes as Spark does: it calls Python once
-per distinct value.
+A kernel receives arrays and scalars mixed. :func:`columnar` spares a kernel the case of scalars only.
+:func:`by_row` is the last resort, for functions that neither an Arrow kernel nor numpy computes as Spark
+does: it calls Python once per distinct value.
 """
 
 from collections.abc import Callable
@@ -29,9 +28,9 @@ from sqlfront_values.room import check
 from sqlfront_values.types import BIGINT, DATE, physical
 from sqlfront_values.zones.wall_clock import instants_of
 
-#: Columns shorter than this are not worth looking for repeated values in.
+#: Columns shorter than this are not worth a search for repeated values.
 _FEW_ROWS: Final = 64
-#: How many calls of Python code may pass before the query is asked whether it is to stop.
+#: Calls of Python code between two checks whether the query should stop.
 _ROWS_BETWEEN_CHECKS: Final = 256
 
 Integers = npt.NDArray[np.int64]
@@ -40,8 +39,8 @@ Offsets = npt.NDArray[np.int32]
 
 
 def columnar(kernel: Kernel) -> Kernel:
-    """Give a kernel at least one array: scalars only become arrays of one row, and the result a scalar
-    again."""
+    """Wrap a kernel so that it receives at least one array: if all arguments are scalars, convert the first
+    to an array of one row, and the result back to a scalar."""
 
     @wraps(kernel)
     def wrapper(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -56,7 +55,7 @@ def columnar(kernel: Kernel) -> Kernel:
 
 
 def nulls(invocation: Invocation) -> pa.Array:
-    """The column of nulls of the result's type."""
+    """Return a column of nulls of the result's type."""
     return pa.nulls(invocation.length, physical(invocation.type))
 
 
@@ -67,8 +66,8 @@ def by_row(
     *,
     null_aware: bool = False,
 ) -> pa.Array:
-    """Call ``function`` with the Python values of each row, once for all rows that are the same; a None
-    among them gives null unless ``null_aware``."""
+    """Call ``function`` with the Python values of each row, once for all equal rows; a None among the values
+    gives null unless ``null_aware``."""
     result_type = physical(invocation.type)
     if not null_aware and any(
         not argument.is_valid for argument in arguments if isinstance(argument, pa.Scalar)
@@ -87,7 +86,7 @@ def by_row(
 
 
 def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> Kernel:
-    """The kernel that calls ``function`` with the Python values of each row, see :func:`by_row`."""
+    """Make a kernel that calls ``function`` with the Python values of each row, see :func:`by_row`."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -97,14 +96,14 @@ def row_kernel(function: Callable[..., object], *, null_aware: bool = False) -> 
 
 
 def constants(arguments: tuple[Datum, ...]) -> tuple[object, ...] | None:
-    """The Python values of arguments that are all constants and not null, else None."""
+    """Return the Python values of arguments if all are constants and not null, else None."""
     if any(isinstance(argument, pa.Array) or not argument.is_valid for argument in arguments):
         return None
     return tuple(scalar_to_python(argument) for argument in arguments)
 
 
 def map_values(function: Callable[..., object], column: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """``function`` over the Python values of one column, once per distinct value; null for null."""
+    """Call ``function`` on the Python values of one column, once per distinct value; null for null."""
     invocation = Invocation(data_type, (data_type,), len(column), Settings())
     return by_row(function, (column,), invocation)
 
@@ -141,8 +140,8 @@ def _call(
 
 
 def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
-    """For each row the number of its values among the distinct ones, in the order of their first rows; None
-    if most are distinct, or can't be compared."""
+    """Return for each row the number of its values among the distinct values, in the order of their first
+    rows; None if most values are distinct, or can't be compared."""
     numbers: Integers | None = None
     for column in (argument for argument in arguments if isinstance(argument, pa.Array)):
         if pa.types.is_nested(column.type) or pa.types.is_decimal64(column.type):
@@ -158,10 +157,9 @@ def _row_numbers(arguments: tuple[Datum, ...]) -> Integers | None:
 
 
 def bytes_view(array: pa.Array) -> tuple[Offsets, Bytes]:
-    """The offsets (one more than rows) and the whole byte buffer of a string or binary array.
+    """Return the offsets (one more than rows) and the whole byte buffer of a string or binary array.
 
-    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; what lies under a null is undefined but within the
-    buffer.
+    Row ``i`` is ``data[offsets[i]:offsets[i + 1]]``; the range of a null is undefined but within the buffer.
     """
     _, offset_buffer, data_buffer = array.buffers()
     if offset_buffer is None or len(array) == 0:
@@ -179,7 +177,7 @@ def is_ascii(array: pa.Array) -> bool:
 
 
 def integers(array: pa.Array) -> Integers:
-    """The values of an integer array as int64, zero under nulls."""
+    """Return the values of an integer array as int64, zero under nulls."""
     values = numpy_view(array).astype(np.int64)
     valid = valid_mask(array)
     if valid is not None:
@@ -188,13 +186,13 @@ def integers(array: pa.Array) -> Integers:
 
 
 def micros_of(column: pa.Array) -> Integers:
-    """The values of a timestamp column (or another of 64-bit integers); what stands under nulls is
-    undefined."""
+    """Return the values of a timestamp column (or another column of 64-bit integers); undefined under
+    nulls."""
     return numpy_view(column).astype(np.int64, copy=False)
 
 
 def as_numbers(datum: Datum) -> Datum:
-    """Dates and timestamps as the integers that they are stored as, for Python."""
+    """Return dates and timestamps as their stored integers, for Python."""
     storage = pa.int32() if datum.type == DATE else pa.int64()
     return pa.repeat(datum, 1).view(storage)[0] if isinstance(datum, pa.Scalar) else datum.view(storage)
 
@@ -202,16 +200,18 @@ def as_numbers(datum: Datum) -> Datum:
 def from_numbers(
     function: Callable[..., object], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """:func:`by_row` for a function that gives dates or timestamps as integers, see :func:`as_numbers`."""
+    """Call :func:`by_row` for a function that returns dates or timestamps as integers, see
+    :func:`as_numbers`."""
     storage = pa.int32() if invocation.type == DATE else pa.int64()
     inner = Invocation(storage, invocation.argument_types, invocation.length, invocation.settings)
     return by_row(function, arguments, inner).view(invocation.type)
 
 
 def local_instant(local: int, zone: str) -> int:
-    """The instant at which the zone's clock shows a local time, see :mod:`sqlfront_values.zones.wall_clock`.
+    """Return the instant at which the zone's clock shows a local time, see
+    :mod:`sqlfront_values.zones.wall_clock`.
 
-    Errors: INVALID_TIMEZONE.
+    Raises INVALID_TIMEZONE.
     """
     try:
         return int(instants_of(np.array([local]), zone)[0])
@@ -220,7 +220,7 @@ def local_instant(local: int, zone: str) -> int:
 
 
 def invalid_zone(zone: str) -> DatabaseError:
-    """INVALID_TIMEZONE."""
+    """Build the error INVALID_TIMEZONE."""
     return spark_error(
         "INVALID_TIMEZONE",
         f"The timezone: {zone} is invalid. The timezone must be either a region-based zone ID or a zone"

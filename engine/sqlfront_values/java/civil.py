@@ -14,7 +14,7 @@ _DAYS_IN_MONTH: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 of a valid date; years count from 0 and may be negative."""
+    """Return the days since 1970-01-01 of a valid date; years count from 0 and may be negative."""
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -23,7 +23,7 @@ def days_from_civil(year: int, month: int, day: int) -> int:
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
-    """Year, month and day of a number of days since 1970-01-01."""
+    """Return year, month and day of a number of days since 1970-01-01."""
     era, day_of_era = divmod(days + _SHIFT, _ERA)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
@@ -34,7 +34,7 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def is_leap(year: int) -> bool:
-    """Whether February has 29 days."""
+    """Return whether February has 29 days."""
     return year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
 
 
@@ -44,14 +44,14 @@ def days_in_month(year: int, month: int) -> int:
 
 
 def checked_days(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01; ValueError if there is no such date."""
+    """Return the days since 1970-01-01. Raises ValueError if there is no such date."""
     if not (1 <= month <= 12 and 1 <= day <= days_in_month(year, month)):
         raise ValueError(f"no date {year}-{month}-{day}")
     return days_from_civil(year, month, day)
 
 
 def year_text(year: int) -> str:
-    """A year as Java prints it: at least four digits, a sign if it is negative or beyond 9999.
+    """Format a year as Java does: at least four digits, a sign if the year is negative or beyond 9999.
 
     >>> year_text(44), year_text(12345), year_text(-1)
     ('0044', '+12345', '-0001')

@@ -1,4 +1,4 @@
-"""Floats as Java prints them: ``1.0``, ``1.0E7``, ``1.0E-4``, ``NaN``, ``Infinity``."""
+"""Texts of floats in Java's notation: ``1.0``, ``1.0E7``, ``1.0E-4``, ``NaN``, ``Infinity``."""
 
 import math
 import struct
@@ -9,20 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 _SPECIAL: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
-#: From here on no short decimal lies just between two numbers.
+#: From this number on no short decimal lies just between two numbers.
 _NEVER_BETWEEN: Final = 1e41
-#: Below these, numbers are subnormal.
+#: Numbers below these are subnormal.
 _SMALLEST_DOUBLE: Final = 2.2250738585072014e-308
 _SMALLEST_SINGLE: Final = 1.1754943508222875e-38
 
 
 def float_text(value: float, *, single: bool = False) -> str:
-    """A double (``single``: a float) as Java 17, Spark's default runtime, prints it.
+    """Format a double (``single``: a float) as Java 17, Spark's default runtime, prints it.
 
     Plain notation from 0.001 up to 10 million, else one digit before the point and an exponent. The digits
-    are the shortest that give the number back, except that a whole number of more bits than the type's
-    precision is cut off where its digits stop to matter, which may leave one or two more; that digits just
-    between two numbers give back neither; and that Java misjudges the neighbours of powers of two.
+    are the shortest that give the number back, with three exceptions. A whole number of more bits than the
+    type's precision is cut off where its digits stop to matter, which may leave one or two more digits.
+    Digits just between two numbers give back neither. Java misjudges the neighbours of powers of two.
 
     >>> float_text(1e7), float_text(9999999.0), float_text(5e-324), float_text(0.1, single=True)
     ('1.0E7', '9999999.0', '4.9E-324', '0.1')
@@ -49,7 +49,7 @@ def float_text(value: float, *, single: bool = False) -> str:
 
 
 def _whole_digits(number: int, precision: int) -> tuple[str, int]:
-    """The digits of a whole number without those that lie below its precision (in bits), and its power of
+    """Return the digits of a whole number without the digits below its precision (in bits), and its power of
     ten."""
     surplus = number.bit_length() - 1 - precision - 1
     dropped = int(surplus * math.log10(2)) if surplus > 1 else 0
@@ -61,8 +61,8 @@ def _whole_digits(number: int, precision: int) -> tuple[str, int]:
 
 
 def _javas_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
-    """The digits of a number of 2^63 and more, or of less than 0.001, and its power of ten: the last part of
-    ``FloatingDecimal.dtoa``, whose ``long`` overflows now and then."""
+    """Return the digits of a number of 2^63 and more, or of less than 0.001, and its power of ten. Follows
+    the last part of ``FloatingDecimal.dtoa``, whose ``long`` overflows now and then."""
     mantissa, exponent = math.frexp(magnitude)
     binary = exponent - 1
     precision = min(24, binary + 150) if single else min(53, binary + 1075)
@@ -98,20 +98,20 @@ def _javas_digits(magnitude: float, *, single: bool) -> tuple[str, int]:
 
 
 def _bits_of_fives(power: int) -> int:
-    """How many bits a power of five has, as ``dtoa`` estimates that."""
+    """Return the number of bits of a power of five, as ``dtoa`` estimates it."""
     return 3 * power if power > 26 else (5**power).bit_length() if power else 0
 
 
 def _has_uneven_neighbours(magnitude: float, *, single: bool) -> bool:
-    """Whether a number below 2^53 that isn't whole, or one from 2^63 on, is subnormal or a power of two: Java
-    takes the distance to the next numbers for another one than it is."""
+    """Return whether a number is subnormal or a power of two, so that Java misjudges the distance to the next
+    numbers. For numbers below 2^53 that aren't whole, and numbers from 2^63 on."""
     if 1 <= magnitude < 2**53:
         return False
     return magnitude < (_SMALLEST_SINGLE if single else _SMALLEST_DOUBLE) or math.frexp(magnitude)[0] == 0.5
 
 
 def _as_long(number: int) -> int:
-    """What is left of a whole number in 64 bits."""
+    """Wrap a whole number to 64 bits, as Java's long does."""
     return (number + 2**63) % 2**64 - 2**63
 
 
@@ -122,7 +122,7 @@ def _plain(text: str) -> str:
 
 
 def round_to_single(value: float) -> float:
-    """The float nearest to a double (infinite beyond the largest float)."""
+    """Return the float nearest to a double (infinite beyond the largest float)."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
@@ -132,9 +132,9 @@ def round_to_single(value: float) -> float:
 def rounded_products(
     numbers: npt.NDArray[np.float64], factor: float
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """``numbers * factor`` to whole numbers (halves away from zero), and where that may differ from the same
-    done on the shortest decimal digits: near a half, or where the product is too large to tell, or not
-    finite.
+    """Round ``numbers * factor`` to whole numbers (halves away from zero), and mask the doubtful results: the
+    results that may differ from rounding the shortest decimal digits, since the product is near a half, too
+    large to tell, or not finite.
 
     >>> rounded_products(np.array([1.234, 2.675, 1e300]), 100.0)[1]
     array([False,  True,  True])

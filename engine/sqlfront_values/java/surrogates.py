@@ -1,9 +1,9 @@
-"""Texts without lone surrogates, which Java's strings may hold and UTF-8 can't."""
+"""Well-formed texts: without lone surrogates, which Java's strings may hold and UTF-8 can't."""
 
 
 def well_formed(text: str) -> str:
-    """The text with each pair of surrogates as its one character, and each lone one as a question mark, as
-    Java writes them in UTF-8.
+    """Replace each pair of surrogates by its character, and each lone surrogate by a question mark, as Java
+    does in UTF-8.
 
     >>> well_formed("a\\ud83d\\ude00"), well_formed("\\ude00\\ud83d")
     ('a😀', '??')

@@ -1,4 +1,4 @@
-"""Spark's hash partitioning: which partition a key belongs to.
+"""Spark's hash partitioning: the partition of a key.
 
 ``partitions`` computes the partitions of whole columns, ``scalar_hash`` the hash of a single key in plain
 Python, for lookups.

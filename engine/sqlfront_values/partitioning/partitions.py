@@ -1,13 +1,13 @@
-"""Which partition a key belongs to: Spark's hash partitioning, ``pmod(hash(key columns), count)``.
+"""The partition of a key by Spark's hash partitioning, ``pmod(hash(key columns), count)``.
 
-The hash is Spark's ``Murmur3Hash`` with seed 42 (its x86 32-bit murmur3, which mixes the bytes after the
-last whole word one at a time). The columns of a compound key are chained: the hash of one is the seed of
-the next. A null leaves the seed as it is, -0.0 hashes as 0.0, all NaNs are one, tinyint, smallint, int,
-date and boolean hash as int, bigint, timestamps, day-time intervals and decimals of up to 18 digits as
-long, other decimals as the bytes of their unscaled number.
+The hash is Spark's ``Murmur3Hash`` with seed 42 (its x86 32-bit murmur3, which mixes the bytes after the last
+whole word one at a time). The columns of a compound key are chained: the hash of a column is the seed of the
+next column. A null leaves the seed unchanged, -0.0 hashes as 0.0, all NaNs hash alike. Tinyint, smallint,
+int, date and boolean hash as int; bigint, timestamps, day-time intervals and decimals of up to 18 digits as
+long; other decimals as the bytes of their unscaled number.
 
-Two paths give the same numbers: :func:`hash_columns` over Arrow arrays in physical form, vectorised in
-numpy (5 to 70 ns a value), and :func:`key_hasher` for single keys in plain Python (about 1 us a bigint).
+Two paths give the same numbers: :func:`hash_columns` over Arrow arrays in physical form, vectorised in numpy
+(5 to 70 ns a value), and :func:`key_hasher` for single keys in plain Python (about 1 us a bigint).
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,8 @@ _F2: Final = np.uint32(0xC2B2AE35)
 
 
 def partition_ids(columns: Sequence[pa.Array], length: int, count: int) -> npt.NDArray[np.int32]:
-    """The partition of each of ``length`` rows, 0 to ``count`` - 1; see :func:`hash_columns` for the columns.
+    """Return the partition of each of ``length`` rows, 0 to ``count`` - 1; see :func:`hash_columns` for the
+    columns.
 
     >>> partition_ids([pa.array([1, None, 3])], 3, 271).tolist()
     [131, 42, 154]
@@ -50,8 +51,9 @@ def partition_ids(columns: Sequence[pa.Array], length: int, count: int) -> npt.N
 
 
 def hash_columns(columns: Sequence[pa.Array], length: int) -> npt.NDArray[np.int32]:
-    """Spark's ``hash(columns...)`` of each of ``length`` rows; the columns are in physical form. Without
-    columns every row hashes to the seed. NotSupportedError for maps, which Spark doesn't hash either.
+    """Return Spark's ``hash(columns...)`` of each of ``length`` rows; the columns are in physical form.
+    Without columns every row hashes to the seed. Raises NotSupportedError for maps, which Spark doesn't hash
+    either.
 
     >>> hash_columns([pa.array([1, None, 3]), pa.array(["a", "b", None])], 3).tolist()
     [573093329, 1905031361, 519220707]
@@ -63,7 +65,7 @@ def hash_columns(columns: Sequence[pa.Array], length: int) -> npt.NDArray[np.int
 
 
 def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
-    """Chain one column. ``uniform``: all seeds are alike, so that equal values have equal hashes."""
+    """Chain a column. ``uniform``: all seeds are equal, so that equal values have equal hashes."""
     if len(column) == 0 or pa.types.is_null(column.type):
         return seeds
     if pa.types.is_dictionary(column.type):
@@ -75,7 +77,7 @@ def _hash_column(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
 
 
 def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
-    """The hashes of an undictionaried column; what stands under nulls is undefined."""
+    """Hash a column without a dictionary; the hashes under nulls are undefined."""
     data_type = column.type
     if pa.types.is_string(data_type) or pa.types.is_binary(data_type):
         data, starts, lengths = _byte_ranges(column)
@@ -92,7 +94,7 @@ def _hash_plain(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    """The int or long that stands for each value of a fixed-width column."""
+    """Return the int or long that represents each value of a fixed-width column."""
     data_type = column.type
     values = numpy_view(column)
     if pa.types.is_floating(data_type):
@@ -103,8 +105,8 @@ def _integers(column: pa.Array) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]
 
 
 def _canonical_bits(values: npt.NDArray[np.generic]) -> npt.NDArray[np.int32] | npt.NDArray[np.int64]:
-    """The bits of floats with one zero and one NaN. By integers: float arithmetic warns of signalling
-    NaNs."""
+    """Return the bits of floats with one zero and one NaN. Computes with integers: float arithmetic warns of
+    signalling NaNs."""
     if values.itemsize == 4:
         floats = values.view(np.int32).copy()
         magnitude = floats & np.int32(0x7FFF_FFFF)
@@ -170,7 +172,7 @@ def _finish(hashes: Hashes, lengths: Hashes | np.uint32) -> Hashes:
 
 
 def _hash_bytes(data: npt.NDArray[np.uint8], starts: Positions, lengths: Positions, seeds: Hashes) -> Hashes:
-    """The hashes of byte strings given by their ranges in ``data``."""
+    """Hash byte strings given by their ranges in ``data``."""
     result = np.empty_like(seeds)
     for start in range(0, len(seeds), _CHUNK):
         rows = slice(start, start + _CHUNK)
@@ -216,7 +218,7 @@ def _mix_where(
 
 
 def _byte_ranges(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Positions, Positions]:
-    """The data of a string or binary column, and where each value starts and how long it is."""
+    """Return the data of a string or binary column, and the start and the length of each value."""
     _, offsets_buffer, data_buffer = column.buffers()
     offsets = np.frombuffer(offsets_buffer, np.int32, len(column) + 1, 4 * column.offset).astype(np.int64)
     data = np.frombuffer(data_buffer, np.uint8) if data_buffer is not None else np.zeros(0, np.uint8)
@@ -224,7 +226,7 @@ def _byte_ranges(column: pa.Array) -> tuple[npt.NDArray[np.uint8], Positions, Po
 
 
 def _hash_dictionary(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashes:
-    """A dictionary column: each value once where the seeds allow it, else each row from the dictionary's
+    """Hash a dictionary column: each value once if the seeds allow, else each row from the dictionary's
     bytes."""
     codes = numpy_view(column.indices)
     valid = valid_mask(column.indices)
@@ -242,15 +244,15 @@ def _hash_dictionary(column: pa.Array, seeds: Hashes, *, uniform: bool) -> Hashe
 
 
 def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
-    """decimal128: as long up to 18 digits, else the shortest big-endian two's complement of the unscaled
-    number."""
+    """Hash decimal128: as long up to 18 digits, else as the shortest big-endian two's complement of the
+    unscaled number."""
     length = len(column)
     if column.type.precision <= MAX_SHORT_PRECISION:
         low = np.frombuffer(column.buffers()[1], np.int64)[2 * column.offset :: 2][:length].copy()
         return _in_chunks(_hash_longs, low.view(np.uint32).reshape(-1, 2), seeds)
     little = np.frombuffer(column.buffers()[1], np.uint8, 16 * length, 16 * column.offset).reshape(-1, 16)
     big = np.ascontiguousarray(little[:, ::-1])
-    # A byte belongs to the number unless it and the sign bit after it only repeat the sign.
+    # A byte belongs to the number unless the byte and the sign bit after it only repeat the sign.
     sign = (big[:, 0].view(np.int8) >> 7).view(np.uint8)
     magnitude = big ^ sign[:, np.newaxis]
     first = np.argmax(magnitude != 0, axis=1)
@@ -261,7 +263,7 @@ def _hash_decimals(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _hash_nested(column: pa.Array, seeds: Hashes) -> Hashes:
-    """Arrays and structs, one value at a time: their elements are chained."""
+    """Hash arrays and structs, one value at a time: their elements are chained."""
     hash_value = value_hasher(column.type)
     values = to_python(column)
     hashes = [

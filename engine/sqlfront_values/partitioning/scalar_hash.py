@@ -1,4 +1,4 @@
-"""Spark's ``hash()`` of single keys in plain Python: what a lookup by key does before anything else.
+"""Spark's ``hash()`` of single keys in plain Python, the first step of a lookup by key.
 
 :mod:`sqlfront_values.partitioning.partitions` explains the function and has the path over arrays.
 """
@@ -31,8 +31,8 @@ _MICROSECOND: Final = dt.timedelta(microseconds=1)
 
 
 def key_hasher(types: Sequence[pa.DataType]) -> KeyHasher:
-    """The function that hashes keys of the given (logical or physical) column types. NotSupportedError for
-    maps.
+    """Return the function that hashes keys of the given (logical or physical) column types. Raises
+    NotSupportedError for maps.
 
     >>> key_hasher([pa.int64()])((1,)), key_hasher([pa.int64(), pa.string()])((1, "a"))
     (-1712319331, 573093329)
@@ -61,7 +61,7 @@ def _lone_hasher(hasher: ValueHasher) -> KeyHasher:
 
 
 def value_hasher(data_type: pa.DataType) -> ValueHasher:
-    """The function that chains one non-null value of the type to a seed."""
+    """Return the function that chains a non-null value of the type to a seed."""
     data_type = physical(data_type) if is_interval(data_type) else logical(data_type)
     simple = _HASHERS.get(data_type)
     if simple is not None:
@@ -80,7 +80,7 @@ def value_hasher(data_type: pa.DataType) -> ValueHasher:
 
 
 def hash_int(value: int, seed: int = SEED) -> int:
-    """The hash of a 32-bit integer."""
+    """Hash a 32-bit integer."""
     word = value & _MASK
     word = word * 0xCC9E2D51 & _MASK
     word = (word << 15 | word >> 17) * 0x1B873593 & _MASK
@@ -90,13 +90,13 @@ def hash_int(value: int, seed: int = SEED) -> int:
 
 
 def hash_long(value: int, seed: int = SEED) -> int:
-    """The hash of a 64-bit integer."""
+    """Hash a 64-bit integer."""
     word = (value & _MASK) * 0xCC9E2D51 & _MASK
     word = (word << 15 | word >> 17) * 0x1B873593 & _MASK
     seed ^= word
     seed = ((seed << 13 | seed >> 19) * 5 + 0xE6546B64) & _MASK
     word = value >> 32 & _MASK
-    if word:  # a zero, as small numbers have it, mixes to zero
+    if word:  # a zero word, as in small numbers, mixes to zero
         word = word * 0xCC9E2D51 & _MASK
         seed ^= (word << 15 | word >> 17) * 0x1B873593 & _MASK
     seed = ((seed << 13 | seed >> 19) * 5 + 0xE6546B64) & _MASK
@@ -107,7 +107,7 @@ def hash_long(value: int, seed: int = SEED) -> int:
 
 
 def hash_bytes(value: bytes, seed: int = SEED) -> int:
-    """The hash of a byte string: whole words first, then each byte that is left, sign-extended."""
+    """Hash a byte string: whole words first, then each remaining byte, sign-extended."""
     length = len(value)
     whole = length >> 2
     words = struct.unpack_from(f"<{whole}I{length & 3}b", value)
@@ -129,7 +129,7 @@ def _finish(seed: int) -> int:
 
 
 def _hash_float(value: float, seed: int = SEED) -> int:
-    # Adding 0.0 makes a zero positive; the bits of `_NAN` are Java's canonical ones.
+    # Adding 0.0 makes a zero positive; the bits of `_NAN` are Java's canonical NaN.
     bits = struct.pack("<f", value + 0.0 if value == value else _NAN)
     return hash_int(int.from_bytes(bits, "little"), seed)
 
@@ -199,7 +199,7 @@ def _decimal_hasher(data_type: pa.DataType) -> ValueHasher:
 
 
 def _unscaled(value: Decimal, scale: int) -> int:
-    """The number without its point; exact beyond the 28 digits of the default decimal context."""
+    """Return the number without its point; exact beyond the 28 digits of the default decimal context."""
     sign, digits, exponent = value.as_tuple()
     number = int("".join(map(str, digits))) * 10 ** (scale + int(exponent))
     return -number if sign else number

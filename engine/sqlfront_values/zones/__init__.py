@@ -1,5 +1,5 @@
-"""Time zones as ``java.time`` has them.
+"""Time zones with the rules of ``java.time``.
 
-``names`` knows the zones by the names that Spark accepts, ``changes`` the times at which a zone changes its
+``names`` finds zones by the names that Spark accepts, ``changes`` has the times at which a zone changes its
 offset, ``wall_clock`` converts between instants and a zone's local times.
 """

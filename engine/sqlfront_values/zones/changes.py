@@ -1,7 +1,7 @@
-"""When a time zone changes its offset from UTC, as arrays that numpy looks times up in.
+"""Changes of a time zone's offset from UTC, as arrays that numpy looks times up in.
 
-Arrow's own kernels know no change after 2037. Python's zoneinfo knows the rules of all years, but one time
-after the other. So the changes of a zone are looked for once, with zoneinfo, and from then on looked up.
+Arrow's own kernels know no change after 2037. Python's zoneinfo knows the rules of all years, but converts
+one time after the other. So the changes of a zone are found once, with zoneinfo, and from then on looked up.
 """
 
 import datetime
@@ -20,10 +20,10 @@ _EPOCH: Final = datetime.date(1970, 1, 1)
 _NO_OFFSET: Final = datetime.timedelta(0)
 #: The calendar and with it a zone's rules repeat after 400 years.
 CYCLE: Final = 146_097 * _DAY
-#: Since 1800 no zone has changed its offset twice within less than that.
+#: Since 1800 no zone has changed its offset twice within less than this time.
 _STEP: Final = 3 * _DAY
 
-#: So many times are worth counting the changes of their days first.
+#: From this many times on, counting the changes of the days first pays.
 _MANY_ROWS: Final = 4096
 
 
@@ -31,55 +31,57 @@ def _start_of(year: int) -> int:
     return int((datetime.date(year, 1, 1) - _EPOCH).days) * _DAY
 
 
-#: Before that all zones had their local mean time; what most data lies within; from then on only rules change
-#: an offset, so that a cycle stands for all others.
+#: Before the first year all zones had their local mean time. Most data lies between the second and the third
+#: year. From the third year on only rules change an offset, so that a single cycle represents all others.
 _FIRST, _MODERN, _RULES = _start_of(1800), _start_of(1970), _start_of(2040)
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """``instants[n]`` is when ``offsets[n]`` is followed by ``offsets[n + 1]``, all in microseconds."""
+    """The changes of a zone: at ``instants[n]`` the offset changes from ``offsets[n]`` to ``offsets[n + 1]``,
+    all in microseconds."""
 
     instants: Micros
     offsets: Micros
 
     def at_instants(self, instants: Micros) -> Micros:
-        """The offset at each instant."""
+        """Return the offset at each instant."""
         return self.offsets[_count_until(self.instants, instants)]
 
     def at_clock(self, clock: Micros) -> Micros:
-        """The offset when the wall clock shows a time: the earlier one of two, and for times that it skips
-        the one before the gap."""
+        """Return the offset at a wall-clock time: the earlier of two offsets, and in a gap the offset before
+        the gap."""
         return self.offsets[_count_until(self._clock_after(), clock)]
 
     def at_repeated_clock(self, clock: Micros, earlier: Micros) -> Micros:
-        """The offset when the wall clock shows a time for the second time, where it does so, else the
-        ``earlier`` one."""
+        """Return the offset when the wall clock shows a time for the second time; the ``earlier`` offset for
+        times that are not repeated."""
         switches = self.instants + np.minimum(self.offsets[1:], self.offsets[:-1])
         offsets = self.offsets[_count_until(switches, clock)]
         return np.where(offsets < earlier, offsets, earlier)
 
     def _clock_after(self) -> Micros:
-        """The first time that the clock shows only with the offset after each change."""
+        """Return for each change the first time that the clock shows only with the offset after the
+        change."""
         return self.instants + np.maximum(self.offsets[1:], self.offsets[:-1])
 
 
 def _count_until(switches: Micros, times: Micros) -> npt.NDArray[np.intp]:
-    """How many of the switches (ascending, no two on one day) are at or before each time."""
+    """Count the switches (ascending, no two on one day) at or before each time."""
     if len(times) < _MANY_ROWS:
         return np.searchsorted(switches, times, side="right")
     days = times // _DAY
     first, last = int(days.min()), int(days.max())
     if last - first > len(times):
         return np.searchsorted(switches, times, side="right")
-    # By day, and then by the one switch that there may be on it.
+    # By day, and then by the only switch that the day may have.
     by_day = np.searchsorted(switches, np.arange(first, last + 1) * _DAY, side="right")
     count = by_day[days - first]
     return count + (times >= np.append(switches, np.iinfo(np.int64).max)[count])
 
 
 def changes_for(times: Micros, zone: datetime.tzinfo) -> tuple[Changes, Micros]:
-    """The changes of a zone around some times (instants' or the wall clock's), and the times moved by whole
-    cycles of the calendar into the years that the changes cover."""
+    """Return the changes of a zone around some times (instants or wall-clock times), and the times moved by
+    whole cycles of the calendar into the years that the changes cover."""
     if not len(times) or (int(times.min()) >= _MODERN + _DAY and int(times.max()) < _RULES - _DAY):
         return _changes(zone, _MODERN, _RULES), times
     cycles = np.maximum((times - _RULES) // CYCLE, 0)
@@ -88,7 +90,7 @@ def changes_for(times: Micros, zone: datetime.tzinfo) -> tuple[Changes, Micros]:
 
 @lru_cache(maxsize=64)
 def _changes(zone: datetime.tzinfo, first: int, last: int) -> Changes:
-    """All changes between two times, looked for with the wall clock: it is there that Python is quick."""
+    """Find all changes between two times. The search uses wall-clock times, for which Python is quick."""
     samples = np.arange(first, last, _STEP)
     offsets = _offsets_at(zone, samples)
     places = np.flatnonzero(offsets[1:] != offsets[:-1])
@@ -98,12 +100,12 @@ def _changes(zone: datetime.tzinfo, first: int, last: int) -> Changes:
         middle = (low + high) // (2 * _SECOND) * _SECOND
         changed = _offsets_at(zone, middle) == after
         low, high = np.where(changed, low, middle), np.where(changed, middle, high)
-    # The clock shows a time with the offset after the change once both offsets' times are past it.
+    # The clock shows a time with the new offset once the time is past the change in both offsets.
     return Changes(high - np.maximum(before, after), np.append(offsets[:1], after))
 
 
 def _offsets_at(zone: datetime.tzinfo, clock: Micros) -> Micros:
-    """The zone's offset when its wall clock shows each time, the earlier one of two; in microseconds."""
+    """Return the zone's offset in microseconds at each wall-clock time, the earlier of two."""
     moments: list[datetime.datetime] = clock.view("datetime64[us]").tolist()
     offsets = [zone.utcoffset(moment) or _NO_OFFSET for moment in moments]
     return np.array([offset.days * _DAY + offset.seconds * _SECOND for offset in offsets], np.int64)

@@ -1,4 +1,4 @@
-"""Time zones by the names that Spark knows."""
+"""Time zones by Spark's names."""
 
 import datetime
 import re
@@ -6,17 +6,18 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-#: What java.time's ZoneOffset takes, perhaps behind a prefix.
+#: Offsets that java.time's ZoneOffset accepts, with an optional prefix.
 _OFFSET: Final = re.compile(
     r"(?P<prefix>UTC|GMT|UT|)(?P<sign>[+-])(?:(?P<digit>\d)|(?P<hours>\d\d)"
     r"(?:(?P<colon>:?)(?P<minutes>\d\d)(?:(?P=colon)(?P<seconds>\d\d))?)?)"
 )
-#: What Spark puts a zero into before: hours of one digit before minutes, and such minutes at the end.
+#: Places where Spark inserts a zero: before one-digit hours that minutes follow, and before one-digit minutes
+#: at the end.
 _SHORT_HOURS: Final = re.compile(r"(?<=[+-])(?=\d:)")
 _SHORT_MINUTES: Final = re.compile(r"(?<=[+-]\d\d:)(?=\d$)")
 _LONGEST: Final = datetime.timedelta(hours=18)
 _UTC: Final = frozenset({"UTC", "GMT", "UT", "Z"})
-#: Files of the zone data that are no zones of Java's.
+#: Files of the zone data that are not zones of Java.
 _NO_ZONES: Final = re.compile(r"(?:posix|right)/.*|Factory|ROC|localtime|posixrules")
 _SHORT_NAMES: Final = {
     "ACT": "Australia/Darwin",
@@ -52,8 +53,8 @@ _SHORT_NAMES: Final = {
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> datetime.tzinfo:
-    """The zone of an IANA name, one of Java's short names (``PST``) or an offset (``+1``, ``GMT+01:30``);
-    ValueError if there is none. For UTC the machine's zone data are not asked.
+    """Return the zone of an IANA name, of one of Java's short names (``PST``) or of an offset (``+1``,
+    ``GMT+01:30``). Raises ValueError if there is no such zone. UTC does not need the machine's zone data.
 
     >>> zone_of("UTC"), zone_of("PST")
     (datetime.timezone.utc, zoneinfo.ZoneInfo(key='America/Los_Angeles'))
@@ -75,7 +76,7 @@ def zone_of(name: str) -> datetime.tzinfo:
 
 
 def java_id(name: str) -> str:
-    """What java.time calls the zone of a name, if there is such a zone; ValueError for an offset that is too
+    """Return java.time's name of a zone, if there is such a zone. Raises ValueError for an offset that is too
     long.
 
     >>> java_id("PST"), java_id("GMT+1"), java_id("+5:30"), java_id("-0")

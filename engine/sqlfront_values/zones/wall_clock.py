@@ -1,7 +1,7 @@
-"""Between instants and a time zone's wall clock, as java.time does it.
+"""Conversion between instants and a time zone's wall clock, by the rules of java.time.
 
-A wall-clock time that a zone has twice is its earlier instant; one that it skips is read with the offset
-before the gap, so that it shows as the time shifted by the gap's length.
+A wall-clock time that a zone has twice means its earlier instant. A wall-clock time that the zone skips is
+read with the offset before the gap, so that the result shows as the time shifted by the gap's length.
 """
 
 import datetime
@@ -19,19 +19,19 @@ from sqlfront_values.zones.names import zone_of
 _UTC_NAMES: Final = frozenset({"UTC", "Etc/UTC", "GMT", "Z", "UCT", "Zulu", "Etc/GMT"})
 _EPOCH: Final = datetime.datetime(1970, 1, 1)
 _MICROSECOND: Final = datetime.timedelta(microseconds=1)
-#: The years 2 to 9998 in microseconds since 1970, which Python's datetime and all zones' offsets can do.
+#: The years 2 to 9998 in microseconds since 1970: Python's datetime can add every zone's offset to these.
 _PYTHON_YEARS: Final = (-62_104_060_800_000_000, 253_339_228_800_000_000)
 
 
 def is_utc(zone: str) -> bool:
-    """Whether the zone's wall clock shows UTC at all times."""
+    """Return whether the zone's wall clock always shows UTC."""
     return zone in _UTC_NAMES
 
 
 @lru_cache(maxsize=256)
 def fixed_offset(name: str) -> int | None:
-    """The offset in microseconds of a zone that never changes it by its name (``UTC``, ``+05:30``,
-    ``GMT-3``), else None; ValueError if there is no such zone.
+    """Return the offset in microseconds of a zone whose name alone fixes the offset (``UTC``, ``+05:30``,
+    ``GMT-3``), else None. Raises ValueError for an unknown zone.
 
     >>> fixed_offset("+05:30"), fixed_offset("Europe/Paris")
     (19800000000, None)
@@ -43,21 +43,21 @@ def fixed_offset(name: str) -> int | None:
 
 
 def to_wall_clock(instants: pa.Array, zone: str) -> pa.Array:
-    """Timestamps as the zone's wall clock shows them (timestamp_ntz)."""
+    """Convert timestamps to the zone's wall-clock times (timestamp_ntz)."""
     if is_utc(zone):
         return instants.view(TIMESTAMP_NTZ)
     return from_numpy(wall_clock(_micros(instants), zone), TIMESTAMP_NTZ, valid_mask(instants))
 
 
 def from_wall_clock(clock: pa.Array, zone: str) -> pa.Array:
-    """The instants (timestamp) at which the zone's wall clock shows these timestamp_ntz."""
+    """Convert the zone's wall-clock times (timestamp_ntz) to instants (timestamp)."""
     if is_utc(zone):
         return clock.view(TIMESTAMP)
     return from_numpy(instants_of(_micros(clock), zone), TIMESTAMP, valid_mask(clock))
 
 
 def wall_clock(instants: Micros, zone: str) -> Micros:
-    """What the zone's wall clock shows at instants, both in microseconds since 1970."""
+    """Convert instants to the zone's wall-clock times, both in microseconds since 1970."""
     offset = fixed_offset(zone)
     if offset is not None:
         return instants + offset if offset else instants
@@ -66,9 +66,9 @@ def wall_clock(instants: Micros, zone: str) -> Micros:
 
 
 def instants_of(clock: Micros, zone: str, preferred: Micros | None = None) -> Micros:
-    """The instants at which the zone's wall clock shows ``clock``, both in microseconds since 1970.
+    """Convert the zone's wall-clock times ``clock`` to instants, both in microseconds since 1970.
 
-    Of two instants the later one is taken only if it has the ``preferred`` offset (in microseconds).
+    Of two instants the later is taken only if it has the ``preferred`` offset (in microseconds).
     """
     offset = fixed_offset(zone)
     if offset is not None:
@@ -86,8 +86,9 @@ def _micros(array: pa.Array) -> Micros:
 
 
 def offset_micros(clock: int, zone: datetime.tzinfo) -> int:
-    """The zone's offset, in microseconds, when its wall clock shows ``clock`` (microseconds since 1970)."""
-    # Years beyond Python's look like those some cycles of the calendar nearer.
+    """Return the zone's offset, in microseconds, at the wall-clock time ``clock`` (microseconds since
+    1970)."""
+    # Move years beyond Python's range by whole cycles of the calendar.
     if clock < _PYTHON_YEARS[0]:
         clock = _PYTHON_YEARS[0] + (clock - _PYTHON_YEARS[0]) % CYCLE
     elif clock >= _PYTHON_YEARS[1]:

@@ -1,4 +1,4 @@
 """Aggregate functions.
 
-``aggregate_function`` is the contract, ``registry`` lists the functions, :mod:`.accumulators` compute them.
+``aggregate_function`` is the contract, ``registry`` lists the functions, :mod:`.accumulators` computes.
 """

@@ -11,8 +11,8 @@ from sqlfront_values.functions.registry import ArgumentType, ResultType
 
 
 class AggregateSignature(msgspec.Struct, frozen=True):
-    """What is known of a call before it sees rows: logical types of arguments (constants included) and
-    result, and the Python values of the constant arguments, in order, those left out left out."""
+    """The parts of a call that are known before any row: logical types of arguments (constants included) and
+    result, and the Python values of the constant arguments, in order, without omitted arguments."""
 
     argument_types: tuple[pa.DataType, ...]
     type: pa.DataType
@@ -23,12 +23,12 @@ AccumulatorFactory = Callable[[AggregateSignature], Accumulator]
 
 
 class AggregateFunction(msgspec.Struct, frozen=True):
-    """A registry entry.
+    """An entry of the registry.
 
     ``arguments``, ``optional``, ``variadic``, ``result`` and ``display`` are as in
     :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
-    must be the same for all rows (a literal, or foldable) and are given to ``accumulator`` instead of the
-    rows. Result-column names leave out ``hidden`` positions and show ``shown_defaults`` for the last optional
+    must be the same for all rows (a literal, or foldable); ``accumulator`` takes them instead of the rows.
+    Result-column names leave out ``hidden`` positions and show ``shown_defaults`` for the last optional
     arguments when these are missing. ``distinct_matters``: whether DISTINCT can change the result.
     ``example``: ``(sql, repr of the Python value)``.
     """
@@ -47,11 +47,11 @@ class AggregateFunction(msgspec.Struct, frozen=True):
     example: tuple[str, str] | None = None
 
     def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """The logical result type for coerced logical argument types."""
+        """Return the logical result type for coerced logical argument types."""
         return self.result(argument_types) if callable(self.result) else self.result
 
     def make(self, signature: AggregateSignature, *, distinct: bool = False) -> Accumulator:
-        """The accumulator of one call; it sees the arguments that are not constant."""
+        """Make the accumulator of a call; its arguments are the call's arguments that are not constant."""
         inner = self.accumulator(signature)
         if not (distinct and self.distinct_matters):
             return inner

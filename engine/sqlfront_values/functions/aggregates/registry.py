@@ -1,5 +1,4 @@
-"""The registry of aggregate functions: what they take, what they give, and the accumulator that computes
-them.
+"""The registry of aggregate functions: their argument types, result types, and accumulators.
 
 :mod:`.aggregate_function` is the contract of an entry, :mod:`.accumulators` computes.
 """
@@ -58,17 +57,17 @@ _AGGREGATES: Final[dict[str, AggregateFunction]] = {}
 
 
 def lookup_aggregate(name: str) -> AggregateFunction | None:
-    """The entry of a lower-case Spark name, or None."""
+    """Return the entry of a lower-case Spark name, or None."""
     return _AGGREGATES.get(name)
 
 
 def aggregate_names() -> tuple[str, ...]:
-    """All registered names, sorted."""
+    """Return all registered names, sorted."""
     return tuple(sorted(_AGGREGATES))
 
 
 def _register(function: AggregateFunction, *aliases: str) -> None:
-    """Add an entry, under other names too (each of which result-column names then show)."""
+    """Add an entry, also under other names (each of which result-column names then show)."""
     for name in (function.name, *aliases):
         if name in _AGGREGATES:
             raise InternalError(f"aggregate {name} is registered twice")
@@ -84,8 +83,8 @@ def _array_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``sum``: bigint of whole numbers, ten more digits of decimals, that of intervals, else
-    double."""
+    """The type of ``sum``: bigint for whole numbers, ten more digits for decimals, the argument's type for
+    intervals, else double."""
     argument = types[0]
     if is_interval(argument):
         return argument
@@ -97,7 +96,7 @@ def sum_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def average_type(types: tuple[pa.DataType, ...]) -> pa.DataType:
-    """The type of ``avg``: four more digits after the point of decimals, all units of intervals, else
+    """The type of ``avg``: four more digits after the point for decimals, all units for intervals, else
     double."""
     argument = types[0]
     if is_interval(argument):
@@ -344,7 +343,7 @@ _register_list("collect_set", unique=True)
 
 
 def _fractions(signature: AggregateSignature) -> tuple[tuple[float, ...], bool]:
-    """The wanted percentages, and whether they came as an array."""
+    """Return the requested percentages, and whether they came as an array."""
     constant = signature.constants[0]
     several = isinstance(constant, list | tuple)
     chosen = constant if isinstance(constant, list | tuple) else [constant]

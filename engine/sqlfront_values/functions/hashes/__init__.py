@@ -1,1 +1,1 @@
-"""``hash`` and ``xxhash64``, as Spark computes them."""
+"""``hash`` and ``xxhash64``, as in Spark."""

@@ -1,4 +1,4 @@
-"""hash and xxhash64, as Spark computes them: over several columns, chained, nulls skipped."""
+"""Kernels of hash and xxhash64, as in Spark: over several columns, chained, nulls skipped."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ _SEED: Final = 42
 
 
 def _hash(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Spark's murmur3 with seed 42."""
+    """Compute Spark's murmur3 with seed 42."""
     constant = all(map(is_scalar, arguments))
     length = 1 if constant else invocation.length
     result = from_numpy(hash_columns([full_array(argument, length) for argument in arguments], length), INT)
@@ -24,7 +24,7 @@ def _hash(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _xxhash64(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Spark's xxHash64 with seed 42."""
+    """Compute Spark's xxHash64 with seed 42."""
     constant = all(map(is_scalar, arguments))
     length = 1 if constant else invocation.length
     hashes: npt.NDArray[np.uint64] = np.full(length, _SEED, np.uint64)

@@ -1,9 +1,9 @@
 """Spark's xxHash64 of a column, chained onto the hashes of the columns before it.
 
-The 64-bit xxHash of the value's bytes with the previous hash as seed. Booleans, integrals up to int, dates
-and floats count as four bytes, bigints, timestamps, day-time intervals, doubles and decimals of up to 18
-digits as eight; longer decimals as the bytes of their unscaled number. Source: Spark's ``XxHash64Function``
-and the xxHash specification.
+The hash is the 64-bit xxHash of the value's bytes with the previous hash as seed. Booleans, integrals up to
+int, dates and floats count as four bytes, bigints, timestamps, day-time intervals, doubles and decimals of up
+to 18 digits as eight; longer decimals as the bytes of their unscaled number. Source: Spark's
+``XxHash64Function`` and the xxHash specification.
 """
 
 from typing import Final
@@ -28,8 +28,8 @@ _MASK: Final = 2**64 - 1
 
 
 def xxhash64(column: pa.Array, seeds: Hashes) -> Hashes:
-    """The hashes of a plain physical column's values with ``seeds``; null gives its seed. NotSupportedError
-    for maps."""
+    """Hash a plain physical column's values with ``seeds``; null leaves the seed unchanged. Raises
+    NotSupportedError for maps."""
     if len(column) == 0 or pa.types.is_null(column.type):
         return seeds
     with np.errstate(over="ignore"):
@@ -57,7 +57,7 @@ def _hash_values(column: pa.Array, seeds: Hashes) -> Hashes:
 
 
 def _word_bits(column: pa.Array) -> npt.NDArray[np.generic]:
-    """The four or eight bytes that stand for each value."""
+    """Return the four or eight bytes that represent each value."""
     values = numpy_view(column)
     if values.dtype.kind == "f":
         values = np.where(
@@ -102,12 +102,12 @@ def _by_bytes(values: list[bytes | None], seeds: Hashes) -> Hashes:
 
 
 def _unscaled_bytes(value: int) -> bytes:
-    """Java's ``BigInteger.toByteArray``: the shortest two's complement, big end first."""
+    """Return Java's ``BigInteger.toByteArray``: the shortest two's complement, big end first."""
     return value.to_bytes((value if value >= 0 else ~value).bit_length() // 8 + 1, "big", signed=True)
 
 
 def _by_elements(column: pa.Array, seeds: Hashes) -> Hashes:
-    """An array's elements, one after the other."""
+    """Hash an array's elements, one after the other."""
     hashes = seeds.copy()
     for row in range(len(column)):
         elements = column[row].values
@@ -122,7 +122,7 @@ def _turn(value: int, by: int) -> int:
 
 
 def hash_bytes(data: bytes, seed: int) -> int:
-    """xxHash64 of bytes, as an unsigned integer.
+    """Return xxHash64 of bytes as an unsigned integer.
 
     >>> hex(hash_bytes(b"", 0))
     '0xef46db3751d8e999'

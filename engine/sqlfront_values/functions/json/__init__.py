@@ -1,5 +1,5 @@
-"""JSON texts as Jackson, Spark's parser, reads and writes them.
+"""JSON texts, read and written like Jackson, Spark's parser.
 
-``scanner`` reads characters, ``tokens`` gives Jackson's tokens, ``values`` has parsed values, ``texts`` the
+``scanner`` reads characters, ``tokens`` returns Jackson's tokens, ``values`` has parsed values, ``texts`` the
 functions. The JSON file format reads its records by the same tokens.
 """

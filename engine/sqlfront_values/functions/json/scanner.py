@@ -1,6 +1,6 @@
-"""The characters of a JSON text, as Jackson reads them from UTF-8 bytes: spaces, names, strings, numbers.
+"""The characters of a JSON text, read from UTF-8 bytes like Jackson: spaces, names, strings, numbers.
 
-Errors are raised where Jackson raises them, with the place behind the same byte, since its caller may go on.
+Errors are raised where Jackson raises them, with the place behind the same byte, since the caller may go on.
 """
 
 import re
@@ -17,7 +17,7 @@ MAX_NAME: Final = 50_000
 
 
 class Liberties(msgspec.Struct, frozen=True):
-    """What a text may do beyond the standard, with Spark's defaults."""
+    """Deviations from the standard that a text may have, with Spark's defaults."""
 
     comments: bool = False
     unquoted_names: bool = False
@@ -30,23 +30,23 @@ class Liberties(msgspec.Struct, frozen=True):
 
 
 class JsonSyntaxError(ValueError):
-    """The text is no JSON at the place where the tokens stand."""
+    """An error for a text that is not JSON at the current place."""
 
 
 class JsonEncodingError(JsonSyntaxError):
-    """The bytes are no UTF-8, even by Jackson's old rules."""
+    """An error for bytes that are not UTF-8, even by Jackson's old rules."""
 
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _NUMBER: Final = re.compile(rb"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-#: Bytes that, right behind what looks like a number, make it another number or a broken one.
+#: Bytes that, directly behind an apparent number, make it another number or a broken one.
 _GOES_ON: Final = frozenset(b"0123456789.eE")
 _PLAIN: Final = {34: re.compile(rb'[^"\\\x00-\x1f]*'), 39: re.compile(rb"[^'\\\x00-\x1f]*")}
-#: Bytes that Jackson takes for parts of names without quotes: as if they were characters of Latin 1.
+#: Bytes that Jackson accepts in names without quotes, read as characters of Latin 1.
 _UNQUOTED: Final = re.compile(
     rb"[A-Za-z0-9_$@#*+\-\x7f-\x9f\xa2-\xa5\xaa\xad\xb5\xba\xc0-\xd6\xd8-\xf6\xf8-\xff]+"
 )
-#: Characters besides letters that Java lets identifiers begin with, in Latin 1.
+#: Characters besides letters that may begin a Java identifier, in Latin 1.
 _WORD_STARTS: Final = frozenset(b"_$\xa2\xa3\xa4\xa5")
 _LONGEST_WORD: Final = 256
 _DIGITS: Final = frozenset(b"0123456789")
@@ -66,8 +66,8 @@ SPECIAL: Final = {
 
 
 class JsonScanner:
-    """Reads pieces of ``data``; ``place`` is where the next byte is read. Numbers and words for numbers are
-    left in ``_text``."""
+    """A reader of pieces of ``data``; ``place`` is the position of the next byte. Numbers and words for
+    numbers are left in ``_text``."""
 
     __slots__ = ("_data", "_end", "_liberties", "_text", "place")
 
@@ -88,7 +88,7 @@ class JsonScanner:
         return byte
 
     def _next_or_end(self) -> int:
-        """The next byte that is no space; -1 at the end of the text."""
+        """Read the next byte that is not a space; -1 at the end of the text."""
         while True:
             match = _SPACE.match(self._data, self.place)
             assert match is not None
@@ -106,7 +106,7 @@ class JsonScanner:
                 return byte
 
     def _next(self) -> int:
-        """The next byte that is no space."""
+        """Read the next byte that is not a space."""
         byte = self._next_or_end()
         if byte < 0:
             raise JsonSyntaxError("the text ends too early")
@@ -142,13 +142,13 @@ class JsonScanner:
     # ---- words
 
     def _special(self, text: str) -> None:
-        """A word for a number has been read."""
+        """Keep a word for a number that has been read, or refuse it."""
         if not self._liberties.words_for_numbers:
             raise JsonSyntaxError(f"{text} is no number")
         self._text = text
 
     def _match(self, word: bytes, place: int) -> None:
-        """The rest of a word, of which ``place`` bytes have been read."""
+        """Read the rest of a word, of which ``place`` bytes have been read."""
         data = self._data
         for index in range(place, len(word)):
             if self.place >= self._end or data[self.place] != word[index]:
@@ -165,13 +165,13 @@ class JsonScanner:
                 raise JsonSyntaxError(f"{word.decode()} goes on")
 
     def _no_value(self, byte: int) -> JsonSyntaxError:
-        """The error for a byte that begins no value."""
+        """Return the error for a byte that begins no value."""
         if chr(byte).isalpha() or byte in _WORD_STARTS:
             self._skip_word(1)
         return JsonSyntaxError("no value")
 
     def _skip_word(self, known: int) -> None:
-        """Read up to the first character that can't be in a Java identifier, and this one as well; ``known``
+        """Read up to and including the first character that can't be in a Java identifier; ``known``
         characters have been read. Jackson does so for its message, and stops at a bound."""
         for _ in range(_LONGEST_WORD - known):
             if self.place >= self._end:
@@ -180,7 +180,7 @@ class JsonScanner:
                 return
 
     def _infinity(self, byte: int, sign: str) -> None:
-        """``Infinity`` or ``INF`` behind a sign; ``byte`` is the one behind the sign."""
+        """Read ``Infinity`` or ``INF`` behind a sign; ``byte`` is the byte behind the sign."""
         if byte == 73:
             byte = self._take()
             rest = {78: "INF", 110: "Infinity"}.get(byte)
@@ -193,7 +193,7 @@ class JsonScanner:
     # ---- numbers
 
     def _number(self) -> bool:
-        """A number whose first byte has been read; whether it is an integer."""
+        """Read a number whose first byte has been read; return whether the number is an integer."""
         start = self.place - 1
         match = _NUMBER.match(self._data, start)
         if match is None or (match.end() < self._end and self._data[match.end()] in _GOES_ON):
@@ -208,7 +208,7 @@ class JsonScanner:
             raise JsonSyntaxError("too many digits")
 
     def _check_behind_root(self) -> None:
-        """A number that is the whole text must be followed by a space."""
+        """Check that a space follows a number that is the whole text."""
         if self.place < self._end:
             byte = self._data[self.place]
             if byte != 13:
@@ -217,7 +217,7 @@ class JsonScanner:
                 raise JsonSyntaxError("a number that goes on")
 
     def _odd_number(self) -> bool:
-        """Byte by byte: a number with leading zeros, or a broken one."""
+        """Read byte by byte a number with leading zeros, or a broken number."""
         data, end = self._data, self._end
         start = self.place - 1
         text = bytearray()
@@ -254,7 +254,7 @@ class JsonScanner:
         return is_integer
 
     def _digits(self, text: bytearray) -> int:
-        """Read digits; how many there were."""
+        """Read digits; return their number."""
         before = self.place
         while self.place < self._end and self._data[self.place] in _DIGITS:
             text.append(self._data[self.place])
@@ -262,7 +262,7 @@ class JsonScanner:
         return self.place - before
 
     def _after_zero(self) -> int:
-        """The first digit of a number that begins with a zero."""
+        """Return the first digit of a number that begins with a zero."""
         if self.place >= self._end or self._data[self.place] not in _DIGITS:
             return 48
         if not self._liberties.leading_zeros:
@@ -295,7 +295,7 @@ class JsonScanner:
             raise JsonSyntaxError("a name that is no UTF-8") from None
 
     def _quoted_name(self, quote: int) -> str:
-        """As :meth:`_read_string`, but whether the bytes are UTF-8 counts only at the end."""
+        """Read a name like :meth:`_read_string`, but report bytes that aren't UTF-8 only at the end."""
         before = self.place
         try:
             name = self._read_string(quote, keep=True)
@@ -318,7 +318,7 @@ class JsonScanner:
         return name
 
     def _read_string(self, quote: int, *, keep: bool) -> str:
-        """The text up to the quote, which is read as well."""
+        """Read the text up to and including the quote."""
         plain = _PLAIN[quote]
         pieces: list[str] = []
         while True:
@@ -349,7 +349,7 @@ class JsonScanner:
         return text if text.isascii() else _joined(text)
 
     def _odd_text(self, end: int, *, keep: bool) -> str:
-        """Bytes that are no UTF-8 by today's rules. Surrogates pass only in what is skipped."""
+        """Decode bytes that are not UTF-8 by today's rules. Surrogates pass only in skipped text."""
         characters = []
         while self.place < end:
             character = self._character(self._take())
@@ -359,7 +359,7 @@ class JsonScanner:
         return "".join(characters)
 
     def _character(self, byte: int) -> str:
-        """The character that begins with a byte just read; too long forms and surrogates pass."""
+        """Read the character that begins with a byte just read; too long forms and surrogates pass."""
         if byte < 128:
             return chr(byte)
         if 0xC0 <= byte < 0xE0:
@@ -383,7 +383,7 @@ class JsonScanner:
         return byte & 0x3F
 
     def _escape(self) -> str:
-        """The character behind a backslash."""
+        """Read the character behind a backslash."""
         byte = self._take()
         known = _ESCAPES.get(byte)
         if known is not None:
@@ -407,14 +407,14 @@ _HEX: Final = {ord(digit): int(digit, 16) for digit in "0123456789abcdefABCDEF"}
 
 
 def _joined(text: str) -> str:
-    """Pairs of surrogates as their characters; lone ones stay."""
+    """Join pairs of surrogates to their characters; lone surrogates stay."""
     if not any("\ud800" <= character <= "\udfff" for character in text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _is_part(character: str) -> bool:
-    """Whether Java takes a character for a part of an identifier."""
+    """Return whether a character may be part of a Java identifier."""
     code = ord(character[0])
     if code < 128:
         return character.isalnum() or character in "_$" or code < 9 or 14 <= code < 28 or code == 127

@@ -38,7 +38,7 @@ _STRINGS: Final = pa.list_(STRING)
 
 
 def _parsed(text: str) -> tuple[JsonValue] | None:
-    """The text's value, boxed; None if it is no JSON."""
+    """Parse the text to its value, in a tuple; None if the text is not JSON."""
     try:
         return (parse_json(text),)
     except (JsonError, RecursionError):
@@ -70,7 +70,7 @@ class Step(Enum):
     EACH = "[*]"
     """Every element of an array."""
     ANY = ".*"
-    """Any member; Spark's evaluation never finds one."""
+    """Any member; Spark's evaluation never finds a member."""
 
 
 Path = tuple[str | int | Step, ...]
@@ -83,7 +83,7 @@ _STEP: Final = re.compile(
 
 @lru_cache(maxsize=256)
 def parse_path(text: str) -> Path | None:
-    """The steps of a path that begins with ``$``, None if it is malformed.
+    """Parse a path that begins with ``$`` to its steps; None if the path is malformed.
 
     >>> parse_path("$.a[0]['b c'][*]")
     ('a', 0, 'b c', <Step.EACH: '[*]'>)
@@ -108,11 +108,11 @@ def parse_path(text: str) -> Path | None:
 
 
 class _HalfPairError(ValueError):
-    """Half a surrogate pair was to be copied without its escape."""
+    """An error for half a surrogate pair that would be copied without its escape."""
 
 
 class Style(Enum):
-    """How a match is written."""
+    """The style of writing a match."""
 
     RAW = "raw"
     """A string without quotes."""
@@ -123,8 +123,9 @@ class Style(Enum):
 
 
 def matches(value: JsonValue, path: Path, style: Style) -> list[str]:
-    """The texts of what a path leads to; the rules are those of Spark's ``GetJsonObject``: the first member
-    of a name counts unless it is null, several matches become an array, one match stands alone."""
+    """Return the texts of the values at a path, by the rules of Spark's ``GetJsonObject``: the first member
+    of a name counts unless its value is null, several matches become an array, a single match stands
+    alone."""
     if not path:
         return _whole(value, style)
     step, rest = path[0], path[1:]
@@ -166,8 +167,8 @@ def _each(items: list[JsonValue], rest: Path, style: Style) -> list[str]:
 
 
 def _is_writable(texts: str) -> bool:
-    """Whether there is a text of JSON values, which Spark copies without their escapes: not of half a
-    surrogate pair."""
+    """Return whether the texts of JSON values, which Spark copies without their escapes, can be written: half
+    a surrogate pair cannot."""
     if "\\uD" not in texts:
         return True
     characters = json.dumps(json.loads(f"[{texts}]"), ensure_ascii=False)
@@ -188,7 +189,7 @@ def _get_json_object(text: str, path: str) -> str | None:
 
 # ---- to JSON
 
-#: Writes a value that is not null.
+#: A function that writes a value that is not null.
 Writer = Callable[[object], str]
 _EPOCH: Final = datetime(1970, 1, 1)
 _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=UTC)
@@ -196,8 +197,8 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 def writer(data_type: pa.DataType, zone: str) -> Writer:
-    """The function that writes values of a type as JSON. Errors: NotSupportedError for types not written
-    here."""
+    """Return the function that writes values of a type as JSON. Raises NotSupportedError for types that have
+    no writer."""
     if pa.types.is_struct(data_type):
         return _struct_writer(data_type, zone)
     if pa.types.is_map(data_type):
@@ -217,13 +218,13 @@ def writer(data_type: pa.DataType, zone: str) -> Writer:
 
 
 def _amount(value: object) -> int:
-    """The months or microseconds of an interval."""
+    """Return the months or microseconds of an interval."""
     assert isinstance(value, timedelta | int)
     return value // _TICK if isinstance(value, timedelta) else value
 
 
 def _struct_writer(data_type: pa.StructType, zone: str) -> Writer:
-    """Fields that are null are left out."""
+    """Return the writer of a struct; null fields are left out."""
     writers = [
         (key, write_string(field.name), writer(field.type, zone))
         for key, field in zip(field_keys(data_type), data_type, strict=True)

@@ -1,8 +1,9 @@
-"""The tokens of one JSON text, as Jackson's parser of UTF-8 bytes gives them to Spark, errors included.
+"""The tokens of a JSON text, like those of Jackson's UTF-8 parser in Spark, errors included.
 
-A reader may go on after an error: Spark does so inside of nested values, and what it then finds depends on
-where exactly the parser stood. So the tokens here come one by one, the value behind a name is looked at
-together with the name, and a string in double quotes is checked only when somebody asks for it or goes on.
+A reader may go on after an error: Spark does so inside of nested values, and the tokens that it then finds
+depend on the exact position of the parser. So the tokens come one by one, the value behind a name is read
+together with the name, and a string in double quotes is checked only when the reader asks for the string or
+goes on.
 """
 
 import base64
@@ -14,7 +15,7 @@ from sqlfront_values.functions.json.scanner import MAX_DEPTH, SPECIAL, JsonScann
 
 
 class Token(Enum):
-    """What a JSON text is made of."""
+    """The kinds of tokens of a JSON text."""
 
     START_OBJECT = "{"
     END_OBJECT = "}"
@@ -44,7 +45,7 @@ _WORDS: Final = {
 
 
 class _Context:
-    """An object, an array or the text itself, around the current token."""
+    """The context of the current token: an object, an array or the text itself."""
 
     __slots__ = ("entries", "kind", "name")
 
@@ -55,7 +56,8 @@ class _Context:
 
 
 class JsonTokens(JsonScanner):
-    """The tokens of ``data``; ``token`` is the current one, None before the first and after the last."""
+    """A reader of the tokens of ``data``; ``token`` is the current token, None before the first and after the
+    last."""
 
     __slots__ = ("_contexts", "_incomplete", "_pending", "start", "token")
 
@@ -67,13 +69,13 @@ class JsonTokens(JsonScanner):
         # Whether the current string has not been read yet.
         self._incomplete = False
         self.token: Token | None = None
-        #: Where the current value began.
+        #: The position where the current value began.
         self.start = 0
 
     # ---- walking
 
     def advance(self) -> Token | None:
-        """Go to the next token; None at the end. Errors: JsonSyntaxError."""
+        """Go to the next token; None at the end. Raises JsonSyntaxError."""
         if self.token is _NAME:
             pending, self._pending = self._pending, None
             if pending is _START_OBJECT or pending is _START_ARRAY:
@@ -110,7 +112,7 @@ class JsonTokens(JsonScanner):
         return _NAME
 
     def _read_name(self, byte: int, context: _Context) -> None:
-        """A name, its colon and the begin of its value."""
+        """Read a name, its colon and the beginning of its value."""
         self.start = self.place - 1
         context.name = self._name(byte)
         self.token = _NAME
@@ -146,37 +148,38 @@ class JsonTokens(JsonScanner):
 
     @property
     def name(self) -> str | None:
-        """The name of the member that the current token belongs to; None in an array."""
+        """The name of the member that holds the current token; None in an array."""
         if self.token is _START_OBJECT or self.token is _START_ARRAY:
             return self._contexts[-2].name
         return self._contexts[-1].name
 
     def text(self) -> str:
-        """The text of the current string, or of the current number as it stands; lone surrogates stay."""
+        """Return the text of the current string, or of the current number as written; lone surrogates
+        stay."""
         if self._incomplete:
             self._incomplete = False
             self._text = self._read_string(34, keep=True)
         return self._text
 
     def number(self) -> float:
-        """The current number as a double, correctly rounded; an integer has no negative zero."""
+        """Return the current number as a double, correctly rounded; an integer has no negative zero."""
         if self.token is Token.INTEGER:
             return float(self._text) + 0.0
         special = SPECIAL.get(self._text)
         return float(self._text) if special is None else special
 
     def is_special(self) -> bool:
-        """Whether the current number is a word for NaN or an infinity."""
+        """Return whether the current number is a word for NaN or an infinity."""
         return self._text in SPECIAL
 
     def since(self, start: int) -> bytes:
-        """The bytes from a place on to where the tokens stand."""
+        """Return the bytes from ``start`` up to the current place."""
         return self._data[start : self.place]
 
     def base64(self) -> bytes:
-        """The bytes that the current string holds in base 64, padded, with spaces between groups of four.
+        """Decode the current string from base 64, padded, with spaces allowed between groups of four.
 
-        What follows an error in the string is skipped as text.
+        The rest of the string after an error is skipped as text.
         """
         if not self._incomplete:
             return _from_base64(self._text)
@@ -212,7 +215,7 @@ class JsonTokens(JsonScanner):
     # ---- values
 
     def _value(self, byte: int) -> Token:
-        """The token that begins with the byte. Strings in double quotes are left unread."""
+        """Read the token that begins with the byte. Strings in double quotes are left unread."""
         match byte:
             case 34:
                 self._incomplete = True

@@ -1,7 +1,7 @@
-"""JSON read and written as Jackson does it for Spark: objects keep duplicate names, numbers their kind.
+"""JSON values, read and written like Jackson in Spark: objects keep duplicate names, numbers their kind.
 
-Texts may be in single quotes and hold control characters; what follows the first value is ignored. A parsed
-value is None, bool, int, float, str, a list, or an :class:`JsonObject`.
+Texts may be in single quotes and hold control characters; text after the first value is ignored. A parsed
+value is None, bool, int, float, str, a list, or a :class:`JsonObject`.
 """
 
 import re
@@ -25,11 +25,11 @@ JsonValue: TypeAlias = bool | int | float | str | list["JsonValue"] | JsonObject
 
 
 class JsonError(ValueError):
-    """The text is no JSON."""
+    """An error for a text that is not JSON."""
 
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
-#: What Spark's functions allow beyond the standard.
+#: Deviations from the standard that Spark's functions allow.
 _LIBERTIES: Final = Liberties(words_for_numbers=False, control_characters=True)
 _WRITTEN: Final = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _SURROGATES: Final = re.compile("[\ud800-\udfff\U00010000-\U0010ffff]")
@@ -37,7 +37,7 @@ _TO_ESCAPE: Final = re.compile(r'["\\\x00-\x1f]')
 
 
 def parse_json(text: str) -> JsonValue:
-    """The first value of a text.
+    """Parse the first value of a text.
 
     >>> parse_json("{'a': [1.50, null]} rest")
     JsonObject(members=(('a', [1.5, None]),))
@@ -48,7 +48,7 @@ def parse_json(text: str) -> JsonValue:
     if "\\u" not in text:
         try:
             value, place = _PLAIN_JSON.raw_decode(text, start)
-        except ValueError:  # it may be in single quotes
+        except ValueError:  # the text may be in single quotes
             pass
         else:
             # A number or a word may go on.
@@ -66,16 +66,16 @@ def _no_number(text: str) -> JsonValue:
     raise JsonError(f"{text} is no number")
 
 
-#: Reads what needs none of Jackson's liberties, many times as fast: surrogates stay as they are escaped, too.
+#: A decoder for texts that need none of Jackson's liberties, many times as fast. Surrogates stay as escaped.
 _PLAIN_JSON: Final = JSONDecoder(
     object_pairs_hook=lambda members: JsonObject(tuple(members)), parse_constant=_no_number, strict=False
 )
 
 
 def value_of(tokens: JsonTokens) -> JsonValue:
-    """The value that begins with the current token; the tokens then stand at its end.
+    """Read the value that begins with the current token; afterwards the current token is the value's last.
 
-    Errors: JsonSyntaxError.
+    Raises JsonSyntaxError.
     """
     match tokens.token:
         case Token.START_OBJECT:
@@ -107,7 +107,8 @@ def value_of(tokens: JsonTokens) -> JsonValue:
 
 
 def write_json(value: JsonValue) -> str:
-    """The value as Jackson copies it: without spaces, floats as Java prints doubles, surrogates escaped.
+    """Write the value as Jackson copies it: without spaces, floats as Java prints doubles, surrogates
+    escaped.
 
     >>> write_json(parse_json('{"a": 1.50, "b": [1e2]}'))
     '{"a":1.5,"b":[100.0]}'
@@ -132,7 +133,8 @@ def write_json(value: JsonValue) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A JSON string in which characters beyond 16 bits, and halves of them, are escaped, too."""
+    """Write a JSON string in which characters beyond 16 bits, and halves of such characters, are escaped,
+    too."""
     written = write_string(text)
     return written if written.isascii() else _SURROGATES.sub(_units, written)
 
@@ -143,5 +145,5 @@ def _units(found: re.Match[str]) -> str:
 
 
 def write_string(text: str) -> str:
-    """A JSON string; only quotes, backslashes and control characters are escaped."""
+    """Write a JSON string; only quotes, backslashes and control characters are escaped."""
     return '"' + _TO_ESCAPE.sub(lambda found: _WRITTEN.get(found[0]) or f"\\u{ord(found[0]):04X}", text) + '"'

@@ -1,1 +1,1 @@
-"""Comparisons, three-valued logic, and functions that choose one of their operands."""
+"""Comparisons, three-valued logic, and functions that choose among their operands."""

@@ -1,7 +1,7 @@
-"""Comparisons: ``= <> < <= > >= <=>`` and IN, as Spark orders values.
+"""Comparisons: ``= <> < <= > >= <=>`` and IN, in Spark's order of values.
 
 NaN equals NaN and is greater than any other number; -0.0 equals 0.0; strings and binaries compare by bytes;
-arrays and structs by their elements, a null element being least. The operands have one type.
+arrays and structs by their elements, with null as the least element. The operands have one type.
 """
 
 import math
@@ -32,7 +32,7 @@ _OR: Final = pc.get_function("or")
 _OR_KLEENE: Final = pc.get_function("or_kleene")
 _COALESCE: Final = pc.get_function("coalesce")
 
-#: Registry name to Arrow kernel.
+#: From registry name to Arrow kernel.
 KERNELS: Final = {
     "equal": pc.get_function("equal"),
     "not_equal": pc.get_function("not_equal"),
@@ -74,7 +74,7 @@ _COMPARED_BY_ARROW: Final = frozenset(
 
 
 def prepare_comparison(operation: str, signature: Signature) -> PreparedKernel:
-    """The kernel of a comparison for operands of one type."""
+    """Prepare the kernel of a comparison for operands of one type."""
     data_type = signature.argument_types[0]
     kernel = KERNELS[operation]
     if data_type.id in _COMPARED_BY_ARROW or is_interval(data_type):
@@ -106,7 +106,8 @@ def _decimals(kernel: pc.Function, signature: Signature) -> PreparedKernel:
 
 
 def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> PreparedKernel:
-    """IEEE comparisons, corrected for NaN; beside a constant that is not NaN one negation does it."""
+    """Prepare IEEE comparisons, corrected for NaN; beside a constant that is not NaN a single negation is
+    enough."""
     kernel = KERNELS[operation]
     left, right = constants
     if _is_number(right):
@@ -122,7 +123,7 @@ def _floats(operation: str, constants: tuple[pa.Scalar | None, ...]) -> Prepared
 
 
 def _is_number(constant: pa.Scalar | None) -> bool:
-    """Whether the operand is a constant, neither null nor NaN."""
+    """Return whether the operand is a constant, neither null nor NaN."""
     return constant is not None and constant.is_valid and not math.isnan(constant.as_py())
 
 
@@ -166,8 +167,8 @@ def _nested(operation: str) -> PreparedKernel:
 
 
 def order_key(value: object) -> tuple[object, ...]:
-    """A key that compares Python values as Spark compares the SQL values: null least, NaN greatest, strings
-    by bytes, arrays and structs element by element.
+    """Return a key that compares Python values as Spark compares the SQL values: null least, NaN greatest,
+    strings by bytes, arrays and structs element by element.
 
     >>> order_key(None) < order_key([1]) < order_key([1, None]) < order_key([1, 2])
     True
@@ -209,7 +210,7 @@ _MANY: Final = 6
 
 
 def _in(signature: Signature) -> PreparedKernel:
-    """``x IN (constants)``: null if x is null, or if it is not found and a constant is null."""
+    """Prepare ``x IN (constants)``: null if x is null, or if x is not found and a constant is null."""
     constants = signature.constants[1:]
     present = [known for known in constants if known is not None and known.is_valid]
     found = _by_comparisons(signature, tuple(present))
@@ -217,8 +218,9 @@ def _in(signature: Signature) -> PreparedKernel:
 
 
 def among(data_type: pa.DataType, values: Sequence[object]) -> PreparedKernel | None:
-    """The kernel of ``x IN (values)`` for its operand of that type alone, by a set of the values (Python's,
-    None = null). None where comparing with one after the other is as good, or all that there is."""
+    """Prepare the kernel of ``x IN (values)`` for its operand of that type alone, by a set of the values
+    (Python values, None = null). None if comparing with one value after the other is as good, or the only
+    way."""
     present = [value for value in values if value is not None]
     form = physical(data_type)
     if len(present) <= _MANY:

@@ -44,7 +44,7 @@ _IS_VALID: Final = pc.get_function("is_valid")
 
 
 def choose(mask: Datum, if_true: Datum, if_false: Datum, data_type: pa.DataType, length: int) -> Datum:
-    """``if_true`` where the mask is true, else ``if_false``."""
+    """Choose ``if_true`` where the mask is true, else ``if_false``."""
     if is_scalar(mask):
         return if_true if mask.as_py() else if_false
     return select(mask, if_true, if_false, data_type)
@@ -72,7 +72,7 @@ def _first_valid(arguments: tuple[Datum, ...]) -> Datum:
 
 
 def _present(value: Datum, otherwise: Datum) -> Datum:
-    """The value, or the other one where that is null."""
+    """Return the value, or ``otherwise`` where the value is null."""
     if is_scalar(value):
         return value if value.is_valid else otherwise
     return select(_IS_VALID.call([value]), value, otherwise, value.type)
@@ -119,7 +119,7 @@ def _typeof(signature: Signature) -> PreparedKernel:
 
 
 def _assert_true(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Void for each row."""
+    """Return void for each row; raise the error of the first row whose condition is not true."""
     condition = full_array(arguments[0], invocation.length)
     failing = _INVERT.call([_COALESCE.call([condition, FALSE])])
     if failing.true_count:
@@ -138,7 +138,7 @@ def _raise_error(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _too_many_rows(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """What a scalar subquery with several rows for one outer row ends with."""
+    """Raise the error of a scalar subquery that has several rows for one outer row."""
     if invocation.length:
         raise spark_error(
             "SCALAR_SUBQUERY_TOO_MANY_ROWS", "More than one row returned by a subquery used as an expression."
@@ -270,7 +270,7 @@ register(
         deterministic=False,
         example=("assert_true(0 < 1, 'never')", "None"),
     ),
-    # Not for SQL, where no name has blanks: the planner puts it into the branch of a CASE.
+    # Not for SQL, where no name has blanks: the planner puts this function into the branch of a CASE.
     ScalarFunction(
         "too many rows",
         (),

@@ -1,4 +1,5 @@
-"""Arrays searched, ordered and compared: array_contains, array_distinct, sort_array, array_union and others.
+"""Functions that search, order and compare arrays: array_contains, array_distinct, sort_array, array_union
+and others.
 
 Elements are compared as grouping compares rows: as integers (:mod:`~sqlfront_values.columns.encoding`), all
 rows at once.
@@ -25,7 +26,8 @@ from sqlfront_values.types import BIGINT, BOOLEAN
 
 
 class Matches(msgspec.Struct, frozen=True):
-    """Arrays and a value for each: which of all elements equal it, and in which rows both are known."""
+    """Arrays and a value for each: ``equal`` marks the elements equal to the value, ``known`` the rows where
+    both array and value are not null."""
 
     lists: Lists
     elements: pa.Array
@@ -44,7 +46,7 @@ def _matches(arguments: tuple[Datum, ...], length: int) -> Matches:
 
 @columnar
 def _array_contains(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Null if no element equals the value but one is null."""
+    """Search each array for a value; null if no element equals the value but an element is null."""
     found = _matches(arguments, invocation.length)
     rows = found.lists.rows()
     result, unknown = np.zeros((2, invocation.length), np.bool_)
@@ -57,7 +59,7 @@ def _array_contains(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 @columnar
 def _array_position(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """From 1; 0 if no element equals the value."""
+    """Return the position from 1 of a value in each array; 0 if no element equals the value."""
     found = _matches(arguments, invocation.length)
     places = np.flatnonzero(found.equal)[::-1]
     rows = found.lists.rows()[places]
@@ -89,7 +91,7 @@ def _array_compact(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 def _kept(
     lists: Lists, elements: pa.Array, places: Integers, invocation: Invocation, valid: Mask | None
 ) -> pa.Array:
-    """The arrays without the elements of :meth:`Lists.flat` whose (ascending) places are not listed."""
+    """Keep the elements of :meth:`Lists.flat` at the given (ascending) places."""
     lengths = np.bincount(lists.rows()[places], minlength=len(lists.lengths))
     return put_together(invocation.type, gather(elements, row_indices(places)), lengths, valid)
 
@@ -98,8 +100,8 @@ def _kept(
 
 
 class Members(msgspec.Struct, frozen=True):
-    """The elements of several arrays per row, those of the first arrays first; equal elements of a row have
-    one number in ``ids``."""
+    """The elements of several arrays per row, beginning with those of the first arrays; equal elements of a
+    row have the same number in ``ids``."""
 
     elements: pa.Array
     rows: Integers
@@ -107,7 +109,8 @@ class Members(msgspec.Struct, frozen=True):
     size: int
 
     def firsts(self, stop: int | None = None) -> Integers:
-        """The places, ascending, at which the first ``stop`` elements show a number for the first time."""
+        """Return the places, ascending, of the first occurrence of each number among the first ``stop``
+        elements."""
         ids = self.ids[:stop]
         first = np.full(self.size, -1, np.int64)
         first[ids[::-1]] = np.arange(len(ids))[::-1]
@@ -123,7 +126,7 @@ def _members(columns: tuple[Lists, ...]) -> Members:
 
 
 def _chosen(members: Members, places: Integers, invocation: Invocation, valid: Mask | None) -> pa.Array:
-    """The arrays of the elements at these places, by row and then in their order."""
+    """Build arrays of the elements at these places, ordered by row and then by place."""
     rows = members.rows[places]
     places = places[np.argsort(rows, kind="stable")]
     lengths = np.bincount(rows, minlength=invocation.length)
@@ -138,7 +141,7 @@ def _array_distinct(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _pair(arguments: tuple[Datum, ...], length: int) -> tuple[Lists, Lists, Mask | None]:
-    """Both arrays, empty where one of them is null."""
+    """Return both arrays, empty where one of them is null."""
     left, right = (take_apart(full_array(argument, length)) for argument in arguments)
     valid = both_valid(left.valid, right.valid)
     if valid is None:
@@ -158,7 +161,7 @@ def _array_union(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _by_membership(*, wanted: bool) -> Kernel:
-    """The different elements of the first array that are, or are not, in the second."""
+    """Return a kernel for the distinct elements of the first array that are, or are not, in the second."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -176,7 +179,8 @@ def _by_membership(*, wanted: bool) -> Kernel:
 
 @columnar
 def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Null if no element is common but one may be: both have elements and one of these is null."""
+    """Test for a common element; null if no element is known to be common, both arrays have elements, and one
+    of the elements is null."""
     left, right, valid = _pair(arguments, invocation.length)
     members = _members((left, right))
     count = int(left.lengths.sum())
@@ -197,7 +201,7 @@ def _arrays_overlap(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _order(lists: Lists, elements: pa.Array, *, descending: bool, nulls_first: bool) -> Integers:
-    """The places of the elements, sorted within their rows."""
+    """Return the places of the elements, sorted within their rows."""
     keys = [
         Codes(lists.rows(), max(1, len(lists.lengths))),
         ranks(elements, descending=descending, nulls_first=nulls_first),
@@ -214,7 +218,7 @@ def _sorted(column: pa.Array, invocation: Invocation, *, descending: bool, nulls
 
 @columnar
 def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Nulls are least."""
+    """Sort arrays, with nulls as the least elements."""
     column = full_array(arguments[0], invocation.length)
     ascending = arguments[1] if len(arguments) > 1 else None
     if isinstance(ascending, pa.Array):
@@ -227,12 +231,12 @@ def _sort_array(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _array_sort(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Nulls come last."""
+    """Sort arrays, with nulls last."""
     return _sorted(arguments[0], invocation, descending=False, nulls_first=False)
 
 
 def _extreme(*, descending: bool) -> Kernel:
-    """The least or greatest element that is not null."""
+    """Return a kernel for the least or greatest element that is not null."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

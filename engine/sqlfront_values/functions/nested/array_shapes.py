@@ -1,4 +1,5 @@
-"""Arrays cut, joined and filled: slice, flatten, reverse, array_append, array_repeat and others."""
+"""Functions that cut, join and fill arrays: slice, flatten, reverse, array_append, array_repeat and
+others."""
 
 from typing import Final
 
@@ -18,16 +19,16 @@ from sqlfront_values.room import claim
 from sqlfront_values.types import INT, STRING, is_string
 
 _STRINGS: Final = pa.list_(STRING)
-#: Spark's greatest array.
+#: The most elements of an array in Spark.
 MAX_SIZE: Final = 2**31 - 16
-#: Bytes that making an element of a longer array takes: its row, places and sources beside it.
+#: Bytes to make an element of a longer array: its row, places and sources beside it.
 _PER_INSERTED: Final = 64
-#: A constant separator of so few characters can't make a text large.
+#: A constant separator of at most this many characters can't make a text large.
 _FEW: Final = 1024
 
 
 def zero_index() -> DatabaseError:
-    """INVALID_INDEX_OF_ZERO: of functions that count elements from 1."""
+    """INVALID_INDEX_OF_ZERO, the error of functions that count elements from 1."""
     return spark_error(
         "INVALID_INDEX_OF_ZERO",
         "The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).",
@@ -35,20 +36,20 @@ def zero_index() -> DatabaseError:
 
 
 def integers_of(datum: Datum, length: int) -> tuple[Integers, Mask | None]:
-    """An integer argument as int64 (undefined under nulls) and its mask."""
+    """Return an integer argument as int64 (undefined under nulls) and its mask."""
     column = full_array(datum, length)
     return numpy_view(column).astype(np.int64), valid_mask(column)
 
 
 def within(lists: Lists, valid: Mask | None) -> Lists:
-    """The lists, those that aren't valid empty."""
+    """Return the lists, with lists that aren't valid made empty."""
     if valid is None:
         return lists
     return Lists(lists.elements, lists.starts, np.where(valid, lists.lengths, 0), valid)
 
 
 def end_to_end(columns: list[Lists], data_type: pa.DataType, valid: Mask | None) -> pa.Array:
-    """The lists of each row, one after the other; null where not ``valid``."""
+    """Join the lists of each row, one after the other; null where not ``valid``."""
     columns = [within(lists, valid) for lists in columns]
     order = np.argsort(np.concatenate([lists.rows() for lists in columns]), kind="stable")
     elements = gather(concat_columns([lists.flat() for lists in columns]), row_indices(order))
@@ -57,7 +58,7 @@ def end_to_end(columns: list[Lists], data_type: pa.DataType, valid: Mask | None)
 
 
 def concat_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Array:
-    """concat of arrays; null if one of them is."""
+    """Compute concat of arrays; null if one of the arrays is null."""
     columns = [take_apart(full_array(argument, invocation.length)) for argument in arguments]
     valid = None
     for lists in columns:
@@ -66,7 +67,7 @@ def concat_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> pa.Ar
 
 
 def _singles(datum: Datum, length: int) -> Lists:
-    """A value as an array of it alone; nulls too."""
+    """Wrap each value in an array of one element; nulls too."""
     return Lists(inner(full_array(datum, length)), np.arange(length), np.ones(length, np.int64), None)
 
 
@@ -84,7 +85,8 @@ def _array_prepend(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 @columnar
 def _array_insert(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """The value at a position from 1, or from -1 at the end; nulls fill the gap to a position outside."""
+    """Insert the value at a position from 1, or from -1 at the end; nulls fill the gap to a position
+    outside."""
     length = invocation.length
     lists = take_apart(full_array(arguments[0], length))
     position, known = integers_of(arguments[1], length)
@@ -116,13 +118,13 @@ def _inserted(
     invocation: Invocation,
     valid: Mask | None,
 ) -> pa.Array:
-    """Arrays of these sizes: the value at its place, the old elements around it, at the near end of it where
-    it lies outside of them."""
+    """Build arrays of these sizes: the value at its place, the old elements around the value. Nulls fill the
+    gap to a place outside of the old elements."""
     length = invocation.length
     rows = np.repeat(np.arange(length), sizes)
     offsets = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     place = places[rows]
-    # What lies before the old elements if the position is far to the left.
+    # The gap before the old elements if the position is far to the left.
     gap = np.where(places == 0, np.maximum(sizes - 1 - lists.lengths, 0), 0)[rows]
     old = offsets - (offsets > place) - gap
     new = offsets == place
@@ -134,7 +136,7 @@ def _inserted(
 
 
 def _repeat_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Spark's error for an array that is too long comes before its size matters."""
+    """Bound the size, after raising Spark's error for an array that is too long."""
     count = growth.counts(arguments[1])
     if growth.largest(count) > MAX_SIZE:
         raise spark_error(
@@ -160,7 +162,7 @@ def _array_repeat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 @columnar
 def _flatten(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Null if one of the inner arrays is."""
+    """Flatten arrays of arrays; null if one of the inner arrays is null."""
     lists = take_apart(arguments[0])
     inside = take_apart(lists.flat())
     valid = lists.valid
@@ -179,7 +181,7 @@ def _flatten(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _arrays_zip(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Structs of the elements at one place; nulls fill up the shorter arrays."""
+    """Build structs of the elements at the same place; nulls fill up the shorter arrays."""
     length, kind = invocation.length, invocation.type
     columns = [take_apart(full_array(argument, length)) for argument in arguments]
     valid: Mask | None = None
@@ -199,7 +201,7 @@ def _arrays_zip(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _slice(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """``slice(array, start, length)``: from 1, or from -1 at the end."""
+    """Compute ``slice(array, start, length)``: the start counts from 1, or from -1 at the end."""
     length = invocation.length
     lists = take_apart(full_array(arguments[0], length))
     (start, start_known), (count, count_known) = (integers_of(datum, length) for datum in arguments[1:])
@@ -239,7 +241,7 @@ def _reverse(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _array_join(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Nulls are left out, or replaced by the third argument."""
+    """Join the elements; nulls are left out, or replaced by the third argument."""
     length = invocation.length
     column, separator, *filler = (full_array(argument, length) for argument in arguments)
     lists = take_apart(column)
@@ -270,7 +272,7 @@ def _zipped(types: tuple[pa.DataType, ...]) -> pa.DataType:
 
 
 def _zipped_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """All arrays become as long as the longest one."""
+    """Bound the size: all arrays become as long as the longest array."""
     return (len(arguments) + 2) * growth.of_arguments(arguments, rows)
 
 

@@ -1,4 +1,4 @@
-"""Arrays, structs and maps: building them, and reaching into them."""
+"""Functions that build arrays, structs and maps, and read their elements."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ from sqlfront_values.functions.registry import (
 from sqlfront_values.functions.rowwise import columnar
 from sqlfront_values.types import BIGINT, INT, STRING, VOID
 
-#: Makes the error for an index outside an array of that size.
+#: A function that makes the error for an index outside an array of that size.
 Refuse = Callable[[int, int], DatabaseError]
 
 
@@ -32,7 +32,7 @@ Refuse = Callable[[int, int], DatabaseError]
 
 
 def interleaved(columns: list[pa.Array], length: int) -> pa.Array:
-    """The first values of all columns, then the second ones, and so on."""
+    """Interleave columns: the first values of all columns, then the second values, and so on."""
     if len(columns) == 1:
         return columns[0]
     order = np.arange(len(columns) * length).reshape(len(columns), length).T.ravel()
@@ -111,7 +111,8 @@ def _get(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _element(arguments: tuple[Datum, ...], invocation: Invocation, refuse: Refuse | None) -> pa.Array:
-    """The element at an index from 0; ``refuse`` makes the error for one outside, None gives null."""
+    """Return the element at an index from 0. For an index outside, ``refuse`` makes the error, None gives
+    null."""
     lists = take_apart(full_array(arguments[0], invocation.length))
     index, known = integers_of(arguments[1], invocation.length)
     valid = both_valid(lists.valid, known)
@@ -145,15 +146,15 @@ def _try_element_at(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _from_zero(arguments: tuple[Datum, ...], invocation: Invocation) -> tuple[Datum, ...]:
-    """The array, and the position (from 1, or from -1 at the end) as an index from 0, below it if the
-    position is outside."""
+    """Return the array, and the position (from 1, or from -1 at the end) as an index from 0; the index is
+    negative if the position is before the front."""
     column = full_array(arguments[0], invocation.length)
     position, known = integers_of(arguments[1], invocation.length)
     lists = take_apart(column)
     valid = both_valid(lists.valid, known)
     if ((position == 0) if valid is None else (position == 0) & valid).any():
         raise zero_index()
-    # Beyond the front a negative position stays what it is, so that the error can tell it.
+    # A negative position before the front stays unchanged, so that the error can name it.
     behind = position + lists.lengths
     index = np.where(position > 0, position - 1, np.where(behind >= 0, behind, position))
     return column, from_numpy(index, BIGINT, known)

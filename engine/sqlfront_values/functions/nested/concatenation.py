@@ -45,8 +45,7 @@ def _concat_ws(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _one_present(parts: list[Datum]) -> list[Datum]:
-    """The parts, the first one empty in rows of nulls only: Arrow's join leaves such rows out of its
-    result."""
+    """Make the first part empty in rows of nulls only: Arrow's join leaves such rows out of its result."""
     if not all(isinstance(part, pa.Array) and part.null_count for part in parts):
         return parts
     present = pc.call_function("coalesce", parts).is_valid()
@@ -55,7 +54,7 @@ def _one_present(parts: list[Datum]) -> list[Datum]:
 
 
 def _join_present(separator: str | None, *parts: str | list[str | None] | None) -> str | None:
-    """The strings among the parts and in their arrays that are not null, joined."""
+    """Join the strings among the parts, and in the arrays among them, that are not null."""
     if separator is None:
         return None
     present: list[str] = []

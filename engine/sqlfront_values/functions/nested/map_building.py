@@ -1,4 +1,4 @@
-"""Maps made of keys and values, and values found by their keys."""
+"""Building of maps from keys and values, and lookup of values by keys."""
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,9 @@ def make_map(
     *,
     as_given: bool = False,
 ) -> pa.Array:
-    """The map column whose rows hold that many of the entries each, one after the other; keys ``as_given``
-    stay -0.0 where they are.
+    """Build a map column. Row ``i`` holds the next ``lengths[i]`` entries. With ``as_given``, keys keep -0.0.
 
-    Raises NULL_MAP_KEY, and DUPLICATED_MAP_KEY where a row has equal keys: NaN equals NaN, -0.0 is 0.0.
+    Raises NULL_MAP_KEY, and DUPLICATED_MAP_KEY if a row has equal keys: NaN equals NaN, -0.0 is 0.0.
     """
     if keys.null_count:
         raise spark_error("NULL_MAP_KEY", "Cannot use null as map key.")
@@ -36,7 +35,7 @@ def make_map(
         groups = group_codes(codes)
         if groups.size < len(keys):
             raise _duplicated(keys, groups.ids)
-    if not as_given and pa.types.is_floating(keys.type):  # Spark leaves alone what is inside of arrays
+    if not as_given and pa.types.is_floating(keys.type):  # Spark does not change keys inside of arrays
         keys = canonical(keys)
     return put_together(data_type, entries(data_type, keys, items), lengths, valid)
 
@@ -53,8 +52,8 @@ def _duplicated(keys: pa.Array, groups: Integers) -> DatabaseError:
 
 
 def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
-    """For each row the place, among the map column's entries, of the entry with that key; and whether there
-    is one. ``keys`` are in the form of a map's keys."""
+    """Return for each row the place, among the map column's entries, of the entry with that key; and whether
+    the row has such an entry. ``keys`` are in the form of a map's keys."""
     parts = take_apart(maps)
     flat, rows = parts.flat().field(0), parts.rows()
     codes = encode(concat_columns([flat, keys])).values
@@ -69,6 +68,6 @@ def key_places(maps: pa.Array, keys: pa.Array) -> tuple[Integers, Mask]:
 
 
 def map_values(maps: pa.Array, keys: pa.Array) -> pa.Array:
-    """Each row's value of that key, null if there is none; in the form of a map's values."""
+    """Return each row's value of that key, null if the key is absent; in the form of a map's values."""
     places, found = key_places(maps, keys)
     return gather(maps.items, row_indices(places, found))

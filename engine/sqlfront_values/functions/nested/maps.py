@@ -1,4 +1,4 @@
-"""Maps made, joined and taken apart: map_from_arrays, map_concat, map_keys, str_to_map and others."""
+"""Functions that make, join and split maps: map_from_arrays, map_concat, map_keys, str_to_map and others."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ def _map_from_arrays(arguments: tuple[Datum, ...], invocation: Invocation) -> Da
 
 @columnar
 def _map_from_entries(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Null if one of the entries is."""
+    """Build maps from entries; null if one of the entries is null."""
     lists = take_apart(arguments[0])
     pairs = lists.flat()
     valid = lists.valid
@@ -69,7 +69,8 @@ def _map_concat(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 @columnar
 def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Pairs and their halves are split by regular expressions; a part without a second half has null."""
+    """Split texts into pairs, and pairs into halves, by regular expressions; a part without a second half has
+    null."""
     length = invocation.length
     columns = [full_array(argument, length).to_pylist() for argument in arguments]
     columns += [[default] * length for default in (",", ":")[len(columns) - 1 :]]
@@ -91,7 +92,7 @@ def _str_to_map(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _split(text: str, pattern: str, limit: int) -> list[str]:
-    """``UTF8String.split``: as Java's, but that empty parts at the end stay."""
+    """Split like ``UTF8String.split``: as Java does, but empty parts at the end stay."""
     if not pattern:
         return list(text) or [""] if limit < 0 else [text[:1], text[1:]] if len(text) > 1 else [text]
     java = pattern_of("str_to_map", pattern)
@@ -111,7 +112,7 @@ def _split(text: str, pattern: str, limit: int) -> list[str]:
 
 
 def _part(place: int) -> Kernel:
-    """The keys (0) or the values (1) of each map."""
+    """Return a kernel for the keys (0) or the values (1) of each map."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:

@@ -21,9 +21,9 @@ from sqlfront_values.room import claim
 from sqlfront_values.types import DATE, TIMESTAMP, is_integral, is_year_month
 
 MICROS_PER_DAY: Final = 86_400_000_000
-#: Bytes that making a value takes: its row, step, start and stop beside it.
+#: Bytes to make a value: its row, step, start and stop beside it.
 _PER_VALUE: Final = 56
-#: No month is shorter; the length of a sequence in months is first bounded with it.
+#: The days of the shortest month; gives a first bound of the length of a sequence in months.
 _LEAST_MONTH: Final = 28
 
 
@@ -79,9 +79,9 @@ def _check_direction(start: Integers, stop: Integers, step: Integers) -> None:
 
 
 class Stride(msgspec.Struct, frozen=True):
-    """How a sequence goes on: ``advance(start, steps, step)`` gives the values that many steps after the
-    start; ``unit`` is the least distance that a step of 1 makes, ``spare`` the number of values by which a
-    count of whole units may fall short (a day of 23 hours, a month that ends early)."""
+    """The progress of a sequence: ``advance(start, steps, step)`` returns the values that many steps after
+    the start; ``unit`` is the least distance that a step of 1 makes, ``spare`` the number of values by which
+    a count of whole units may fall short (a day of 23 hours, a month that ends early)."""
 
     advance: Callable[[Integers, Integers, Integers], Integers]
     unit: int = 1
@@ -105,7 +105,7 @@ def _stride(kind: pa.DataType, zone: str, *, in_months: bool) -> Stride:
 def _counted(
     start: Integers, stop: Integers, step: Integers, valid: Mask | None, stride: Stride
 ) -> tuple[Integers, Integers]:
-    """The values of all rows, one row after the other, and the number of each row."""
+    """Return the values of all rows, one row after the other, and the number of values of each row."""
     size = np.maximum(np.abs(step) * stride.unit, 1)
     count = np.abs(stop.astype(np.float64) - start) // size + 1
     if len(count) and count.max() > MAX_SIZE:

@@ -1,7 +1,7 @@
 """The arithmetic operators and their ``try_`` forms: ``+ - * / div %``, pmod and the signs.
 
-The planner has cast the operands: integral operands to one integral type (bigint for ``div``), floats to
-one float type (double for ``/``), decimals stay as they are. Two intervals of one kind can be added and
+The planner has cast the operands: integral operands to one integral type (bigint for ``div``), floats to one
+float type (double for ``/``); decimals stay as they are. Two intervals of one kind can be added and
 subtracted.
 """
 
@@ -73,7 +73,7 @@ Prepare = Callable[[Signature], PreparedKernel]
 def _typed(
     rule: Callable[[pa.DataType, pa.DataType], pa.DataType],
 ) -> Callable[[tuple[pa.DataType, ...]], pa.DataType]:
-    """Decimals by their rule, anything else keeps the type of its operands."""
+    """Make a rule of result types: decimals by ``rule``, all other types keep the type of the operands."""
 
     def result(types: tuple[pa.DataType, ...]) -> pa.DataType:
         if is_decimal(types[0]) and is_decimal(types[1]):
@@ -87,7 +87,7 @@ def _typed(
 
 
 def _addition(operation: str, *, safe: bool = False) -> Prepare:
-    """``add``, ``subtract`` or ``multiply``; ``safe``: null where there would be an overflow."""
+    """Prepare ``add``, ``subtract`` or ``multiply``; ``safe``: null instead of an overflow."""
     kernel = pc.get_function(operation)
     checked = pc.get_function(f"{operation}_checked")
 
@@ -114,7 +114,7 @@ def _addition(operation: str, *, safe: bool = False) -> Prepare:
 def _overflow(
     operation: str, arguments: tuple[Datum, ...], length: int, data_type: pa.DataType, *, safe: bool
 ) -> Datum:
-    """Spark's error for the first row that overflows; with ``safe`` null in those rows."""
+    """Raise Spark's error for the first row that overflows; with ``safe`` return null in such rows."""
     storage = arguments[0].type if is_integral(arguments[0].type) else INT64
     left, right = (full_array(datum, length).view(storage).to_pylist() for datum in arguments)
     calculate = _PYTHON[operation]
@@ -135,7 +135,7 @@ def _overflow(
 
 
 def _leaves_its_type(signature: Signature) -> bool:
-    """Whether dates, timestamps or intervals are combined other than interval with like interval."""
+    """Return whether dates, timestamps or intervals are combined, except for intervals of the same type."""
     left, right = signature.argument_types
     return is_temporal(left) and not (is_interval(left) and left.equals(right))
 
@@ -151,8 +151,8 @@ def _addition_fails(call: Call) -> bool:
 
 
 def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, safe: bool) -> Prepare:
-    """``/`` of doubles, ``div`` of bigints, ``%``: all refuse a divisor of zero, unless the dividend is
-    null."""
+    """Prepare ``/`` of doubles, ``div`` of bigints, or ``%``: all refuse a divisor of zero, unless the
+    dividend is null."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         data_type = signature.argument_types[0]
@@ -187,7 +187,7 @@ def _division(kernel: pc.Function, zero_error: Callable[[], DatabaseError], *, s
 
 
 def _interval_division(signature: Signature, *, safe: bool) -> PreparedKernel:
-    """An interval divided by a number; with ``safe`` null where that is zero."""
+    """Prepare the division of an interval by a number; with ``safe`` null if the number is zero."""
     divide = prepare_temporal("divide", signature)
     if not safe:
         return divide
@@ -211,7 +211,7 @@ def _keep_divisor(dividend: Datum, divisor: Datum) -> Datum:
 def _nonzero_divisor(
     zero: pa.Scalar, null: pa.Scalar, error: Callable[[], DatabaseError], *, safe: bool
 ) -> Callable[[Datum, Datum], Datum]:
-    """A function that gives the divisor with nulls for zeros, or raises if one of them has a dividend."""
+    """Return a function that replaces zeros of the divisor by null, or raises if a zero has a dividend."""
 
     def check(dividend: Datum, divisor: Datum) -> Datum:
         zeros = _EQUAL.call([divisor, zero])
@@ -238,14 +238,15 @@ def _nonzero_divisor(
 
 
 def _without_overflow(kernel: pc.Function, dividend: Datum, divisor: Datum, length: int) -> Datum:
-    """The least bigint divided by -1 overflows; those rows become null."""
+    """Divide; rows that divide the least bigint by -1 would overflow and become null."""
     minus_one = _EQUAL.call([full_array(divisor, length), scalar(-1, INT64)])
     least = _EQUAL.call([full_array(dividend, length), scalar(-(2**63), INT64)])
     return kernel.call([dividend, _IF_ELSE.call([_AND.call([minus_one, least]), nulls(BIGINT), divisor])])
 
 
 def _pmod(signature: Signature) -> PreparedKernel:
-    """The remainder, made positive by adding the divisor; small integrals are computed as int, as in Java."""
+    """Prepare the remainder, made positive by adding the divisor; small integrals are computed as int, as in
+    Java."""
     data_type = signature.argument_types[0]
     if is_decimal(data_type):
         return prepare_decimal("pmod", signature)
@@ -256,7 +257,7 @@ def _pmod(signature: Signature) -> PreparedKernel:
     def run(arguments: tuple[Datum, ...], length: int) -> Datum:
         rest = remainder(arguments, length).cast(computed)
         divisor = arguments[1].cast(computed)
-        # A divisor of zero is here only beside a null.
+        # A divisor of zero occurs only beside a null.
         divisor = _IF_ELSE.call([_EQUAL.call([divisor, zero]), one, divisor])
         shifted = _REMAINDER.call([_ADD.call([rest, divisor]), divisor])
         return _IF_ELSE.call([_LESS.call([rest, zero]), shifted, rest]).cast(data_type)
@@ -293,7 +294,7 @@ def _negative(signature: Signature) -> PreparedKernel:
 
 
 def sign_fails(call: Call) -> bool:
-    """Whether the operand of a minus or of abs may be a value whose opposite does not fit."""
+    """Return whether the operand of a minus or of abs may be a value whose opposite does not fit."""
     if is_decimal(call.type):
         return bool(call.type.precision == MAX_PRECISION)
     return not is_fractional(call.type)

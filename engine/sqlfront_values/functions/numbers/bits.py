@@ -23,7 +23,7 @@ Kernel = Callable[[tuple[Datum, ...], Invocation], Datum]
 
 _DIGITS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _MAX_UNSIGNED: Final = 2**64 - 1
-#: The two digits of each byte, as the 16-bit number that they are in memory.
+#: The two digits of each byte, as a 16-bit number in memory order.
 _BYTE_DIGITS: Final = np.frombuffer(b"".join(b"%02X" % byte for byte in range(256)), np.uint16)
 
 
@@ -33,7 +33,7 @@ def _arrow(name: str) -> Kernel:
 
 
 def _shift(function: Callable[[Integers, Integers], Integers], *, unsigned: bool = False) -> Kernel:
-    """Shifts count modulo the width, as Java's do."""
+    """Make the kernel of a shift; distances count modulo the width, as in Java."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         constant = all(map(is_scalar, arguments))
@@ -52,7 +52,7 @@ def _shift(function: Callable[[Integers, Integers], Integers], *, unsigned: bool
 
 
 def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
-    """A kernel that calls Python for each row without nulls."""
+    """Make a kernel that calls Python for each row without nulls."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         if all(map(is_scalar, arguments)):
@@ -66,7 +66,7 @@ def _each(function: Callable[..., object], result: pa.DataType) -> Kernel:
 
 
 def _bit_count(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """The bits of the value as a long; a boolean has one or none."""
+    """Count the bits of the value as a long; a boolean has one or none."""
     datum = arguments[0]
     if invocation.argument_types[0] == VOID:
         return nulls(INT)
@@ -92,7 +92,8 @@ def _get_bit(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Of numbers the digits of the long (two's complement), of strings and binaries those of the bytes."""
+    """Write hexadecimal digits: of a number as a long (two's complement), of strings and binaries by
+    bytes."""
     datum = arguments[0]
     if pa.types.is_integer(datum.type):
         return _each(lambda value: f"{value & _MAX_UNSIGNED:X}", STRING)(arguments, invocation)
@@ -102,7 +103,7 @@ def _hex(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _hex_digits(column: pa.Array) -> pa.Array:
-    """Two digits for each byte, all bytes of the column at once."""
+    """Write two digits for each byte, all bytes of the column at once."""
     offsets, data = bytes_view(column)
     first, last = int(offsets[0]), int(offsets[-1])
     digits = _BYTE_DIGITS[data[first:last]]
@@ -112,7 +113,8 @@ def _hex_digits(column: pa.Array) -> pa.Array:
 
 
 def unhex(text: str) -> bytes | None:
-    """The bytes of hexadecimal digits, a zero before them if they are odd in number; null if they are none.
+    """Return the bytes of hexadecimal digits, padded with a zero in front if their number is odd; None if the
+    text has other characters.
 
     >>> unhex("537061726B"), unhex("F"), unhex("GG")
     (b'Spark', b'\\x0f', None)
@@ -124,8 +126,8 @@ def unhex(text: str) -> bytes | None:
 
 
 def convert_base(text: str, source: int, target: int) -> str | None:
-    """A number written in base ``source`` as one of base ``target``: the digits up to the first that is none,
-    as an unsigned long; with a negative target base as a signed one.
+    """Convert a number from base ``source`` to base ``target``: the digits up to the first invalid character,
+    as an unsigned long; with a negative target base as a signed long.
 
     >>> convert_base("100", 2, 10), convert_base("-10", 16, -10), convert_base("-1", 10, 16)
     ('4', '-16', 'FFFFFFFFFFFFFFFF')
@@ -147,7 +149,7 @@ def convert_base(text: str, source: int, target: int) -> str | None:
 
 def _in_base(value: int, negative: bool, target: int) -> str:
     if negative and target > 0:
-        # What is beyond a signed long becomes the largest unsigned one, as in Hive.
+        # A number beyond a signed long becomes the largest unsigned long, as in Hive.
         value = _MAX_UNSIGNED if value >= 2**63 else -value & _MAX_UNSIGNED
     if target < 0 and value >= 2**63:
         value, negative = 2**64 - value, True

@@ -22,7 +22,7 @@ from sqlfront_values.types import (
     is_decimal,
 )
 
-#: Digits after the point that an adjustment keeps if it can.
+#: Digits after the point that an adjustment keeps if possible.
 MINIMUM_ADJUSTED_SCALE: Final = 6
 
 _FOR_TYPE: Final[dict[pa.DataType, pa.DataType]] = {
@@ -36,8 +36,8 @@ _FOR_TYPE: Final[dict[pa.DataType, pa.DataType]] = {
 
 
 def adjusted(precision: int, scale: int) -> pa.DataType:
-    """The type of ``precision`` and ``scale``, or, where that is more than 38 digits, the one that keeps
-    the digits before the point and at least six (or all) of those after it.
+    """Return the type of ``precision`` and ``scale``. If that is more than 38 digits, the type keeps the
+    digits before the point and at least six (or all) of the digits after the point.
 
     >>> adjusted(26, 4), adjusted(77, 20)
     (Decimal128Type(decimal128(26, 4)), Decimal128Type(decimal128(38, 6)))
@@ -76,7 +76,8 @@ def remainder_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def wider_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The least decimal type that holds the values of both; above 38 digits those after the point go first.
+    """Return the least decimal type that holds the values of both; above 38 digits, the digits after the
+    point go first.
 
     >>> wider_type(decimal(12, 2), decimal(10, 4)), wider_type(decimal(38, 0), decimal(10, 4))
     (Decimal128Type(decimal128(14, 4)), Decimal128Type(decimal128(38, 0)))
@@ -94,7 +95,7 @@ def decimal_for(data_type: pa.DataType) -> pa.DataType:
 
 
 def decimal_for_literal(value: int | Decimal) -> pa.DataType:
-    """The narrowest decimal type of a literal; an integer literal gets it beside a decimal.
+    """The narrowest decimal type of a literal; an integer literal takes this type beside a decimal.
 
     >>> decimal_for_literal(24), decimal_for_literal(Decimal("0.05"))
     (Decimal128Type(decimal128(2, 0)), Decimal128Type(decimal128(2, 2)))

@@ -1,10 +1,10 @@
-"""Decimal arithmetic, exact as Spark's: int64 where types or values prove that it fits, else 128 bits, else
-Python.
+"""Exact decimal arithmetic as in Spark: int64 where types or values prove that results fit, else 128 bits,
+else Python.
 
-``decimal64`` arrays are int64 arrays with a scale beside them. Arrow's plain int64 kernels wrap silently,
-so they run only where the types prove that nothing overflows; the checked ones run where an overflow is
-possible, and an overflow there means going on in a wider form, not an error. The error is Spark's: a result
-of more digits than its type has.
+``decimal64`` arrays are int64 arrays with a scale beside them. Arrow's plain int64 kernels wrap silently, so
+they run only where the types prove that nothing overflows. The checked kernels run where an overflow is
+possible; after an overflow the kernel goes on in a wider form instead of raising. The error is Spark's: a
+result of more digits than its type has.
 """
 
 from collections.abc import Callable
@@ -41,12 +41,12 @@ _CHECKED: Final = {name: pc.get_function(f"{name}_checked") for name in ("add", 
 
 Integers = npt.NDArray[np.int64]
 
-#: Exact results before rounding: unscaled operands and their scales to unscaled value and scale.
+#: A function from unscaled operands and their scales to the exact unscaled value and scale before rounding.
 Exact = Callable[[int, int, int, int], tuple[int, int]]
 
 
 def prepare_decimal(operation: str, signature: Signature, *, safe: bool = False) -> PreparedKernel:
-    """The kernel of ``operation`` (``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``,
+    """Prepare the kernel of ``operation`` (``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``,
     ``pmod``) over two decimals; with ``safe`` null instead of an error."""
     left, right = signature.argument_types
     slow = _by_python(operation, signature.type, safe=safe)
@@ -62,12 +62,12 @@ def prepare_decimal(operation: str, signature: Signature, *, safe: bool = False)
 
 
 def natural_scale(operation: str, left: pa.DataType, right: pa.DataType) -> int:
-    """The scale of the exact result of add, subtract or multiply."""
+    """Return the scale of the exact result of add, subtract or multiply."""
     return left.scale + right.scale if operation == "multiply" else max(left.scale, right.scale)
 
 
 def natural_precision(operation: str, left: pa.DataType, right: pa.DataType) -> int:
-    """The digits that the exact result of add, subtract or multiply may need."""
+    """Return the number of digits that the exact result of add, subtract or multiply may need."""
     if operation == "multiply":
         return left.precision + right.precision + 1
     return max(left.precision - left.scale, right.precision - right.scale) + max(left.scale, right.scale) + 1
@@ -101,7 +101,7 @@ def _by_int64(operation: str, signature: Signature, slow: PreparedKernel) -> Pre
 def _rescaler(
     data_type: pa.DataType, shift: int, constant: pa.Scalar | None, fits: bool
 ) -> Callable[[Datum], Datum]:
-    """A function that gives the int64 values times ten to the ``shift``."""
+    """Return a function that multiplies the int64 values by ten to the ``shift``."""
     factor = scalar(10**shift, INT64) if 0 < shift <= MAX_SHORT_PRECISION else None
     multiply = (_PLAIN if fits else _CHECKED)["multiply"]
 
@@ -125,10 +125,10 @@ def _overflow(datum: Datum) -> Datum:
 
 
 def _quick_division(signature: Signature, slow: PreparedKernel) -> PreparedKernel:
-    """Division in int64, nine digits of the quotient at a time, where the divisors are small enough for that.
+    """Prepare division in int64, nine digits of the quotient at a time, if the divisors are small enough.
 
-    Spark rounds the quotient to 39 digits after the point first. Of unscaled divisors below 10**19 no
-    quotient comes so near to a half that this makes a difference.
+    Spark rounds the quotient to 39 digits after the point first. With unscaled divisors below 10**19, no
+    quotient comes so near to a half that the first rounding makes a difference.
     """
     left, right = signature.argument_types
     result = signature.type
@@ -157,13 +157,13 @@ def _quick_division(signature: Signature, slow: PreparedKernel) -> PreparedKerne
     return run
 
 
-#: Digits of a quotient that one step gives, and what a divisor may be for the step to fit int64.
+#: Digits of a quotient from one step, and the largest divisor for which a step fits int64.
 _STEP: Final = 9
 _LARGEST_DIVISOR: Final = (2**63 - 1) // 10**_STEP // 2
 
 
 def _quotients(numbers: Integers, units: Integers, digits: int) -> Integers | None:
-    """``numbers * 10**digits / units`` rounded half up; None if a quotient does not fit int64."""
+    """Return ``numbers * 10**digits / units`` rounded half up; None if a quotient does not fit int64."""
     quotients, rests = np.divmod(numbers, units)
     if int(quotients.max()) >= 10 ** (MAX_SHORT_PRECISION - digits):
         return None
@@ -185,12 +185,13 @@ def _by_decimal128(operation: str, result: pa.DataType) -> PreparedKernel:
 
 
 def prepare_decimal_negative(signature: Signature) -> PreparedKernel:
-    """The value with the other sign; of more than 34 digits, as in Spark, rounded to 34 significant ones."""
+    """Prepare the negation; a value of more than 34 digits is rounded, as in Spark, to 34 significant
+    digits."""
     return _by_sign(signature, pc.get_function("negate"), lambda value: -_significant(value))
 
 
 def prepare_decimal_abs(signature: Signature) -> PreparedKernel:
-    """The value without its sign; a negative one of more than 34 digits rounded as by
+    """Prepare the absolute value; a negative value of more than 34 digits is rounded as by
     :func:`prepare_decimal_negative`."""
     return _by_sign(
         signature, pc.get_function("abs"), lambda value: -_significant(value) if value < 0 else value
@@ -220,7 +221,7 @@ def _by_sign(signature: Signature, kernel: pc.Function, calculate: Callable[[int
 
 
 def _significant(value: int) -> int:
-    """An integer rounded, halves to even, to the 34 significant digits of Java's MathContext.DECIMAL128."""
+    """Round an integer, halves to even, to the 34 significant digits of Java's MathContext.DECIMAL128."""
     surplus = len(str(abs(value))) - _SIGNIFICANT
     if surplus <= 0:
         return value
@@ -251,7 +252,8 @@ def _by_python(operation: str, result: pa.DataType, *, safe: bool) -> PreparedKe
 
 
 def _fitted(value: int, scale: int, result: pa.DataType, *, safe: bool) -> int | None:
-    """``value`` at the result's scale, if it has no more digits than that has."""
+    """Return ``value`` at the result's scale, if the result's precision has enough digits. Otherwise return
+    None (``safe``) or raise Spark's error."""
     number = rounded(value, scale, result.scale)
     if abs(number) < 10**result.precision:
         return number
@@ -274,7 +276,8 @@ def _multiply(left: int, left_scale: int, right: int, right_scale: int) -> tuple
 
 
 def _divide(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:
-    """The quotient at scale 39, halves rounded up: Spark rounds there first, then to the result's scale."""
+    """Return the quotient at scale 39, halves rounded up: Spark rounds to that scale first, then to the
+    result's."""
     if right == 0:
         raise divide_by_zero()
     shift = MAX_PRECISION + 1 - left_scale + right_scale
@@ -284,7 +287,7 @@ def _divide(left: int, left_scale: int, right: int, right_scale: int) -> tuple[i
 
 
 def _remainder(left: int, left_scale: int, right: int, right_scale: int) -> tuple[int, int]:
-    """The remainder with the sign of the dividend."""
+    """Return the remainder with the sign of the dividend."""
     if right == 0:
         raise remainder_by_zero()
     scale = max(left_scale, right_scale)
@@ -312,8 +315,8 @@ _DIVISIONS: Final = frozenset({"divide", "remainder", "pmod"})
 
 
 def prepare_integral_divide(signature: Signature, *, safe: bool = False) -> PreparedKernel:
-    """``div`` over two decimals: the quotient's digits before the point, of which (as in Spark) the low 64
-    bits."""
+    """Prepare ``div`` over two decimals: the quotient's digits before the point, reduced (as in Spark) to
+    their low 64 bits."""
     if len(signature.argument_types) != 2:
         raise InternalError("div takes two operands")
 

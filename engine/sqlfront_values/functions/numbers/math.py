@@ -1,7 +1,8 @@
-"""Functions of real numbers: roots, powers, logarithms, trigonometry, and a few of integers.
+"""Functions of real numbers: roots, powers, logarithms, trigonometry, and a few functions of integers.
 
-All of them take and give doubles, as in Spark; a logarithm of what has none is null. ``fdlibm`` computes as
-Java does; sines, cosines and tangents are the C library's, which may differ from Java's in the last bit.
+The functions of real numbers take and return doubles, as in Spark; a logarithm outside of its domain is null.
+``fdlibm`` computes the same bits as Java; sines, cosines and tangents come from the C library, which may
+differ from Java in the last bit.
 """
 
 import math
@@ -43,7 +44,7 @@ _RADIANS: Final = 0.017453292519943295
 
 
 def _entry(name: str, kernel: Kernel, result: str) -> ScalarFunction:
-    """A function of doubles; ``result`` is a call and its value, ``"sqrt(4) = 2.0"``."""
+    """Make the entry of a function of doubles; ``result`` is a call and its value, ``"sqrt(4) = 2.0"``."""
     call, _, value = result.partition(" = ")
     count = call.count(",") + (0 if call.endswith("()") else 1)
     return ScalarFunction(name, (DOUBLE,) * count, DOUBLE, kernel, example=(call, value))
@@ -55,13 +56,13 @@ def _arrow(name: str) -> Kernel:
 
 
 def _reciprocal(name: str) -> Kernel:
-    """One divided by the results of Arrow's kernel."""
+    """Make a kernel for one divided by the results of Arrow's kernel."""
     kernel = pc.get_function(name)
     return lambda arguments, invocation: _DIVIDE.call([_ONE, kernel.call(arguments)])
 
 
 def _numpy(function: Callable[..., Doubles]) -> Kernel:
-    """A kernel of a numpy function of doubles."""
+    """Make a kernel from a numpy function of doubles."""
 
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
         constant = all(map(is_scalar, arguments))
@@ -77,7 +78,7 @@ def _numpy(function: Callable[..., Doubles]) -> Kernel:
 
 
 def _logarithm(kernel: Kernel, least: float = 0.0) -> Kernel:
-    """Null at and below ``least``."""
+    """Wrap a kernel so that the result is null at and below ``least``."""
     bound = scalar(least, DOUBLE)
 
     def run(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -94,7 +95,8 @@ _LN: Final = _logarithm(_numpy(logarithms.log))
 
 
 def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """``log(x)`` is natural, ``log(base, x)`` a quotient of natural logarithms, as Spark computes it."""
+    """Compute ``log(x)`` as natural logarithm, ``log(base, x)`` as quotient of natural logarithms, as in
+    Spark."""
     if len(arguments) == 1:
         return _LN(arguments, invocation)
     base, value = (_LN((argument,), invocation) for argument in arguments)
@@ -102,7 +104,7 @@ def _log(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _atan2(y: Doubles, x: Doubles) -> Doubles:
-    """Spark knows no negative zero here."""
+    """Compute atan2 without negative zeros, as in Spark."""
     return arcs.atan2(y + 0.0, x + 0.0)
 
 
@@ -140,7 +142,7 @@ def _abs(signature: Signature) -> PreparedKernel:
 
 
 def _factorial(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Null outside of 0 to 20."""
+    """Compute factorials; null outside of 0 to 20."""
     datum = arguments[0]
     if is_scalar(datum):
         value = datum.as_py()
@@ -154,13 +156,13 @@ def _factorial(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _is_nan(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """False for null."""
+    """Test for NaN; false for null."""
     is_nan = pc.get_function("is_nan").call(arguments)
     return pc.get_function("coalesce").call([is_nan, scalar(False, BOOLEAN)])
 
 
 def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """The second value where the first is NaN; null where the first is null."""
+    """Choose the second value where the first is NaN; null where the first is null."""
     value, other = arguments
     is_nan = pc.get_function("is_nan").call([value])
     if is_scalar(is_nan):
@@ -171,7 +173,8 @@ def _nanvl(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """Null where a bound is not finite, the value NaN, the bounds equal, or the count not positive."""
+    """Compute width_bucket; null if a bound is not finite, the value is NaN, the bounds are equal, or the
+    count is not positive."""
     columns = [full_array(argument, invocation.length).to_pylist() for argument in arguments]
     values = [
         None if None in row else bucket(float(row[0]), float(row[1]), float(row[2]), row[3])
@@ -182,8 +185,8 @@ def _width_bucket(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def bucket(value: float, least: float, most: float, count: int) -> int | None:
-    """The number of the bucket, of ``count`` between ``least`` and ``most``, that holds the value; 0 below
-    them and ``count + 1`` above.
+    """Return the number of the bucket that holds the value, of ``count`` buckets between ``least`` and
+    ``most``; 0 before the first bucket and ``count + 1`` after the last.
 
     >>> bucket(5.3, 0.2, 10.6, 5), bucket(10.0, 0.0, 10.0, 3), bucket(0.0, 10.0, 0.0, 3)
     (3, 4, 4)
@@ -206,8 +209,8 @@ def bucket(value: float, least: float, most: float, count: int) -> int | None:
 
 
 def _next(position: float) -> int:
-    """The number after a whole position, as Java's long: a position of NaN is zero, one beyond the longs the
-    greatest, and the number after the greatest the least."""
+    """Return the number after a whole position, in Java's long: a position of NaN counts as zero, a position
+    beyond the longs as the greatest long, and the number after the greatest long is the least."""
     if math.isnan(position):
         return 1
     whole = int(min(max(position, -(2.0**63)), 2.0**63))

@@ -1,5 +1,5 @@
-"""rand and randn: new numbers for every row. With a seed, the same ones in every run over the same
-batches."""
+"""rand and randn: new numbers for every row. With a seed, every run over the same batches draws the same
+numbers."""
 
 from collections.abc import Callable
 
@@ -16,7 +16,7 @@ Draw = Callable[["np.random.Generator", int], npt.NDArray[np.float64]]  # in quo
 
 
 def _random(draw: Draw) -> Callable[[Signature], PreparedKernel]:
-    """A kernel with a stream of its own; a seed of null counts as 0."""
+    """Return a function that prepares a kernel with a stream of its own; a seed of null counts as 0."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         seed = None

@@ -1,8 +1,8 @@
 """ceil, floor, round and bround.
 
-Doubles are rounded as Spark rounds them: by their shortest decimal digits, so that ``round(2.675, 2)`` is
-2.68 although the double is a little less than that. Where one multiplication decides beyond doubt numpy does
-it.
+Doubles are rounded like in Spark by their shortest decimal digits, so that ``round(2.675, 2)`` is 2.68
+although the double is a little less than 2.675. numpy does the rounding if a single multiplication decides it
+beyond doubt.
 """
 
 import decimal
@@ -43,7 +43,7 @@ from sqlfront_values.types import (
 )
 from sqlfront_values.types import decimal as decimal_type
 
-#: Python's names of the four ways; ROUND_HALF_UP is away from zero.
+#: Python's names of the four rounding modes; ROUND_HALF_UP rounds away from zero.
 CEILING: Final = decimal.ROUND_CEILING
 FLOOR: Final = decimal.ROUND_FLOOR
 HALF_UP: Final = decimal.ROUND_HALF_UP
@@ -53,12 +53,12 @@ HALF_EVEN: Final = decimal.ROUND_HALF_EVEN
 _EXACT: Final = decimal.Context(prec=1200)
 _SETTINGS: Final = Settings()
 _INT64_BOUND: Final = 2.0**63
-#: More digits than any number has on either side of the point.
+#: More digits than any double has on either side of the point.
 _MOST_DIGITS: Final = 400
 
 
 def divided(value: int, unit: int, mode: str) -> int:
-    """``value / unit`` as an integer, rounded.
+    """Return ``value / unit`` as an integer, rounded.
 
     >>> [divided(25, 10, mode) for mode in (CEILING, FLOOR, HALF_UP, HALF_EVEN)]
     [3, 2, 3, 2]
@@ -74,7 +74,7 @@ def divided(value: int, unit: int, mode: str) -> int:
 
 
 def _divided_array(values: npt.NDArray[np.int64], unit: int, mode: str) -> npt.NDArray[np.int64]:
-    """As :func:`divided`, for values and units whose double fits int64."""
+    """Round like :func:`divided`, for values and units whose double fits int64."""
     if mode == FLOOR:
         return values // unit
     if mode == CEILING:
@@ -93,7 +93,7 @@ def _divided_array(values: npt.NDArray[np.int64], unit: int, mode: str) -> npt.N
 
 
 def rounded_type(data_type: pa.DataType, digits: int) -> pa.DataType:
-    """The type of a decimal rounded to ``digits`` after the point (before it, if negative).
+    """Return the type of a decimal rounded to ``digits`` after the point (before the point, if negative).
 
     >>> rounded_type(decimal_type(6, 3), 2), rounded_type(decimal_type(4, 1), -2)
     (Decimal128Type(decimal128(6, 2)), Decimal128Type(decimal128(4, 0)))
@@ -131,7 +131,7 @@ def _round_decimal(
 
 
 def compile_cast_of(source: pa.DataType, target: pa.DataType) -> Callable[[Datum], Datum]:
-    """A cast that does not depend on settings."""
+    """Make a cast that does not depend on settings."""
     return compile_cast(source, target, safe=False, settings=_SETTINGS)
 
 
@@ -174,7 +174,7 @@ def _round_float(data_type: pa.DataType, digits: int, mode: str) -> Callable[[pa
             result, doubtful = numbers, np.ones(len(numbers), np.bool_)
         else:
             whole, doubtful = rounded_products(numbers, factor)
-            # Adding zero turns -0.0 into 0.0; a decimal knows no negative zero.
+            # Adding zero turns -0.0 into 0.0; a decimal has no negative zero.
             result = whole / factor + 0.0
         if valid is not None:
             doubtful &= valid
@@ -205,7 +205,7 @@ def _rounding(mode: str) -> Callable[[Signature], PreparedKernel]:
 
 
 def _digits(signature: Signature) -> int | None:
-    """The constant second argument, 0 if there is none."""
+    """Return the constant second argument, 0 if it is missing."""
     if len(signature.argument_types) == 1:
         return 0
     known = signature.constants[1]
@@ -247,8 +247,8 @@ def _round_fails(call: Call) -> bool:
 
 
 def _whole(mode: str) -> Callable[[Signature], PreparedKernel]:
-    """To whole numbers: bigint, or a decimal without digits after the point; with a second argument a
-    decimal."""
+    """Return a function that prepares rounding to whole numbers: bigint, or a decimal without digits after
+    the point; with a second argument a decimal."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         source, result = signature.argument_types[0], signature.type
@@ -269,7 +269,8 @@ def _whole(mode: str) -> Callable[[Signature], PreparedKernel]:
 
 
 def _whole_doubles(mode: str) -> Callable[[pa.Array], pa.Array]:
-    """NaN becomes 0, as it does in Java; what bigint cannot hold is an error."""
+    """Make the rounding of doubles to bigint. NaN becomes 0, as in Java; a value beyond bigint is an
+    error."""
     function = np.ceil if mode == CEILING else np.floor
 
     def convert(values: pa.Array) -> pa.Array:

@@ -1,9 +1,9 @@
 """Upper and lower case, and initcap, by Unicode's full mappings (``ß`` becomes ``SS``, a final sigma is
 kept).
 
-Spark maps by ICU 78 (Unicode 17). Python's mappings are the same but for the letters that Unicode has
-gained since the version that an interpreter knows; these are written out here. Arrow's ``utf8_upper`` and
-``utf8_lower`` know one-to-one mappings only, so Arrow maps what is ASCII and Python what is not.
+Spark maps by ICU 78 (Unicode 17). Python's mappings are the same except for letters that are newer than the
+interpreter's version of Unicode; this module lists these. Arrow's ``utf8_upper`` and ``utf8_lower`` know
+one-to-one mappings only, so Arrow maps ASCII texts and Python all other texts.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from sqlfront_values.functions.registry import Datum, Invocation, ScalarFunction
 from sqlfront_values.functions.rowwise import by_row, columnar, is_ascii, map_values
 from sqlfront_values.types import STRING
 
-#: Pairs (lower, upper) of Unicode 15 to 17, the ranges as (first, count, first).
+#: Pairs (lower, upper) of Unicode 15 to 17; ranges are computed from their first pair and their count.
 _NEW_PAIRS: Final = (
     *zip(
         (0x19B, 0x264, 0x1C8A, 0xA7CD, 0xA7CF, 0xA7D3, 0xA7D5, 0xA7DB),
@@ -33,7 +33,7 @@ _NEW_LOWER: Final = {upper: lower for lower, upper in _NEW_PAIRS}
 
 
 def upper_text(text: str) -> str:
-    """The text in upper case.
+    """Convert the text to upper case.
 
     >>> upper_text("straße")
     'STRASSE'
@@ -42,7 +42,7 @@ def upper_text(text: str) -> str:
 
 
 def lower_text(text: str) -> str:
-    """The text in lower case.
+    """Convert the text to lower case.
 
     >>> lower_text("ΑΣ")
     'ας'
@@ -51,7 +51,7 @@ def lower_text(text: str) -> str:
 
 
 def capitalize_words(text: str) -> str:
-    """Each word's first character in title case, the rest in lower case; only spaces separate words.
+    """Convert each word's first character to title case, the rest to lower case; only spaces separate words.
 
     >>> capitalize_words("sPark sql-x")
     'Spark Sql-x'
@@ -65,17 +65,17 @@ def _capitalize(word: str) -> str:
 
 
 def upper_array(column: pa.Array) -> pa.Array:
-    """:func:`upper_text` of a plain string column."""
+    """Apply :func:`upper_text` to a plain string column."""
     return _mapped(column, "ascii_upper", upper_text)
 
 
 def lower_array(column: pa.Array) -> pa.Array:
-    """:func:`lower_text` of a plain string column."""
+    """Apply :func:`lower_text` to a plain string column."""
     return _mapped(column, "ascii_lower", lower_text)
 
 
 def _mapped(column: pa.Array, ascii_kernel: str, text: Callable[[str], str]) -> pa.Array:
-    """Arrow's kernel for the values of ASCII characters only, Python for the others."""
+    """Apply Arrow's kernel to the values of ASCII characters only, Python to the others."""
     mapped = pc.call_function(ascii_kernel, [column])
     if is_ascii(column):
         return mapped

@@ -20,7 +20,7 @@ def _ascii(text: str) -> int:
 
 
 def _chr(code: int) -> str:
-    """The character of the code's lowest byte; nothing for a negative code."""
+    """Return the character of the code's lowest byte; an empty text for a negative code."""
     return "" if code < 0 else chr(code & 0xFF)
 
 
@@ -31,14 +31,13 @@ _LINE: Final = 76
 
 
 def encode_base64(data: bytes) -> str:
-    """MIME's base 64: lines of 76 characters, parted by CR LF."""
+    """Encode bytes in MIME's base 64: lines of 76 characters, separated by CR LF."""
     text = base64.b64encode(data).decode()
     return "\r\n".join(text[place : place + _LINE] for place in range(0, len(text), _LINE))
 
 
 def decode_base64(text: str) -> bytes:
-    """MIME's base 64 as ``java.util.Base64`` decodes it: other characters are skipped, padding may be
-    missing.
+    """Decode MIME's base 64 like ``java.util.Base64``: other characters are skipped, padding may be missing.
 
     >>> decode_base64("YW Jj"), decode_base64("YQ")
     (b'abc', b'a')
@@ -56,7 +55,7 @@ def decode_base64(text: str) -> bytes:
 
 # ---- charsets
 
-#: Spark's charsets by Python's codecs. Java writes UTF-16 and UTF-32 big-endian, the former with a mark.
+#: From Spark's charsets to Python's codecs. Java writes UTF-16 and UTF-32 big-endian, UTF-16 with a mark.
 _CODECS: Final = {
     "ISO-8859-1": "latin-1",
     "US-ASCII": "ascii",
@@ -164,7 +163,7 @@ _SHA2: Final = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "
 
 
 def _sha2(data: bytes, bits: int) -> str | None:
-    """Null for a number of bits that SHA-2 doesn't have."""
+    """Compute the SHA-2 digest; None for a number of bits that SHA-2 doesn't have."""
     algorithm = _SHA2.get(bits)
     return None if algorithm is None else hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
 

@@ -14,7 +14,7 @@ from sqlfront_values.functions.registry import Datum, Kind, ScalarFunction, regi
 from sqlfront_values.functions.rowwise import row_kernel
 from sqlfront_values.types import STRING
 
-#: Java's DecimalFormat shows no more digits after the point.
+#: The most digits that Java's DecimalFormat shows after the point.
 _MOST_DECIMALS: Final = 340
 _EXACT: Final = Context(prec=800, rounding=ROUND_HALF_EVEN)
 _PATTERN: Final = re.compile(
@@ -26,8 +26,8 @@ _LONGEST: Final = 309 + 103 + _MOST_DECIMALS
 
 
 class NumberPattern(msgspec.Struct, frozen=True):
-    """How a number is written: the fewest digits before the point, the fewest and most behind it, the size of
-    groups (0: none), and what stands around."""
+    """The format of a number: the fewest digits before the point, the fewest and most behind the point, the
+    size of groups (0: no groups), and the texts around the number."""
 
     least_whole: int
     least_fraction: int
@@ -39,7 +39,7 @@ class NumberPattern(msgspec.Struct, frozen=True):
     percent: bool
 
     def text(self, value: Decimal) -> str:
-        """The number's text; halves are rounded to even."""
+        """Format the number; halves are rounded to even."""
         if self.percent:
             value = value.scaleb(2, _EXACT)
         rounded = _EXACT.abs(value).quantize(Decimal(1).scaleb(-self.most_fraction), context=_EXACT)
@@ -59,7 +59,7 @@ class NumberPattern(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=128)
 def parse_number_pattern(pattern: str) -> NumberPattern:
-    """Read a pattern of ``#``, ``0``, ``,`` and ``.`` with texts around it; an empty one is ``#,##0``.
+    """Parse a pattern of ``#``, ``0``, ``,`` and ``.`` with texts around it; an empty pattern is ``#,##0``.
 
     >>> parse_number_pattern("#,##0.0#").text(Decimal("1234.5"))
     '1,234.5'
@@ -104,7 +104,7 @@ def _format_number(value: float | Decimal, how: int | str) -> str | None:
 
 
 def _size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """The digits of the longest double in groups, and a pattern's texts."""
+    """Bound the size: the digits of the longest double in groups, and a pattern's texts."""
     return growth.spread(arguments[1], rows) + _LONGEST * rows
 
 

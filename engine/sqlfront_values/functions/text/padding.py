@@ -1,4 +1,4 @@
-"""Texts cut at their ends or made longer: trim, lpad, rpad, repeat, space."""
+"""Functions that cut or extend the ends of texts: trim, lpad, rpad, repeat, space."""
 
 from collections.abc import Callable
 from typing import Final
@@ -23,15 +23,15 @@ from sqlfront_values.functions.text.strings import slice_column
 from sqlfront_values.types import INT, STRING
 
 _MOST_BYTES: Final = 2**31 - 1
-#: A constant width up to here can't make a result large.
+#: A constant width up to this can't make a result large.
 _FEW: Final = 1024
 
 Trim = Callable[[str, str], str]
 
 
 def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
-    """A trim function: spaces only, or a set of characters, which SQL's ``TRIM(c FROM s)`` gives
-    first. ``kernel`` is Arrow's name of it."""
+    """Make a trim function: of spaces, or of a set of characters, which is the first argument in SQL's
+    ``TRIM(c FROM s)``. ``kernel`` is Arrow's name of the function."""
 
     @columnar
     def trim(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -49,7 +49,7 @@ def _trimming(kernel: str, text: Trim, *, characters_first: bool) -> Kernel:
 
 
 def _padding(kernel: str, *, left: bool) -> Kernel:
-    """lpad or rpad: to exactly ``width`` characters; a longer text is cut at its end."""
+    """Make lpad or rpad: pad to exactly ``width`` characters; a longer text is cut at its end."""
 
     def one(text: str | bytes, width: int, filler: str | bytes | None = None) -> str | bytes:
         if filler is None:
@@ -75,7 +75,8 @@ def _padding(kernel: str, *, left: bool) -> Kernel:
 
 
 def _repeated_size(arguments: tuple[Datum, ...], rows: int) -> int:
-    """Strings have fewer than 2 ** 31 bytes; Spark's error for longer ones has no condition."""
+    """Bound the size. Strings have fewer than 2 ** 31 bytes; Spark's error for longer strings has no
+    condition."""
     sizes = growth.lengths(arguments[0]) * growth.counts(arguments[1])
     if growth.largest(sizes) > _MOST_BYTES:
         raise DataError("integer overflow")

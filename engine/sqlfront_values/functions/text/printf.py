@@ -1,9 +1,9 @@
-"""format_string, as ``java.util.Formatter`` does it with Spark's values.
+"""format_string, with the rules of ``java.util.Formatter`` over Spark's values.
 
-A format is parsed once into texts and :class:`Specifier`. Spark hands the formatter its inner values: dates
-are days and timestamps microseconds since 1970, and decimals can only be printed as text. What of Java's
-formatter has no counterpart here is refused by name: dates (``%t``), hashes (``%h``), and the texts of
-arrays, maps, structs and binaries.
+A format is parsed once into texts and :class:`Specifier`. Spark passes its internal values to the formatter:
+dates are days and timestamps microseconds since 1970, and decimals can only be printed as text. Parts of
+Java's formatter without a counterpart here are refused by name: dates (``%t``), hashes (``%h``), and the
+texts of arrays, maps, structs and binaries.
 """
 
 import re
@@ -42,7 +42,7 @@ _DEFAULT_PRECISION: Final = 6
 
 
 class Specifier(msgspec.Struct, frozen=True):
-    """One ``%...``: the argument's index (None for ``%%`` and ``%n``), and how to print it."""
+    """A specifier ``%...``: the argument's index (None for ``%%`` and ``%n``), and its format."""
 
     index: int | None
     flags: str
@@ -53,7 +53,7 @@ class Specifier(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def parse_format(text: str) -> tuple[str | Specifier, ...]:
-    """Take a format apart.
+    """Parse a format into texts and specifiers.
 
     >>> parse_format("a%2$5d")
     ('a', Specifier(index=1, flags='', width=5, precision=None, conversion='d'), '')
@@ -102,7 +102,7 @@ def _checked(match: re.Match[str], index: int | None) -> Specifier:
 
 
 def format_values(text: str, types: tuple[pa.DataType, ...], values: tuple[object, ...]) -> str:
-    """The format with the values filled in. Errors: DataError where a value does not fit its conversion."""
+    """Fill the values in the format. Raises DataError if a value does not fit its conversion."""
     result = ""
     for part in parse_format(text):
         if isinstance(part, str):
@@ -139,13 +139,13 @@ def _upper(text: str, specifier: Specifier) -> str:
 
 
 def _padded(text: str, specifier: Specifier) -> str:
-    """Java counts the units of UTF-16, of which an emoji has two."""
+    """Pad a text to the width in units of UTF-16, as Java does; an emoji has two units."""
     width = specifier.width - sum(character > "\uffff" for character in text)
     return text.ljust(width) if "-" in specifier.flags else text.rjust(width)
 
 
 def _text(value: object, data_type: pa.DataType) -> str:
-    """What ``%s`` prints."""
+    """Return the text that ``%s`` prints."""
     match value:
         case bool():
             return str(value).lower()
@@ -184,7 +184,7 @@ def _integer_text(specifier: Specifier, value: int, data_type: pa.DataType) -> s
 
 
 def _signed(digits: str, negative: bool, specifier: Specifier) -> str:
-    """Digits with grouping, sign or brackets, and padding by zeros or spaces."""
+    """Add grouping, sign or brackets, and padding by zeros or spaces to the digits."""
     flags = specifier.flags
     if "," in flags:
         whole, point, rest = digits.partition(".")
@@ -258,7 +258,7 @@ def _format_string(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _inner(datum: Datum, data_type: pa.DataType) -> Datum:
-    """Dates and times as the integers that Spark holds."""
+    """Return dates and times as the integers that Spark holds."""
     if not (pa.types.is_temporal(data_type) or is_interval(data_type)):
         return datum
     storage = pa.int32() if data_type == DATE or is_year_month(data_type) else pa.int64()

@@ -1,5 +1,5 @@
-"""Texts found in texts: instr, locate, startswith, contains, split_part, substring_index, replace,
-translate, overlay.
+"""Functions that find texts in texts: instr, locate, startswith, contains, split_part, substring_index,
+replace, translate, overlay.
 
 Positions count characters from 1; 0 means not found.
 """
@@ -28,14 +28,14 @@ from sqlfront_values.functions.text.strings import bounds
 from sqlfront_values.types import BOOLEAN, INT, STRING
 
 _TO_END = 2**31 - 1
-#: A constant replacement of so few characters can't make a result large.
+#: A constant replacement of at most this many characters can't make a result large.
 _FEW = 1024
 
 # ---- positions
 
 
 def _position(needle: str, text: str, start: int = 1) -> int:
-    """The first position of the needle at or after ``start``; an empty needle is found at 1."""
+    """Return the first position of the needle at or after ``start``; an empty needle is found at 1."""
     if start < 1:
         return 0
     return 1 if not needle else text.find(needle, start - 1) + 1
@@ -52,7 +52,7 @@ def _instr(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _locate_one(needle: str | None, text: str | None, start: int | None = 1) -> int | None:
-    """As :func:`_position`, but a null start finds nothing, whatever the others are."""
+    """Find a needle like :func:`_position`, but a null start gives 0, even if other arguments are null."""
     if start is None:
         return 0
     return None if needle is None or text is None else _position(needle, text, start)
@@ -90,7 +90,7 @@ def _contains(column: pa.Array, part: str | bytes) -> pa.Array:
 
 
 def _split_part(text: str, delimiter: str, number: int) -> str:
-    """Part ``number``, from the end if negative; empty where there is none."""
+    """Return part ``number``, counted from the end if negative; empty if there is no such part."""
     if number == 0:
         raise spark_error(
             "INVALID_INDEX_OF_ZERO",
@@ -102,8 +102,8 @@ def _split_part(text: str, delimiter: str, number: int) -> str:
 
 
 def substring_index(text: str, delimiter: str, count: int) -> str:
-    """What stands before the delimiter's ``count``-th occurrence, or after it counted from the end;
-    occurrences may overlap.
+    """Return the text before the delimiter's ``count``-th occurrence, or for a negative count the text after
+    the occurrence counted from the end; occurrences may overlap.
 
     >>> substring_index("www.apache.org", ".", 2), substring_index("aaaaa", "aa", -2)
     ('www.apache', 'a')
@@ -119,7 +119,7 @@ def substring_index(text: str, delimiter: str, count: int) -> str:
 
 
 def _find_before(text: str, delimiter: str, place: int) -> int:
-    """The last occurrence that starts before ``place``."""
+    """Return the place of the last occurrence that starts before ``place``."""
     return text.rfind(delimiter, 0, place - 1 + len(delimiter)) if place > 0 else -1
 
 
@@ -150,7 +150,8 @@ def _translate(text: str, search: str, replacement: str) -> str:
 
 @lru_cache(maxsize=256)
 def _translation(search: str, replacement: str) -> dict[int, str | None]:
-    """What becomes of each character; the first mention counts, those without a counterpart go."""
+    """Map each character to its replacement; the first mention counts, characters without a counterpart map
+    to None and are deleted."""
     table: dict[int, str | None] = {}
     for index, character in enumerate(search):
         table.setdefault(ord(character), replacement[index] if index < len(replacement) else None)
@@ -158,8 +159,8 @@ def _translation(search: str, replacement: str) -> dict[int, str | None]:
 
 
 def _overlay(text: str | bytes, part: str | bytes, position: int, length: int = -1) -> str | bytes:
-    """The text with ``length`` characters (as many as the part has, if negative) from ``position`` on
-    replaced."""
+    """Replace ``length`` characters (as many as the part has, if negative) of the text from ``position``
+    on."""
     covered = len(part) if length < 0 else length
     before, after = bounds(len(text), 1, position - 1), bounds(len(text), position + covered, _TO_END)
     return text[slice(*before)] + part + text[slice(*after)]  # type: ignore[operator]

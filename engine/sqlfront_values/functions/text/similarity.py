@@ -1,4 +1,4 @@
-"""How alike words are: levenshtein, soundex."""
+"""Similarity of words: levenshtein, soundex."""
 
 from collections import deque
 from typing import Final
@@ -8,13 +8,13 @@ from sqlfront_values.functions.rowwise import row_kernel
 from sqlfront_values.room import check
 from sqlfront_values.types import DOUBLE, INT, STRING
 
-#: How many characters of long texts may pass before the query is asked whether it is to stop.
+#: Characters of long texts between two checks whether the query should stop.
 _STEPS_BETWEEN_CHECKS: Final = 64
 
 
 def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
-    """The number of characters to insert, remove or change to make one text the other; -1 if above the
-    threshold.
+    """Return the number of characters to insert, remove or change to turn a text into the other; -1 if above
+    the threshold.
 
     >>> levenshtein("kitten", "sitting"), levenshtein("kitten", "sitting", 2)
     (3, -1)
@@ -26,9 +26,9 @@ def levenshtein(left: str, right: str, threshold: int | None = None) -> int:
 
 
 def _distance(left: str, right: str) -> int:
-    """A column of the table of distances at a time, as the bits of two integers: where the next row is one
-    more, and where it is one less. Source: Myers, A fast bit-vector algorithm for approximate string
-    matching (1999), in Hyyro's form."""
+    """Compute a column of the table of distances at a time, as the bits of two integers: the rows followed by
+    a greater distance, and the rows followed by a smaller. Source: Myers, A fast bit-vector algorithm for
+    approximate string matching (1999), in Hyyro's form."""
     places: dict[str, int] = {}
     for index, character in enumerate(left):
         places[character] = places.get(character, 0) | 1 << index
@@ -47,13 +47,13 @@ def _distance(left: str, right: str) -> int:
     return distance
 
 
-#: The codes of A to Z; 0: a vowel, which parts equal codes; 7: H and W, which don't.
+#: The codes of A to Z; 0: a vowel, which separates equal codes; 7: H and W, which don't.
 _CODES: Final = dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "01230127022455012623017202", strict=True))
 
 
 def soundex(text: str) -> str:
-    """A letter and three digits for the sound of an English word; the text itself if it begins with no
-    letter A to Z.
+    """Return a letter and three digits for the sound of an English word; the text itself if its first
+    character is not a letter A to Z.
 
     >>> soundex("Miller"), soundex("Tymczak")
     ('M460', 'T522')
@@ -77,7 +77,7 @@ _PREFIX_WEIGHT: Final = 0.1
 
 
 def jaro_winkler(left: str, right: str) -> float:
-    """Jaro's similarity, raised by a common prefix of up to four characters as Winkler does.
+    """Return Jaro's similarity, raised by a common prefix of up to four characters as in Winkler's variant.
 
     >>> round(jaro_winkler("MARTHA", "MARHTA"), 4)
     0.9611
@@ -87,7 +87,7 @@ def jaro_winkler(left: str, right: str) -> float:
     reach = max(max(len(left), len(right)) // 2 - 1, 0)
     taken = [False] * len(right)
     matched = []
-    # The places of each character in the right text that are neither taken nor out of reach for good.
+    # The places of each character in the right text that are neither taken nor permanently out of reach.
     places: dict[str, deque[int]] = {}
     nowhere: deque[int] = deque()
     for place, character in enumerate(right):

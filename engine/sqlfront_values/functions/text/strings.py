@@ -11,7 +11,7 @@ from sqlfront_values.functions.registry import Datum, Invocation, Kind, ScalarFu
 from sqlfront_values.functions.rowwise import by_row, bytes_view, columnar, is_ascii, nulls
 from sqlfront_values.types import INT, STRING
 
-#: Spark's length argument where none is given.
+#: Spark's default of the length argument.
 _TO_END: Final = 2**31 - 1
 
 
@@ -36,10 +36,11 @@ def _bit_length(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def bounds(length: int, position: int, count: int) -> tuple[int, int]:
-    """The half-open range of indices that ``substring(text, position, count)`` takes of a text of ``length``.
+    """Return the half-open range of indices that ``substring(text, position, count)`` takes of a text of
+    ``length``.
 
-    Position 0 means 1, a negative one counts from the end; what lies before the text counts but gives
-    nothing.
+    Position 0 means 1, a negative position counts from the end; positions before the text count but add no
+    characters.
 
     >>> bounds(5, -10, 7), bounds(5, 0, 2), bounds(5, 2, -1)
     ((0, 2), (0, 2), (1, 1))
@@ -70,9 +71,9 @@ def _substring_by_row(arguments: tuple[Datum, ...], invocation: Invocation) -> p
 
 
 def slice_column(column: pa.Array, position: int, count: int) -> pa.Array:
-    """``substring(column, position, count)`` of a string or binary column with Spark's positions.
+    """Compute ``substring(column, position, count)`` of a string or binary column with Spark's positions.
 
-    Arrow's slices treat what lies before the text as Python's do, which is as Spark does.
+    Arrow's slices treat positions before the text like Python's slices, which agrees with Spark.
     """
     if count <= 0:
         return _cut(column, 0, 0)

@@ -16,8 +16,8 @@ from sqlfront_values.types import BOOLEAN, STRING
 
 
 def url_encode(text: str) -> str:
-    """The text as ``application/x-www-form-urlencoded``, with the characters that ``java.net.URLEncoder``
-    keeps.
+    """Encode the text as ``application/x-www-form-urlencoded``, with the characters that
+    ``java.net.URLEncoder`` keeps.
 
     >>> url_encode("a b&c~*")
     'a+b%26c%7E*'
@@ -29,7 +29,7 @@ _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 
 
 def url_decode(text: str) -> str:
-    """The inverse of :func:`url_encode`. Errors: CANNOT_DECODE_URL."""
+    """Decode the text, the inverse of :func:`url_encode`. Raises CANNOT_DECODE_URL."""
     if _BROKEN_ESCAPE.search(text):
         raise spark_error(
             "CANNOT_DECODE_URL",
@@ -39,7 +39,8 @@ def url_decode(text: str) -> str:
     return unquote_to_bytes(text.replace("+", " ")).decode(errors="replace")
 
 
-#: RFC 2396's appendix B, and the characters that ``java.net.URI`` accepts besides those above ASCII.
+#: The URI pattern of RFC 2396's appendix B, and the characters that ``java.net.URI`` accepts besides those
+#: above ASCII.
 _URI: Final = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.DOTALL)
 _LEGAL: Final = re.compile(r"(?:[A-Za-z0-9;/?:@&=+$,\-_.!~*'()\[\]#]|%[0-9a-fA-F]{2}|[^\x00-\xa0])*")
 _SERVER: Final = re.compile(r"(?:([^@]*)@)?(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]*)(?::(\d*))?")
@@ -50,8 +51,8 @@ _HOST: Final = re.compile(
 
 
 def parse_url(url: str, part: str, key: str | None = None) -> str | None:
-    """HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO of a URL; with a key, its value in the
-    query.
+    """Return HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY or USERINFO of a URL; with a key, the key's
+    value in the query.
 
     >>> parse_url("http://a.b/c?d=e#f", "QUERY", "d")
     'e'
@@ -91,7 +92,7 @@ def parse_url(url: str, part: str, key: str | None = None) -> str | None:
 
 
 def _server(authority: str | None) -> tuple[str | None, str | None]:
-    """User and host, if the authority is that of a server."""
+    """Return user and host, if the authority is a server."""
     match = _SERVER.fullmatch(authority or "")
     if match is None or not _HOST.fullmatch(match[2]):
         return None, None
@@ -109,7 +110,7 @@ def _query_value(query: str | None, key: str) -> str | None:
 
 
 def _or_null(function: Callable[..., object]) -> Callable[..., object]:
-    """The function's ``try_`` form."""
+    """Return the function's ``try_`` form."""
 
     def attempt(*arguments: object) -> object:
         try:
@@ -124,7 +125,7 @@ def _or_null(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _luhn_check(digits: str) -> bool:
-    """Whether the last digit is the check digit that Luhn's algorithm gives for the others."""
+    """Return whether the last digit is the check digit of the other digits by Luhn's algorithm."""
     if not digits or not all("0" <= digit <= "9" for digit in digits):
         return False
     total = 0
@@ -141,7 +142,7 @@ def _mask(
     digit: str | None = "n",
     other: str | None = None,
 ) -> str | None:
-    """Each character replaced by the one for its kind; a kind without one is kept."""
+    """Replace each character by the replacement for its kind; a kind without a replacement is kept."""
     if text is None:
         return None
 
@@ -158,7 +159,7 @@ def _mask(
 
 
 def _quote(text: str) -> str:
-    """The text in single quotes; those in it get a backslash."""
+    """Put the text in single quotes; quotes in the text get a backslash."""
     return "'" + text.replace("'", "\\'") + "'"
 
 

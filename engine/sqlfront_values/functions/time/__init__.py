@@ -1,6 +1,6 @@
 """Functions of dates, timestamps and intervals.
 
-``patterns`` reads datetime patterns, which ``formatting`` writes by and ``parsing`` reads by; ``texts``,
-``fields``, ``building``, ``moving``, ``truncating`` and ``arithmetic`` have the functions;
+``patterns`` parses datetime patterns, ``formatting`` writes and ``parsing`` reads texts by a pattern;
+``texts``, ``fields``, ``building``, ``moving``, ``truncating`` and ``arithmetic`` have the functions;
 ``calendar_dates`` is the calendar over numpy arrays.
 """

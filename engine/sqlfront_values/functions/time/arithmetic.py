@@ -1,16 +1,15 @@
-"""Plus, minus, times and divided by, of dates, timestamps and intervals.
+"""The operators plus, minus, times and divided by on dates, timestamps and intervals.
 
 The operators ``add``, ``subtract``, ``multiply`` and ``divide``
-(:mod:`sqlfront_values.functions.numbers.arithmetic`) come here when their left operand is one of these;
-:func:`prepare_temporal` knows the combinations:
+(:mod:`sqlfront_values.functions.numbers.arithmetic`) use this module when their left operand is a date,
+timestamp or interval; :func:`prepare_temporal` knows the combinations:
 
-==================== ===================== ============================================================
-date                 +- interval           date; a day-time interval must be of whole days
-timestamp (both)     +- interval           the same timestamp; days and months are those of the calendar
-date - date                                day-time interval of whole days
-timestamp - timestamp                      day-time interval between the local times (both of one type)
-interval             * number, / number    the same interval, rounded half up
-==================== ===================== ============================================================
+==================== ===================== ============================================================ date
++- interval date; a day-time interval must be of whole days timestamp (both) +- interval the same timestamp;
+days and months are those of the calendar date - date day-time interval of whole days timestamp - timestamp
+day-time interval between the local times (both of one type) interval * number, / number the same interval,
+rounded half up ==================== =====================
+============================================================
 """
 
 from collections.abc import Callable
@@ -35,7 +34,7 @@ Rule = Callable[[Integers, Integers], npt.NDArray[np.int32] | Integers]
 
 _MAX_INT: Final = 2**31 - 1
 _MAX_LONG: Final = 2**63 - 1
-#: Spark's decimals while they are multiplied and divided.
+#: The context of Spark's decimals during multiplication and division.
 _DECIMAL: Final = Context(prec=38, rounding=ROUND_HALF_UP)
 
 
@@ -45,9 +44,8 @@ def is_temporal(data_type: pa.DataType) -> bool:
 
 
 def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
-    """The kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` with a date, timestamp or interval on
-    the left;
-    see the table above. Errors: ARITHMETIC_OVERFLOW, INTERVAL_DIVIDED_BY_ZERO."""
+    """Prepare the kernel of ``add``, ``subtract``, ``multiply`` or ``divide`` with a date, timestamp or
+    interval on the left; see the table above. Raises ARITHMETIC_OVERFLOW or INTERVAL_DIVIDED_BY_ZERO."""
     left, right = signature.argument_types
     sign = -1 if operation == "subtract" else 1
     if operation in ("multiply", "divide"):
@@ -68,7 +66,7 @@ def prepare_temporal(operation: str, signature: Signature) -> PreparedKernel:
 
 
 def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
-    """A kernel from a rule over int64 arrays; constants come as arrays of one value."""
+    """Make a kernel from a rule over int64 arrays; constants come as arrays of one value."""
 
     form = physical(signature.type)
 
@@ -87,7 +85,7 @@ def _vectorised(rule: Rule, signature: Signature) -> PreparedKernel:
 
 
 def _integers(column: pa.Array, valid: npt.NDArray[np.bool_] | None) -> Integers:
-    """The values as int64; zero where the result is null, so that nothing there can overflow."""
+    """Return the values as int64, with zero where the result is null, so that no such row can overflow."""
     values = numpy_view(column).astype(np.int64)
     if valid is not None:
         values = np.where(valid, values, 0)
@@ -105,7 +103,7 @@ def _both_valid(columns: list[pa.Array]) -> npt.NDArray[np.bool_] | None:
 
 
 def _interval_after_date(days: Integers, interval: Integers) -> npt.NDArray[np.int32]:
-    """The date wraps around at the ends of the int that holds it, as in Spark."""
+    """Add an interval to dates; the date wraps around at the ends of its int, as in Spark."""
     return (days + interval // MICROS_PER_DAY).astype(np.int32)
 
 
@@ -126,7 +124,7 @@ def _days_between(end: Integers, start: Integers) -> Integers:
 
 
 def _interval_after_instant(micros: Integers, interval: Integers, zone: str) -> Integers:
-    """Whole days are days of the calendar, the rest is time."""
+    """Add an interval to instants: whole days are days of the calendar, the rest is time."""
     if fixed_offset(zone) is not None:
         return _checked_sum(micros, interval)
     days = (interval - np.fmod(interval, MICROS_PER_DAY)) // MICROS_PER_DAY
@@ -147,8 +145,7 @@ def _months_after_instant(micros: Integers, interval: Integers, zone: str) -> In
 
 
 def move_instants(micros: Integers, interval: Integers, zone: str, *, in_months: bool) -> Integers:
-    """Instants some months, or some microseconds of an interval, later or earlier. Errors: DataError on
-    overflow."""
+    """Move instants by an interval, in months or in microseconds. Raises DataError on overflow."""
     return (_months_after_instant if in_months else _interval_after_instant)(micros, interval, zone)
 
 
@@ -190,7 +187,7 @@ def _scale_interval(operation: str, arguments: tuple[Datum, ...], signature: Sig
 
 
 def scale_amount(operation: str, amount: int, number: float | Decimal, bound: int) -> int:
-    """``amount * number`` or ``amount / number``, halves rounded away from zero.
+    """Return ``amount * number`` or ``amount / number``, halves rounded away from zero.
 
     >>> scale_amount("divide", -5, 2, 100), scale_amount("multiply", 5, Decimal("0.5"), 100)
     (-3, 3)

@@ -1,4 +1,5 @@
-"""Dates, timestamps and intervals made of numbers, and numbers made of them."""
+"""Functions that build dates, timestamps and intervals from numbers, and numbers from dates, timestamps and
+intervals."""
 
 from decimal import Decimal
 from typing import Final
@@ -53,7 +54,7 @@ def _check(name: str, value: int, low: int, high: int, shown: str = "") -> None:
 
 
 def days_of(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01. Errors: DATETIME_FIELD_OUT_OF_BOUNDS, ARITHMETIC_OVERFLOW."""
+    """Return the days since 1970-01-01. Raises DATETIME_FIELD_OUT_OF_BOUNDS or ARITHMETIC_OVERFLOW."""
     _check("MonthOfYear", month, 1, 12)
     _check("DayOfMonth", day, 1, 31, "1 - 28/31")
     if day > days_in_month(year, month):
@@ -71,7 +72,8 @@ def _make_date(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _local_micros(year: int, month: int, day: int, hour: int, minute: int, seconds: Decimal) -> int:
-    """A second of 60 is the next minute's first one, but only a whole one."""
+    """Return the local time in microseconds. A second of 60 without fraction is the first second of the next
+    minute."""
     days = days_of(year, month, day)
     _check("HourOfDay", hour, 0, 23)
     _check("MinuteOfHour", minute, 0, 59)
@@ -171,7 +173,7 @@ def _exact_micros(value: int | None, scale: int) -> int | None:
 
 
 def _multiplied(column: pa.Array, factor: int, unit: str) -> pa.Array:
-    """A count of units as a timestamp. Errors: DATETIME_OVERFLOW."""
+    """Return a count of units as a timestamp. Raises DATETIME_OVERFLOW."""
     counts = numpy_view(column).astype(np.int64)
     valid = valid_mask(column)
     if valid is not None:
@@ -193,7 +195,7 @@ def _timestamp_millis(arguments: tuple[Datum, ...], invocation: Invocation) -> D
 
 @columnar
 def _viewed(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """The same number, seen as the other type."""
+    """View the stored number as the result's type."""
     return arguments[0].view(invocation.type)
 
 
@@ -214,7 +216,7 @@ def _seconds_fail(call: Call) -> bool:
 
 
 def _interval_field(unit: int, count: int | None) -> Kernel:
-    """The interval in units, modulo ``count``, with the interval's sign."""
+    """Make a kernel for the interval in units, modulo ``count``, with the interval's sign."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -227,7 +229,7 @@ def _interval_field(unit: int, count: int | None) -> Kernel:
     return kernel
 
 
-#: What EXTRACT takes out of intervals: unit, how many of them the next larger one has, result type.
+#: The fields that EXTRACT takes from intervals: unit, number of units in the next larger unit, result type.
 _INTERVAL_FIELDS: Final = {
     "interval_year": (YEAR_MONTH_INTERVAL, 12, None, INT, "1"),
     "interval_month": (YEAR_MONTH_INTERVAL, 1, 12, TINYINT, "2"),

@@ -1,8 +1,8 @@
 """The proleptic Gregorian calendar over numpy arrays of days since 1970-01-01.
 
-The algorithms are Howard Hinnant's ("chrono-Compatible Low-Level Date Algorithms"): years begin in March,
-so that the leap day is the last one of the year. They hold for all of Spark's dates, years -5,877,641 to
-5,881,580; Arrow's own kernels end at year 32,767.
+The algorithms are Howard Hinnant's ("chrono-Compatible Low-Level Date Algorithms"): years begin in March, so
+that the leap day is the last day of the year. The algorithms hold for all of Spark's dates, years -5,877,641
+to 5,881,580; Arrow's own kernels end at year 32,767.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ _ERA: Final = 146_097
 
 
 def civil_from_days(days: Days) -> tuple[Integers, Integers, Integers]:
-    """Year, month (1 to 12) and day (1 to 31).
+    """Return year, month (1 to 12) and day (1 to 31).
 
     >>> [part.tolist() for part in civil_from_days(np.array([0, -1, 18321]))]
     [[1970, 1969, 2020], [1, 12, 2], [1, 31, 29]]
@@ -45,7 +45,7 @@ def civil_from_days(days: Days) -> tuple[Integers, Integers, Integers]:
 
 
 def days_from_civil(year: Integers, month: Integers, day: Integers) -> Integers:
-    """Days since 1970-01-01; the inverse of :func:`civil_from_days`. The month must be 1 to 12.
+    """Return the days since 1970-01-01; the inverse of :func:`civil_from_days`. The month must be 1 to 12.
 
     >>> days_from_civil(np.array([2020]), np.array([2]), np.array([29])).tolist()
     [18321]
@@ -58,7 +58,7 @@ def days_from_civil(year: Integers, month: Integers, day: Integers) -> Integers:
 
 
 def days_in_month(year: Integers, month: Integers) -> Integers:
-    """28 to 31.
+    """Return the number of days of the month, 28 to 31.
 
     >>> days_in_month(np.array([2020, 2100]), np.array([2, 2])).tolist()
     [29, 28]
@@ -71,7 +71,7 @@ _MONTH_LENGTHS: Final = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31
 
 
 def add_months(days: Days, months: Integers | int) -> Integers:
-    """Each date some months later or earlier; a day that the month lacks becomes its last one."""
+    """Move each date by some months; a day that the month lacks becomes the month's last day."""
     year, month, day = civil_from_days(days)
     total = year * 12 + (month - 1) + months
     year, month = total // 12, total % 12 + 1
@@ -79,34 +79,35 @@ def add_months(days: Days, months: Integers | int) -> Integers:
 
 
 def months_later(days: Days, months: int) -> npt.NDArray[np.int32]:
-    """:func:`add_months` for one number of months. Errors: ARITHMETIC_OVERFLOW beyond Spark's dates."""
+    """Call :func:`add_months` for a single number of months. Raises ARITHMETIC_OVERFLOW beyond Spark's
+    dates."""
     return checked_days(by_day(lambda span: checked_days(add_months(span, months)), days))
 
 
 def checked_days(days: Days) -> npt.NDArray[np.int32]:
-    """Days as a date holds them. Errors: ARITHMETIC_OVERFLOW beyond Spark's dates."""
+    """Return days in the type of a date. Raises ARITHMETIC_OVERFLOW beyond Spark's dates."""
     if days.dtype != np.int32 and len(days) and (int(days.min()) < -(2**31) or int(days.max()) >= 2**31):
         raise spark_error("ARITHMETIC_OVERFLOW", "overflow.")
     return days.astype(np.int32, copy=False)
 
 
 def weekday(days: Days) -> Integers:
-    """0 for Monday to 6 for Sunday."""
+    """Return the day of the week, 0 for Monday to 6 for Sunday."""
     return (days.astype(np.int64) + 3) % 7
 
 
 def day_of_year(days: Days) -> Integers:
-    """1 to 366."""
+    """Return the day of the year, 1 to 366."""
     return days - year_start(civil_from_days(days)[0]) + 1
 
 
 def year_start(year: Integers) -> Integers:
-    """The first of January."""
+    """Return the first of January."""
     return days_from_civil(year, np.ones_like(year), np.ones_like(year))
 
 
 def iso_week(days: Days) -> tuple[Integers, Integers]:
-    """ISO 8601's year and week: the week of a date is that of its Thursday.
+    """Return ISO 8601's year and week: the week of a date is the week of its Thursday.
 
     >>> [part.tolist() for part in iso_week(np.array([18261, 18628]))]  # 2019-12-31, 2021-01-01
     [[2020, 2020], [1, 53]]
@@ -116,8 +117,8 @@ def iso_week(days: Days) -> tuple[Integers, Integers]:
 
 
 def by_day(function: Callable[[Days], Days], days: Days) -> Days:
-    """``function(days)``, whose values must fit 32 bits; computed once per day between the first and the
-    last one if that is less work."""
+    """Return ``function(days)``, whose values must fit 32 bits. Calls the function once per day between the
+    first and the last day if that is less work."""
     if len(days) == 0:
         return np.zeros(0, np.int32)
     first, last = int(days.min()), int(days.max())

@@ -51,7 +51,7 @@ _DATE_FIELDS: Final[dict[str, tuple[Callable[[Days], Integers], str]]] = {
     "dayofyear": (calendar_dates.day_of_year, "212"),
     "weekofyear": (lambda days: calendar_dates.iso_week(days)[1], "30"),
 }
-#: Fields that only EXTRACT names.
+#: Fields that only EXTRACT can name.
 _EXTRACTED: Final[dict[str, Callable[[Days], Integers]]] = {
     "year_of_week": lambda days: calendar_dates.iso_week(days)[0],
     "dayofweek_iso": lambda days: calendar_dates.weekday(days) + 1,
@@ -62,17 +62,17 @@ _EXTRACTED: Final[dict[str, Callable[[Days], Integers]]] = {
 
 
 def local_micros(column: pa.Array, zone: str) -> Integers:
-    """What a clock in the session's zone shows, in microseconds since 1970, for a column of dates or
+    """Return the times of a clock in the session's zone, in microseconds since 1970, for a column of dates or
     timestamps."""
     values = numpy_view(column).astype(np.int64, copy=False)
     if column.type == DATE:
-        # A date is its first instant, which is not midnight where a zone skips that.
+        # A date means its first instant, which is not midnight if the zone skips midnight.
         return wall_clock(instants_of(values * MICROS_PER_DAY, zone), zone)
     return wall_clock(values, zone) if column.type == TIMESTAMP else values
 
 
 def _time_field(name: str) -> Kernel:
-    """Arrow's kernel of that name, over what the clock shows."""
+    """Make a kernel that calls Arrow's kernel of that name over local times."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -132,7 +132,7 @@ def _datediff(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 def _over_both(
     rule: Callable[[Days, Days], Days], arguments: tuple[Datum, ...], invocation: Invocation
 ) -> pa.Array:
-    """A rule over two int32 columns, one of which may be a constant. Java's ints wrap around and so do
+    """Apply a rule to two int32 columns, one of which may be a constant. Java's ints wrap around, and so do
     numpy's."""
     if any(isinstance(datum, pa.Scalar) and not datum.is_valid for datum in arguments):
         return pa.nulls(invocation.length, invocation.type)

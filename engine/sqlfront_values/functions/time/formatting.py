@@ -1,4 +1,4 @@
-"""Local times as text, by a datetime pattern."""
+"""Formatting of local times by a datetime pattern."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -30,16 +30,16 @@ _MICROS_PER_SECOND: Final = 1_000_000
 _SECONDS_PER_DAY: Final = 86_400
 _ISO_PADDED: Final = 4
 _WHOLE_NAME: Final = 4
-#: How many letters an offset has at most that shows no seconds.
+#: The most letters of an offset without seconds.
 _WITHOUT_SECONDS: Final = 3
-#: The regions whose zone is called UTC.
+#: Regions whose zone is called UTC.
 _UTC_NAMES: Final = frozenset(
     {"UTC", "Etc/UTC", "UCT", "Etc/UCT", "Zulu", "Etc/Zulu", "Universal", "Etc/Universal"}
 )
 
 
 class Moment:
-    """A local time taken apart: microseconds since 1970 by the clock of a zone that is ``offset``
+    """A local time split into fields: microseconds since 1970 by the clock of a zone that is ``offset``
     microseconds from UTC."""
 
     __slots__ = ("day", "days", "fraction", "month", "offset", "second_of_day", "year", "zone")
@@ -53,7 +53,7 @@ class Moment:
 
     @property
     def hour(self) -> int:
-        """0 to 23."""
+        """The hour, 0 to 23."""
         return self.second_of_day // 3600
 
 
@@ -62,7 +62,7 @@ Formatter = Callable[[Moment], str]
 
 @lru_cache(maxsize=256)
 def formatter(pattern: str) -> Formatter:
-    """The function that writes a moment by the pattern.
+    """Return the function that formats a moment by the pattern.
 
     >>> formatter("EEE, d MMM yyyy h:mm a")(Moment(951827400000000, 0, "UTC"))
     'Tue, 29 Feb 2000 12:30 PM'
@@ -110,7 +110,7 @@ def _year(year: int, count: int) -> str:
     if count == 2:
         return f"{abs(year) % 100:02}"
     text = f"{'-' if year < 0 else ''}{str(abs(year)).zfill(count)}"
-    # Where a year is longer than its padding, java.time marks it so that it can be read back.
+    # java.time marks a year that is longer than its padding, so that the year can be read back.
     return f"+{text}" if count >= _ISO_PADDED and len(text) > count and year > 0 else text
 
 
@@ -132,7 +132,7 @@ _NUMBERS: Final[dict[str, Callable[[Moment], int]]] = {
 
 
 def _name(letter: str, count: int) -> Formatter:
-    """The names of months and quarters."""
+    """Return the formatter of names of months and quarters."""
     if letter in "ML":
         return lambda moment: MONTHS[moment.month - 1] if count == 4 else MONTHS[moment.month - 1][:3]
     return lambda moment: _QUARTERS[(moment.month - 1) // 3] if count == 4 else f"Q{(moment.month + 2) // 3}"
@@ -153,7 +153,7 @@ def _fraction(count: int) -> Formatter:
 
 
 def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False) -> str:
-    """``+01:30``; minutes only where they aren't zero unless ``minutes``."""
+    """Format an offset like ``+01:30``; minutes only if they aren't zero, or with ``minutes``."""
     total = abs(moment.offset)
     hour, minute, second = total // 3600, total // 60 % 60, total % 60
     separator = ":" if colon else ""
@@ -166,7 +166,8 @@ def _offset(moment: Moment, *, colon: bool, minutes: bool, seconds: bool = False
 
 
 def _iso_offset(count: int, *, zero: str | None) -> Formatter:
-    """``X`` and ``x``: hours, hours and minutes, with colon, and both with seconds if there are any."""
+    """Return the formatter of ``X`` and ``x``: hours, hours and minutes, with colon, and both with seconds if
+    there are any."""
 
     def write(moment: Moment) -> str:
         if zero is not None and abs(moment.offset) < (1 if count > _WITHOUT_SECONDS else 60):
@@ -177,7 +178,7 @@ def _iso_offset(count: int, *, zero: str | None) -> Formatter:
 
 
 def _localized_offset(count: int) -> Formatter:
-    """``GMT+1`` or ``GMT+01:00``."""
+    """Return the formatter of ``GMT+1`` or ``GMT+01:00``."""
 
     def write(moment: Moment) -> str:
         if moment.offset == 0:

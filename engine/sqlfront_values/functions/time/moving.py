@@ -1,4 +1,4 @@
-"""Datetimes moved, compared and seen in other time zones."""
+"""Functions that move and compare datetimes, and convert datetimes between time zones."""
 
 from typing import Final
 
@@ -89,7 +89,7 @@ def _next_day(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 # ---- differences
 
 _SECONDS_PER_DAY: Final = 86_400
-#: The first whole second of a bigint's microseconds.
+#: The first whole second that fits a bigint of microseconds.
 _FIRST_SECOND: Final = -9_223_372_036_854
 _DAYS_PER_MONTH: Final = 31
 
@@ -109,8 +109,9 @@ def _months_between(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 def _fractional_months(
     end: Integers, start: Integers, zone: str
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
-    """Whole months where both are the same day of the month, or both its last day; else months of 31 days.
-    And where Spark fails: for seconds of a day that began before the first microsecond."""
+    """Return the months between instants: whole months if both are the same day of the month, or both its
+    last day; else months of 31 days. Also mask the rows for which Spark fails: their seconds of the day count
+    from before the first microsecond."""
     parts, unbounded = [], np.zeros(len(end), np.bool_)
     for instants in (end, start):
         wall = wall_clock(instants, zone)
@@ -131,7 +132,7 @@ def _fractional_months(
 def _aligned(
     arguments: tuple[Datum, ...], length: int
 ) -> tuple[list[pa.Array], npt.NDArray[np.bool_] | None]:
-    """All arguments as columns, and where none of them is null."""
+    """Return all arguments as columns, and the mask of rows without a null argument."""
     columns = [pa.repeat(datum, length) if isinstance(datum, pa.Scalar) else datum for datum in arguments]
     valid = None
     for mask in map(valid_mask, columns):
@@ -152,12 +153,12 @@ _TIME_UNITS: Final = {
     "MILLISECOND": 1000,
     "MICROSECOND": 1,
 }
-#: Those that timestampadd counts from instant to instant, the others by the calendar.
+#: Units that timestampadd counts from instant to instant; other units count by the calendar.
 _CLOCK_UNITS: Final = frozenset({"HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND"})
 
 
 def _unit(datum: Datum) -> str:
-    """The unit, which is always a constant."""
+    """Return the unit, which is always a constant."""
     return str(datum[0].as_py() if isinstance(datum, pa.Array) else datum.as_py()).upper()
 
 
@@ -202,7 +203,7 @@ def _towards_zero(values: Integers, divisor: int) -> Integers:
 
 
 def _whole_months(start: Integers, end: Integers) -> Integers:
-    """Complete months between local times, as ``ChronoUnit.MONTHS.between`` counts them."""
+    """Return the complete months between local times, as ``ChronoUnit.MONTHS.between`` counts them."""
     start_days, end_days = start // MICROS_PER_DAY, end // MICROS_PER_DAY
     start_time, end_time = start - start_days * MICROS_PER_DAY, end - end_days * MICROS_PER_DAY
     end_days = end_days - ((end_days > start_days) & (end_time < start_time))
@@ -218,7 +219,7 @@ def _whole_months(start: Integers, end: Integers) -> Integers:
 
 
 def _between_zones(local: Integers, source: str, target: str) -> Integers:
-    """What a clock in the target zone shows when one in the source zone shows ``local``."""
+    """Convert local times ``local`` of the source zone to local times of the target zone."""
     for zone in (source, target):
         try:
             instants = instants_of(local, zone) if zone is source else wall_clock(local, zone)
@@ -229,8 +230,8 @@ def _between_zones(local: Integers, source: str, target: str) -> Integers:
 
 
 def _zone_change(*, to_utc: bool) -> Kernel:
-    """to_utc_timestamp and from_utc_timestamp: the timestamp's UTC clock taken for the zone's, or the other
-    way."""
+    """Make to_utc_timestamp (reads the timestamp's UTC clock as the zone's clock) or from_utc_timestamp (the
+    reverse)."""
 
     @columnar
     def kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
@@ -254,7 +255,8 @@ def _zone_change(*, to_utc: bool) -> Kernel:
 
 @columnar
 def _convert_timezone(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
-    """``convert_timezone([source,] target, local time)``; the source zone is the session's if missing."""
+    """Compute ``convert_timezone([source,] target, local time)``; the source zone is the session's if
+    missing."""
     settings = invocation.settings
     source = arguments[0] if len(arguments) == 3 else scalar(settings.time_zone, STRING)
     target, times = arguments[-2:]

@@ -1,8 +1,9 @@
-"""Texts read by a datetime pattern, as ``java.time`` reads them in its strict mode.
+"""Parsing of texts by a datetime pattern, with the rules of ``java.time`` in its strict mode.
 
-Numbers have the digits that the pattern says: ``MM`` two, ``M`` one or more, ``yyyy`` four or, with a sign,
-more. Where numbers follow each other without a separator, the first one leaves the others their digits.
-Letters are read in any case. A year of 1970, the first of January and midnight stand for what is missing.
+Numbers have the digits that the pattern demands: ``MM`` two, ``M`` one or more, ``yyyy`` four or, with a
+sign, more. If numbers follow each other without a separator, the first number leaves the other numbers their
+digits. Letters are read in any case. Defaults of missing fields are the year 1970, the first of January and
+midnight.
 """
 
 import re
@@ -22,17 +23,18 @@ _BASE_YEAR: Final = 2000
 
 
 class ParseError(ValueError):
-    """The text does not fit the pattern; the message ends as Spark's does."""
+    """An error for a text that does not fit the pattern; the message ends like Spark's."""
 
 
 class Fields(msgspec.Struct):
-    """What has been read: numbers by pattern letter, and the zone, an offset in seconds or an identifier."""
+    """The fields read so far: numbers by pattern letter, and the zone, an offset in seconds or an
+    identifier."""
 
     numbers: dict[str, int] = msgspec.field(default_factory=dict)
     zone: int | str | None = None
 
     def copy(self) -> "Fields":
-        """An independent copy."""
+        """Return an independent copy."""
         return Fields(dict(self.numbers), self.zone)
 
 
@@ -43,13 +45,14 @@ class Parsed(msgspec.Struct, frozen=True):
     zone: int | str | None
 
 
-#: Reads at a position, and gives the next one; negative (the complement of a position): failed there.
+#: A function that reads at a position and returns the next position; a negative result is the complement of
+#: the position of a failure.
 Reader = Callable[[str, int, Fields], int]
 
 
 @lru_cache(maxsize=256)
 def parser(pattern: str) -> Callable[[str], Parsed]:
-    """The function that reads a text by the pattern.
+    """Return the function that parses a text by the pattern.
 
     >>> parser("d.M.yyyy h:mm a")("29.2.2000 12:30 PM").local
     951827400000000
@@ -85,7 +88,7 @@ def _sequence(parts: tuple[Part, ...]) -> Reader:
 
 
 def _following_digits(parts: tuple[Part, ...], index: int) -> int:
-    """How many digits the fixed-width numbers right behind a number need."""
+    """Return the number of digits that the fixed-width numbers directly behind a number need."""
     part = parts[index]
     if not isinstance(part, Field) or _digits(part) is None:
         return 0
@@ -105,7 +108,7 @@ def _following_digits(parts: tuple[Part, ...], index: int) -> int:
 
 
 def _digits(part: Field) -> tuple[int, int] | None:
-    """The least and the greatest number of digits of a number; None for what isn't one."""
+    """Return the least and the greatest number of digits of a number; None for other fields."""
     letter, count = part.letter, part.count
     if letter == "y":
         return (2, 2) if count == 2 else (count, _MAX_DIGITS)
@@ -202,7 +205,8 @@ def _fraction(count: int) -> Reader:
 
 
 def _word(letter: str, words: tuple[str, ...], first: int) -> Reader:
-    """One of the words, in any case, stands for its index plus ``first``."""
+    """Return a reader of one of the words, in any case; the field's number is the word's index plus
+    ``first``."""
     pattern = re.compile("|".join(sorted(words, key=len, reverse=True)), re.IGNORECASE)
     numbers = {word.lower(): index + first for index, word in enumerate(words)}
 
@@ -224,7 +228,7 @@ def _era(count: int) -> Reader:
     return _word("G", ("Before Christ", "Anno Domini") if count == 4 else ("BC", "AD"), 0)
 
 
-#: Offsets by pattern letter and count: hours, and what may or must follow.
+#: Offsets by pattern letter and count: hours, and the optional or required rest.
 _OFFSETS: Final = {
     1: r"([+-])(\d{2})(?:(\d{2}))?",
     2: r"([+-])(\d{2})(\d{2})",
@@ -261,7 +265,8 @@ def _offset_of_z(count: int) -> Reader:
 
 
 def _zone(count: int) -> Reader:
-    """An identifier; abbreviations of zones mean what a locale says, so only UTC's are read."""
+    """Return a reader of zone identifiers. Abbreviations of zones depend on the locale, so only UTC's are
+    read."""
 
     def read(text: str, place: int, fields: Fields) -> int:
         match = _ZONE.match(text, place)
@@ -348,7 +353,7 @@ def _day(numbers: dict[str, int]) -> int:
 
 
 def invalid_day(year: int, month: int, day: int) -> str:
-    """What ``java.time`` says of a day that the month lacks."""
+    """Return the message of ``java.time`` for a day that the month lacks."""
     if day == 29:
         return f"Invalid date 'February 29' as '{year}' is not a leap year"
     return f"Invalid date '{MONTHS[month - 1].upper()} {day}'"

@@ -1,9 +1,8 @@
-"""Spark's datetime patterns: ``yyyy-MM-dd HH:mm:ss.SSS`` and the like, taken apart and checked.
+"""Spark's datetime patterns, such as ``yyyy-MM-dd HH:mm:ss.SSS``, parsed and checked.
 
-A pattern is a sequence of :class:`Field` (a letter and how often it is repeated), literal texts, and ``[
-]`` around what may be missing. Which letters there are, and how long they may be, is Spark 4's "Datetime
-Patterns for Formatting and Parsing"; what was allowed in Spark 2 only, and what never was, are different
-errors there and so here.
+A pattern is a sequence of :class:`Field` (a letter and its number of repetitions), literal texts, and ``[ ]``
+around optional parts. The letters and their lengths are those of Spark 4's "Datetime Patterns for Formatting
+and Parsing". Letters of Spark 2 only and letters that were never allowed raise different errors, as in Spark.
 """
 
 import re
@@ -16,21 +15,21 @@ from sqlfront_values.errors import DatabaseError, spark_error
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A pattern letter, ``count`` times."""
+    """A pattern letter, repeated ``count`` times."""
 
     letter: str
     count: int
 
 
 class Optional(msgspec.Struct, frozen=True):
-    """``[...]``."""
+    """An optional part ``[...]``."""
 
     parts: tuple["Part", ...]
 
 
 Part = Field | Optional | str
 
-#: How often each letter may be repeated.
+#: The allowed numbers of repetitions of each letter.
 _COUNTS: Final[dict[str, range | tuple[int, ...]]] = {
     "G": range(1, 5),
     "y": range(1, 7),
@@ -62,7 +61,7 @@ _ONLY_FORMATTED: Final = frozenset("EFqQ")
 _WEEK_BASED: Final = frozenset("YWwuec")
 _REFUSED: Final = frozenset("ABnNp")
 _RESERVED: Final = frozenset("{}#")
-#: The letters that Spark 2 knew (java.text.SimpleDateFormat).
+#: The letters of Spark 2 (java.text.SimpleDateFormat).
 _LEGACY: Final = frozenset("GyMLdEuaHkKhmsSzZXYwWDF")
 _LEGACY_ZONE_COUNT: Final = 3
 _TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|\[|\]|[^'a-zA-Z\[\]]+|'", re.DOTALL)
@@ -70,7 +69,7 @@ _TOKEN: Final = re.compile(r"'((?:[^']|'')*)'|([a-zA-Z])\2*|\[|\]|[^'a-zA-Z\[\]]
 
 @lru_cache(maxsize=256)
 def parse_pattern(pattern: str, *, for_parsing: bool) -> tuple[Part, ...]:
-    """Take a pattern apart.
+    """Parse a pattern into its parts.
 
     >>> parse_pattern("yyyy-MM", for_parsing=True)
     (Field(letter='y', count=4), '-', Field(letter='M', count=2))
@@ -114,7 +113,7 @@ def _check_letter(pattern: str, letter: str, count: int, *, for_parsing: bool) -
 
 
 def _is_legacy(pattern: str) -> bool:
-    """Whether Spark 2 took the pattern."""
+    """Return whether Spark 2 accepted the pattern."""
     for match in _TOKEN.finditer(pattern):
         letter = match[2]
         if match[0] == "'" or (letter and letter not in _LEGACY):

@@ -42,14 +42,14 @@ DEFAULT_PATTERN: Final = "yyyy-MM-dd HH:mm:ss"
 
 # ---- to text
 
-#: Pattern pieces that strftime writes alike for years of four digits.
+#: Pieces of patterns that strftime writes in the same way for years of four digits.
 _DIRECTIVES: Final = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
 _FIRST_YEAR: Final = -30_610_224_000 * MICROS_PER_SECOND  # 1000-01-01
 _LAST_YEAR: Final = 253_402_300_800 * MICROS_PER_SECOND  # 10000-01-01
 
 
 def format_instants(instants: pa.Array, pattern: str, zone: str) -> pa.Array:
-    """Timestamps as the zone's clock shows them, by a datetime pattern."""
+    """Format timestamps by a datetime pattern, as the zone's clock shows them."""
     local = wall_clock(_micros(instants), zone)
     directive = _strftime(pattern)
     if directive is not None and _has_four_digit_years(local):
@@ -69,7 +69,7 @@ def _micros(instants: pa.Array) -> Integers:
 
 
 def _strftime(pattern: str) -> str | None:
-    """The pattern as strftime's format, if it has simple pieces only."""
+    """Return the pattern as strftime's format if the pattern has simple pieces only, else None."""
     format_text = pattern.replace("%", "%%")
     for piece, directive in _DIRECTIVES.items():
         before, found, after = format_text.partition(piece)
@@ -122,7 +122,7 @@ def _from_unixtime(arguments: tuple[Datum, ...], invocation: Invocation) -> Datu
 
 
 def _names(names: tuple[str, ...], index: Callable[[Days], Integers]) -> Kernel:
-    """Three letters of a day's or month's name, by its index."""
+    """Make a kernel for three letters of a day's or month's name, by its index."""
     short = from_values([name[:3] for name in names], STRING)
 
     @columnar
@@ -136,7 +136,7 @@ def _names(names: tuple[str, ...], index: Callable[[Days], Integers]) -> Kernel:
 
 # ---- from text
 
-#: Patterns whose plain texts Arrow's cast reads as they do.
+#: Patterns whose plain texts Arrow's cast reads with the same result.
 _PLAIN: Final = {
     "yyyy-MM-dd": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     DEFAULT_PATTERN: r"^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$",
@@ -145,9 +145,10 @@ _ZONE_LETTERS: Final = frozenset("VvzOXxZ")
 
 
 def parse_instants(column: pa.Array, pattern: str, target: pa.DataType, zone: str, *, safe: bool) -> pa.Array:
-    """A string column read by a datetime pattern: timestamps, or local times if ``target`` is timestamp_ntz.
+    """Parse a string column by a datetime pattern to timestamps, or to local times if ``target`` is
+    timestamp_ntz.
 
-    Errors: CANNOT_PARSE_TIMESTAMP, or null with ``safe``.
+    Raises CANNOT_PARSE_TIMESTAMP, or gives null with ``safe``.
     """
     is_local = target == TIMESTAMP_NTZ
     quick = _parse_plain(column, pattern)
@@ -202,8 +203,8 @@ def _instant(local: int, zone: int | str) -> int:
 
 
 def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature], PreparedKernel]:
-    """to_date, to_timestamp and the like: by a pattern if there is one and the first argument is a string,
-    else a cast."""
+    """Return a function that prepares to_date, to_timestamp and the like: parsing by a pattern if the call
+    has a pattern and the first argument is a string, else a cast."""
 
     def prepare(signature: Signature) -> PreparedKernel:
         source, settings = signature.argument_types[0], signature.settings
@@ -230,7 +231,7 @@ def _reading(target: pa.DataType, *, safe: bool = False) -> Callable[[Signature]
 
 
 def _casting(cast: Callable[[Datum], Datum]) -> PreparedKernel:
-    """The cast of the first argument. The pattern, even a null one, is for strings only."""
+    """Make a kernel that casts the first argument. The pattern, even a null pattern, is for strings only."""
     return lambda arguments, length: cast(arguments[0])
 
 
@@ -250,7 +251,8 @@ def _parse_by_row(
 
 
 def _unix_timestamp(signature: Signature) -> PreparedKernel:
-    """Seconds since 1970, cut off towards zero; since 1970 in UTC for a timestamp without a zone."""
+    """Prepare the seconds since 1970, cut off towards zero; since 1970 in UTC for a timestamp without a
+    zone."""
     types = signature.argument_types
     target = TIMESTAMP_NTZ if types[0] == TIMESTAMP_NTZ else TIMESTAMP
     has_pattern = len(types) > 1

@@ -1,4 +1,4 @@
-"""Datetimes rounded down to a unit."""
+"""Functions that round datetimes down to a unit."""
 
 from typing import Final
 
@@ -40,7 +40,7 @@ _TIME_LEVELS: Final = {
 
 
 def _truncated_days(days: Days, level: str) -> Integers:
-    """The first day of each date's year, quarter, month or (from Monday) week."""
+    """Return the first day of each date's year, quarter, month or (from Monday) week."""
     if level == "week":
         return days - calendar_dates.weekday(days)
     year, month, _ = civil_from_days(days)
@@ -53,7 +53,7 @@ def _truncated_days(days: Days, level: str) -> Integers:
 
 
 def _truncated_instants(instants: Integers, level: str, zone: str) -> Integers | None:
-    """The start of each timestamp's unit by the zone's clock; None if there is no such unit."""
+    """Return the start of each timestamp's unit by the zone's clock; None if there is no such unit."""
     unit = _TIME_LEVELS.get(level.upper())
     if unit is not None and unit <= MICROS_PER_SECOND:
         return instants // unit * unit

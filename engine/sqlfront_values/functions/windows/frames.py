@@ -1,13 +1,13 @@
 """Aggregate functions over window frames, for all rows at once.
 
-Frames that are whole partitions are ordinary groups. For the others the sums and counts, least, greatest and
-edge values have ways of their own, without a loop over rows or partitions:
+Frames that are whole partitions are ordinary groups. For other frames, sums and counts, least, greatest and
+edge values have methods of their own, without a loop over rows or partitions:
 
 * sums of whole numbers are differences of running sums, exact because two's complement wraps both ways alike;
 * sums of doubles and least values are folded over runs of doubling length, so that an infinity or a NaN
   touches only the frames that hold it and nothing cancels.
 
-What is left (a running median, say) aggregates each frame's rows as a group of its own.
+All other functions (a running median, say) aggregate each frame's rows as a group of its own.
 """
 
 from collections.abc import Sequence
@@ -46,9 +46,10 @@ from sqlfront_values.functions.windows.registry import frame_edge
 from sqlfront_values.room import claim, returned
 from sqlfront_values.types import BIGINT
 
-#: Rows that the general way aggregates at a time.
+#: Rows that the general method aggregates at a time.
 _CHUNK_ROWS: Final = 1 << 18
-#: Partitions are looped over if there are at most that many of them, or that many rows in each on average.
+#: Partitions are looped over if there are at most this many, or at least this many rows per partition on
+#: average.
 _FEW_PARTITIONS: Final = 64
 _ROWS_PER_LOOP: Final = 256
 
@@ -56,7 +57,7 @@ _ROWS_PER_LOOP: Final = 256
 def aggregate_frames(
     accumulator: Accumulator, rows: WindowRows, frame: Bounds, arguments: Sequence[pa.Array]
 ) -> pa.Array | Placed:
-    """The aggregate of each position's frame; ``arguments`` are by position."""
+    """Compute the aggregate of each position's frame; ``arguments`` are by position."""
     if _is_partition(frame, rows):
         groups = Groups(rows.ids, rows.partition_count)
         return Placed(accumulator.finish(accumulator.update(groups, arguments)), rows.ids)
@@ -82,20 +83,20 @@ def aggregate_frames(
 
 
 def _is_partition(frame: Bounds, rows: WindowRows) -> bool:
-    """Whether every frame is the whole partition."""
+    """Return whether every frame is the whole partition."""
     partitions = rows.partitions
     return bool((frame.starts == partitions.starts).all() and (frame.ends == partitions.ends).all())
 
 
 def _running(values: npt.NDArray[np.generic], frame: Bounds) -> npt.NDArray[np.generic]:
-    """The sum of each frame, by differences of running sums."""
+    """Return the sum of each frame, by differences of running sums."""
     sums = np.zeros(len(values) + 1, np.int64)
     np.cumsum(values, out=sums[1:])
     return sums[frame.ends] - sums[frame.starts]
 
 
 def _count(counted: npt.NDArray[np.bool_] | None, frame: Bounds) -> Integers:
-    """The number of marked rows (None = all) in each frame."""
+    """Return the number of marked rows (None = all) in each frame."""
     if counted is None:
         return frame.lengths()
     return _running(counted, frame).astype(np.int64, copy=False)
@@ -130,7 +131,8 @@ def _sum_doubles(
 
 
 def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.Array) -> Placed:
-    """Each row's place in the order of values, folded by minimum, leads back to the row."""
+    """Find the extreme of each frame: fold each row's place in the order of values by minimum, and map the
+    least place back to its row."""
     order = sorting_order(ranks(column, descending=accumulator.greatest, nulls_first=False))
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
@@ -143,7 +145,7 @@ def _extreme(accumulator: Extreme, rows: WindowRows, frame: Bounds, column: pa.A
 def _fold(
     values: npt.NDArray[np.generic], rows: WindowRows, frame: Bounds, operation: np.ufunc, identity: float
 ) -> npt.NDArray[np.generic]:
-    """The operation (associative) over each frame's values; ``identity`` for empty frames."""
+    """Fold each frame's values by the (associative) operation; ``identity`` for empty frames."""
     partitions = rows.partitions
     few = rows.partition_count <= max(_FEW_PARTITIONS, len(values) // _ROWS_PER_LOOP)
     if few and (frame.starts == partitions.starts).all():
@@ -165,8 +167,7 @@ def _accumulated(
     operation: np.ufunc,
     identity: float,
 ) -> npt.NDArray[np.generic]:
-    """The operation from the start of the partition up to the wanted position, ``identity`` where the frame
-    is empty."""
+    """Fold from the start of the partition up to the wanted position; ``identity`` if the frame is empty."""
     result = np.empty_like(values)
     starts = np.unique(partitions.starts)
     for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(values)], strict=True):
@@ -178,7 +179,7 @@ def _accumulated(
 def _fold_doubling(
     values: npt.NDArray[np.generic], frame: Bounds, operation: np.ufunc, identity: float
 ) -> npt.NDArray[np.generic]:
-    """Each frame cut into runs whose lengths are powers of two, the runs of one length folded at a time."""
+    """Cut each frame into runs whose lengths are powers of two, and fold the runs of one length at a time."""
     result = np.full(len(values), identity, values.dtype)
     positions, lengths = frame.starts.copy(), frame.lengths()
     longest = int(lengths.max(initial=0))
@@ -194,7 +195,7 @@ def _fold_doubling(
 
 
 def _one_by_one(accumulator: Accumulator, frame: Bounds, arguments: Sequence[pa.Array]) -> pa.Array:
-    """Each frame's rows as a group of its own, a bounded number of rows and bytes at a time."""
+    """Aggregate each frame's rows as a group of its own, a bounded number of rows and bytes at a time."""
     lengths = frame.lengths()
     sizes = np.zeros(len(lengths))
     for argument in arguments:
@@ -211,7 +212,7 @@ def _one_by_one(accumulator: Accumulator, frame: Bounds, arguments: Sequence[pa.
             indices = row_indices(rows)
             states = accumulator.update(groups, [gather(argument, indices) for argument in arguments])
             piece = accumulator.finish(states)
-        # The pieces stand beside the column that they are put together to.
+        # The pieces stay in memory beside the column that is built from them.
         claim("a window function", 2 * growth.size_of(piece))
         made.append(piece)
     return concat_columns(made)

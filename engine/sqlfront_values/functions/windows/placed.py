@@ -1,4 +1,4 @@
-"""Columns that are known and not made yet: window functions put one text or array in many rows."""
+"""Columns that are described but not built yet: window functions repeat one text or array in many rows."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,13 +11,13 @@ import pyarrow as pa
 from sqlfront_values.columns.batches import Mask, Rows, gather, row_indices
 from sqlfront_values.functions import growth
 
-#: What is made of texts and arrays at a time takes about that many bytes, and while Arrow makes it, whose
-#: buffers grow by doubling, three times as many.
+#: Bytes of texts and arrays that are built at a time. While Arrow builds a piece, its buffers, which grow by
+#: doubling, take three times as many.
 PIECE_BYTES: Final = 16 * 1024 * 1024
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """A column whose n-th value is ``values[rows[n]]``; null where not ``found[n]`` (None: all are)."""
+    """A column whose n-th value is ``values[rows[n]]``; null where not ``found[n]`` (None: all are found)."""
 
     values: pa.Array
     rows: Rows
@@ -27,17 +27,17 @@ class Placed(msgspec.Struct, frozen=True):
         return len(self.rows)
 
     def at(self, rows: Rows) -> "Placed":
-        """The values at these rows, which may repeat."""
+        """Return the values at these rows, which may repeat."""
         return Placed(self.values, self.rows[rows], None if self.found is None else self.found[rows])
 
     def slice(self, start: int, length: int) -> pa.Array:
-        """So many values from the ``start``-th one on, made."""
+        """Build ``length`` values from the ``start``-th value on."""
         part = slice(start, start + length)
         found = None if self.found is None else self.found[part]
         return gather(self.values, row_indices(self.rows[part], found))
 
     def sizes(self) -> npt.NDArray[np.float64]:
-        """Bytes of each value once it is made, about."""
+        """Return the approximate bytes of each value once it is built."""
         if len(self.values) == 0:
             return np.zeros(len(self))
         sizes = growth.sizes(self.values)[self.rows]
@@ -45,8 +45,8 @@ class Placed(msgspec.Struct, frozen=True):
 
 
 def pieces(shares: npt.NDArray[np.float64]) -> Iterator[tuple[int, int]]:
-    """Ranges of rows, one after the other, in each of which the rows' shares are 1 together at most, or that
-    have only one row.
+    """Yield consecutive ranges of rows. The shares of a range add up to at most 1, unless the range has a
+    single row.
 
     >>> list(pieces(np.array([0.5, 0.5, 2.0, 0.1])))
     [(0, 2), (2, 3), (3, 4)]

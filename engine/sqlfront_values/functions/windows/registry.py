@@ -20,9 +20,9 @@ from sqlfront_values.types import BIGINT, DOUBLE, INT
 
 
 class WindowInvocation(msgspec.Struct, frozen=True):
-    """What a kernel works on: the window's rows, each position's frame, the values of the arguments that are
-    not constant (by position, so in the window's order), those of the constant ones, and whether nulls are
-    passed over."""
+    """The input of a kernel: the window's rows, each position's frame, the values of the arguments that are
+    not constant (by position, so in the window's order), the values of the constant arguments, and whether
+    nulls are skipped."""
 
     rows: WindowRows
     frame: Bounds
@@ -31,7 +31,7 @@ class WindowInvocation(msgspec.Struct, frozen=True):
     ignore_nulls: bool = False
 
     def constant(self, position: int, default: int) -> int:
-        """A constant argument that is a whole number."""
+        """Return a constant argument that is a whole number."""
         value = self.constants[position] if position < len(self.constants) else default
         assert isinstance(value, int)
         return value
@@ -41,14 +41,14 @@ WindowKernel = Callable[[WindowInvocation], pa.Array | Placed]
 
 
 class WindowFunction(msgspec.Struct, frozen=True):
-    """A registry entry.
+    """An entry of the registry.
 
     ``arguments``, ``optional`` and ``result`` are as in
     :class:`~sqlfront_values.functions.registry.ScalarFunction`. The arguments at the positions ``constants``
-    must be foldable; those at ``like_first`` are cast to the first argument's type. ``needs_order``: refused
-    without ORDER BY. ``uses_frame``: whether the call may have a frame. ``takes_nulls_clause``: whether it
-    may say IGNORE NULLS. ``shown_defaults``: what result-column names show for the last optional arguments
-    when missing.
+    must be foldable; the arguments at ``like_first`` are cast to the first argument's type. ``needs_order``:
+    refused without ORDER BY. ``uses_frame``: whether the call may have a frame. ``takes_nulls_clause``:
+    whether the call may have IGNORE NULLS. ``shown_defaults``: the values that result-column names show for
+    the last optional arguments when missing.
     """
 
     name: str
@@ -66,7 +66,7 @@ class WindowFunction(msgspec.Struct, frozen=True):
     example: tuple[str, str] | None = None
 
     def result_type(self, argument_types: tuple[pa.DataType, ...]) -> pa.DataType:
-        """The logical result type for coerced logical argument types."""
+        """Return the logical result type for coerced logical argument types."""
         return self.result(argument_types) if callable(self.result) else self.result
 
 
@@ -74,12 +74,12 @@ _WINDOWS: Final[dict[str, WindowFunction]] = {}
 
 
 def lookup_window(name: str) -> WindowFunction | None:
-    """The entry of a lower-case Spark name, or None (also for aggregates)."""
+    """Return the entry of a lower-case Spark name, or None (also for aggregates)."""
     return _WINDOWS.get(name)
 
 
 def window_names() -> tuple[str, ...]:
-    """All registered names, sorted."""
+    """Return all registered names, sorted."""
     return tuple(sorted(_WINDOWS))
 
 
@@ -153,8 +153,8 @@ def _lag(call: WindowInvocation) -> Placed:
 
 
 def _shifted(call: WindowInvocation, offset: int) -> Placed:
-    """The value ``offset`` rows (with IGNORE NULLS, values) after the current row, within its partition; else
-    the default, the last argument."""
+    """Return the value ``offset`` rows (with IGNORE NULLS, values) after the current row, within its
+    partition; else the default, the last argument."""
     values, partitions = call.arguments[0], call.rows.partitions
     if call.ignore_nulls and offset:
         positions, found = _nth_valid(values, call.rows, partitions, offset)
@@ -167,8 +167,8 @@ def _shifted(call: WindowInvocation, offset: int) -> Placed:
 
 
 def _nth_valid(values: pa.Array, rows: WindowRows, within: Bounds, offset: int) -> tuple[Rows, Mask]:
-    """The position of the ``offset``-th non-null value after (before, if negative) each position, and whether
-    it is within bounds."""
+    """Return the position of the ``offset``-th non-null value after (before, if negative) each position, and
+    whether that position is within bounds."""
     valid = valid_mask(values)
     chosen = np.arange(len(rows)) if valid is None else np.flatnonzero(valid)
     before = _valid_before(values, len(rows))
@@ -179,7 +179,7 @@ def _nth_valid(values: pa.Array, rows: WindowRows, within: Bounds, offset: int) 
 
 
 def _valid_before(values: pa.Array, length: int) -> Rows:
-    """How many non-null values stand before each position, and before the end."""
+    """Return the number of non-null values before each position, and before the end."""
     valid = valid_mask(values)
     if valid is None:
         return np.arange(length + 1)
@@ -198,8 +198,8 @@ def _nth_value(call: WindowInvocation) -> Placed:
 
 
 def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, ignore_nulls: bool) -> Placed:
-    """The value ``number`` places from the start (or end) of each frame, null if the frame is shorter; with
-    ``ignore_nulls`` only non-null values count."""
+    """Return the value ``number`` places from the start (or end) of each frame, null if the frame is shorter;
+    with ``ignore_nulls`` only non-null values count."""
     length = len(values)
     starts, ends, chosen = frame.starts, frame.ends, np.arange(length)
     if ignore_nulls:
@@ -213,14 +213,14 @@ def frame_edge(values: pa.Array, frame: Bounds, number: int, *, last: bool, igno
 
 
 def _at(chosen: Rows, wanted: Rows, found: Mask) -> Rows:
-    """``chosen[wanted]`` where found, else 0."""
+    """Return ``chosen[wanted]`` where found, else 0."""
     if len(chosen) == 0:
         return np.zeros(len(wanted), np.int64)
     return np.where(found, chosen[np.where(found, wanted, 0)], 0)
 
 
 def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) -> Placed:
-    """The value at each position where found, else that of ``otherwise``."""
+    """Return the value at each position where found, else the value of ``otherwise``."""
     if otherwise.type != values.type:
         otherwise, values = (
             column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
@@ -230,7 +230,7 @@ def choose(values: pa.Array, positions: Rows, found: Mask, otherwise: pa.Array) 
     return Placed(pa.concat_arrays([values, otherwise]), rows)
 
 
-#: Examples are over these rows, and show the result for the last one.
+#: The rows of the examples, which show the result for the last row.
 _ROWS: Final = "FROM VALUES (1), (1), (2) AS t(x) ORDER BY x DESC LIMIT 1"
 
 

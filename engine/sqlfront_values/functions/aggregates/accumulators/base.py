@@ -1,4 +1,4 @@
-"""The contract of an accumulator, and the sums and counts per group that most of them are made of."""
+"""The contract of an accumulator, and the sums and counts per group that most accumulators use."""
 
 from collections.abc import Sequence
 from typing import Final, Protocol
@@ -13,14 +13,14 @@ from sqlfront_values.columns.batches import Integers, Mask, Rows, gather, mask_a
 from sqlfront_values.columns.grouping import Grouping
 from sqlfront_values.columns.text import Text
 
-#: Whole numbers up to here are exact in a float64.
+#: Whole numbers up to this bound are exact in a float64.
 EXACT_DOUBLE: Final = 2**53
 
 Doubles = npt.NDArray[np.float64]
 
 
 class Groups(msgspec.Struct, frozen=True):
-    """Which group each row belongs to: ``0 <= ids[row] < size``; a group may have no row at all."""
+    """The group of each row: ``0 <= ids[row] < size``; a group may have no row at all."""
 
     ids: Rows
     size: int
@@ -28,26 +28,26 @@ class Groups(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(grouping: Grouping) -> "Groups":
-        """The groups of a grouping."""
+        """Build the groups of a grouping."""
         known = [] if grouping.counts is None else [grouping.counts]
         return Groups(grouping.ids, grouping.size, known)
 
     def counts(self) -> Integers:
-        """The number of rows of each group, computed once."""
+        """Return the number of rows of each group, computed once."""
         if not self._counts:
             self._counts.append(np.bincount(self.ids, minlength=self.size))
         return self._counts[0]
 
     def select(self, mask: Mask | None) -> "Groups":
-        """Only the rows where the mask is true; None keeps all."""
+        """Keep only the rows where the mask is true; None keeps all."""
         return self if mask is None else Groups(self.ids[mask], self.size)
 
 
 class Accumulator(Protocol):
-    """One aggregate function over groups; holds no state itself.
+    """An aggregate function over groups; the accumulator itself holds no state.
 
-    ``update`` must cope with groups without rows and gives the states of an empty input for them; ``merge``
-    too. Rows with a null argument reach the accumulator, which decides about them.
+    ``update`` and ``merge`` return the state of an empty input for groups without rows. Rows with a null
+    argument reach the accumulator, which decides how to treat them.
     """
 
     @property
@@ -55,17 +55,17 @@ class Accumulator(Protocol):
         """Physical types of the state columns."""
 
     def update(self, groups: Groups, arguments: Sequence[pa.Array]) -> list[pa.Array]:
-        """The state of each group from argument rows."""
+        """Compute the state of each group from argument rows."""
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
-        """The state of each group from state rows."""
+        """Compute the state of each group from state rows."""
 
     def finish(self, states: Sequence[pa.Array]) -> pa.Array:
-        """The result of each state row, in physical form."""
+        """Compute the result of each state row, in physical form."""
 
 
 def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
-    """True for rows without a null argument, None if that is all of them."""
+    """Return True for rows without a null argument; None if no row has a null argument."""
     result: Mask | None = None
     for argument in arguments:
         valid = valid_mask(argument)
@@ -77,7 +77,7 @@ def all_valid(arguments: Sequence[pa.Array]) -> Mask | None:
 def keep_rows(
     groups: Groups, arguments: Sequence[pa.Array], mask: Mask | None
 ) -> tuple[Groups, list[pa.Array]]:
-    """The rows where the mask is true; None keeps all."""
+    """Keep the rows where the mask is true; None keeps all."""
     if mask is None:
         return groups, list(arguments)
     chosen = mask_array(mask)
@@ -85,12 +85,12 @@ def keep_rows(
 
 
 def without_nulls(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """The rows that have no null argument."""
+    """Keep the rows that have no null argument."""
     return keep_rows(groups, arguments, all_valid(arguments))
 
 
 def sum_doubles(groups: Groups, values: npt.NDArray[np.generic]) -> Doubles:
-    """The sum of each group in floating point; 0.0 without rows."""
+    """Return the sum of each group in floating point; 0.0 without rows."""
     if groups.size == 1:
         with np.errstate(over="ignore", invalid="ignore"):
             return np.array([values.sum(dtype=np.float64)])
@@ -109,12 +109,12 @@ def integers(column: pa.Array) -> Integers:
 
 
 def peak(values: Integers) -> int:
-    """The greatest magnitude."""
+    """Return the greatest magnitude."""
     return max(int(values.max()), -int(values.min())) if len(values) else 0
 
 
 def sum_integers(groups: Groups, values: Integers) -> Integers | None:
-    """The exact sum of each group, or None where the magnitudes don't rule out that one leaves 64 bits."""
+    """Return the exact sum of each group; None if the magnitudes don't rule out that a sum leaves 64 bits."""
     limit = peak(values) * len(values)
     if limit >= 2**63:
         return None
@@ -128,19 +128,19 @@ def sum_integers(groups: Groups, values: Integers) -> Integers | None:
 
 
 def best_rows(groups: Groups, ranks: Integers, *, last: bool = False) -> tuple[Rows, Mask]:
-    """For each group the first (or last) row of lowest rank, and whether it has a row at all."""
+    """Return for each group the first (or last) row of lowest rank, and whether the group has any row."""
     found = groups.counts() > 0
     hits = np.flatnonzero(ranks == _least(groups, ranks)[groups.ids])
     rows = np.zeros(groups.size, np.int64)
-    # Of several assignments to one place the last one stays.
+    # Of several assignments to one place the last assignment stays.
     hits = hits if last else hits[::-1]
     rows[groups.ids[hits]] = hits
     return rows, found
 
 
 def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows, Mask]:
-    """As :func:`best_rows` for strings: word by word among the rows that are still the best, then the length,
-    which tells zeros at the end from none."""
+    """Find best rows like :func:`best_rows`, for strings: word by word among the remaining candidates, then
+    by length, which distinguishes trailing zeros from padding."""
     candidates = np.arange(len(groups.ids))
     for number in range(text.words.shape[1] + 1):
         values = (
@@ -156,13 +156,13 @@ def best_text_rows(groups: Groups, text: Text, *, greatest: bool) -> tuple[Rows,
 
 
 def _least(groups: Groups, values: Integers) -> Integers:
-    """The least value of each group; the greatest integer without rows."""
+    """Return the least value of each group; the greatest integer without rows."""
     least = np.full(groups.size, np.iinfo(np.int64).max)
     np.minimum.at(least, groups.ids, values)
     return least
 
 
 def pick_rows(columns: Sequence[pa.Array], rows: Rows, found: Mask) -> list[pa.Array]:
-    """The columns' values at these rows, null where none was found."""
+    """Return the columns' values at these rows, null where no row was found."""
     indices = row_indices(rows, found)
     return [gather(column, indices) for column in columns]

@@ -22,7 +22,7 @@ from sqlfront_values.types import BOOLEAN, physical
 
 
 class Extreme(msgspec.Struct, frozen=True):
-    """min or, with ``greatest``, max of a column of the logical ``type``; nulls are passed over, NaN is the
+    """min or, with ``greatest``, max of a column of the logical ``type``; nulls are skipped, NaN is the
     greatest."""
 
     type: pa.DataType
@@ -62,8 +62,8 @@ class Extreme(msgspec.Struct, frozen=True):
 
 
 class ExtremeBy(msgspec.Struct, frozen=True):
-    """min_by or, with ``greatest``, max_by: the first argument of the last row whose second argument is the
-    extreme one."""
+    """min_by or, with ``greatest``, max_by: the first argument of the last row with the extreme second
+    argument."""
 
     types: tuple[pa.DataType, pa.DataType]
     greatest: bool
@@ -93,8 +93,8 @@ class ExtremeBy(msgspec.Struct, frozen=True):
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """first (any_value) or, with ``last``, last of the rows as they come; with ``ignore_nulls`` of those that
-    aren't null."""
+    """first (any_value) or, with ``last``, last of the rows in input order; with ``ignore_nulls`` of the rows
+    that aren't null."""
 
     type: pa.DataType
     last: bool
@@ -115,11 +115,12 @@ class Edge(msgspec.Struct, frozen=True):
         return states[0]
 
     def _pick(self, groups: Groups, values: pa.Array, mask: Mask | None) -> list[pa.Array]:
-        """The edge row of each group among those where the mask is true, and whether there is one."""
+        """Return the edge row of each group among the rows where the mask is true, and whether there is such
+        a row."""
         numbers = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
         ids = groups.ids if mask is None else groups.ids[mask]
         rows = np.full(groups.size, -1, np.int64)
-        # Of several assignments to one place the last one stays.
+        # Of several assignments to one place the last assignment stays.
         if self.last:
             rows[ids] = numbers
         else:

@@ -28,15 +28,15 @@ from sqlfront_values.types import DOUBLE, STRING, logical, physical
 
 
 class ListResult(Protocol):
-    """What becomes of a group's values: ``lists`` holds them per group, without nulls."""
+    """A function from a group's values to its result; ``lists`` holds the values per group, without nulls."""
 
     def __call__(self, lists: pa.ListArray) -> pa.Array:
-        """One result per list."""
+        """Return one result per list."""
 
 
 class Values(msgspec.Struct, frozen=True):
-    """All non-null values of the logical ``type``, ``result`` of them at the end; None gives them as an
-    array. With ``unique`` each value once."""
+    """All non-null values of the logical ``type``. ``result`` computes the final result from the values; None
+    returns the values as an array. With ``unique`` each value counts once."""
 
     type: pa.DataType
     unique: bool = False
@@ -60,7 +60,7 @@ class Values(msgspec.Struct, frozen=True):
 
 
 class Distinct(msgspec.Struct, frozen=True):
-    """Another aggregate over the distinct argument rows of each group; ``types`` are the arguments' logical
+    """An aggregate over the distinct argument rows of each group; ``types`` are the arguments' logical
     types."""
 
     inner: Accumulator
@@ -83,7 +83,7 @@ class Distinct(msgspec.Struct, frozen=True):
 
 
 def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """Each different row of each group once."""
+    """Keep each different row of each group once."""
     arguments = [canonical(argument) for argument in arguments]
     codes = [Codes(groups.ids, groups.size), *(encode(argument) for argument in arguments)]
     first = group_codes(combine(codes, len(groups.ids))).rows
@@ -93,7 +93,7 @@ def distinct_rows(groups: Groups, arguments: Sequence[pa.Array]) -> tuple[Groups
 
 
 def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
-    """The rows of each group as one list per column, in the order in which they come."""
+    """Collect the rows of each group in one list per column, in input order."""
     order = sorting_order(Codes(groups.ids, groups.size))
     offsets = np.zeros(groups.size + 1, np.int32)
     np.cumsum(groups.counts(), out=offsets[1:])
@@ -102,7 +102,8 @@ def to_lists(groups: Groups, columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def flatten_lists(groups: Groups, lists: Sequence[pa.Array]) -> tuple[Groups, list[pa.Array]]:
-    """The inverse of :func:`to_lists`, in physical form: the elements, each in the group of its list."""
+    """Flatten lists to their elements in physical form, each in the group of its list; the inverse of
+    :func:`to_lists`."""
     offsets = numpy_view(lists[0].offsets).astype(np.int64)
     ids = np.repeat(groups.ids, np.diff(offsets))
     elements = [column.flatten() for column in lists]
@@ -125,7 +126,7 @@ def _list_column(offsets: npt.NDArray[np.int32], values: pa.Array) -> pa.Array:
 
 
 def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
-    """The values sorted within each list, where each list starts, and how long it is."""
+    """Return the values sorted within each list, and the start and the length of each list."""
     starts = numpy_view(lists.offsets).astype(np.int64)
     lengths = np.diff(starts)
     values = lists.flatten()
@@ -135,8 +136,8 @@ def _sorted_values(lists: pa.ListArray) -> tuple[pa.Array, Rows, Rows]:
 
 
 class Percentile(msgspec.Struct, frozen=True):
-    """percentile and median of doubles: linear interpolation at ``(n - 1) * fraction``; one or, from an array
-    of fractions, several."""
+    """percentile and median of doubles: linear interpolation at ``(n - 1) * fraction``; with ``several``, an
+    array of one result per fraction."""
 
     fractions: tuple[float, ...]
     several: bool = False
@@ -159,15 +160,15 @@ class Percentile(msgspec.Struct, frozen=True):
         lower, upper = np.floor(position).astype(np.int64), np.ceil(position).astype(np.int64)
         last = len(values) - 1
         low, high = values[np.minimum(starts + lower, last)], values[np.minimum(starts + upper, last)]
-        # Written as Spark does: no interpolation between equal values (they may be infinite).
+        # As in Spark, equal values are not interpolated (they may be infinite).
         with np.errstate(all="ignore"):
             between = (upper - position) * low + (position - lower) * high
         return np.where((lower == upper) | (low == high), low, between)
 
 
 class ApproximatePercentile(msgspec.Struct, frozen=True):
-    """percentile_approx: the least value that at least the fraction of the values don't exceed - exact,
-    whatever accuracy is asked for."""
+    """percentile_approx: the least value that at least the fraction of the values don't exceed. The result is
+    exact for every requested accuracy."""
 
     fractions: tuple[float, ...]
     several: bool = False
@@ -186,7 +187,7 @@ class ApproximatePercentile(msgspec.Struct, frozen=True):
 
 
 def most_frequent(lists: pa.ListArray) -> pa.Array:
-    """mode: one of the values that are in the list most often; null without values."""
+    """mode: one of the most frequent values of the list; null without values."""
     size = len(lists)
     groups, (values,) = flatten_lists(Groups(np.arange(size), size), [lists])
     values = canonical(values)
@@ -194,13 +195,13 @@ def most_frequent(lists: pa.ListArray) -> pa.Array:
     counts = np.bincount(pairs.ids, minlength=pairs.size)
     rows = np.zeros(size, np.int64)
     order = np.argsort(counts, kind="stable")
-    # The last assignment to a place stays: that of the greatest count.
+    # The last assignment to a place stays: the assignment of the greatest count.
     rows[groups.ids[pairs.rows[order]]] = pairs.rows[order]
     return pick_rows([values], rows, groups.counts() > 0)[0]
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """listagg: the values with a delimiter in between; null without values."""
+    """listagg: the values joined by a delimiter; null without values."""
 
     delimiter: str | bytes
     type: pa.DataType = STRING
@@ -213,7 +214,7 @@ class Joined(msgspec.Struct, frozen=True):
 
 
 def _fixed_lists(values: pa.Array, length: int, valid: Mask) -> pa.Array:
-    """Lists of ``length`` values each, null where not valid."""
+    """Build lists of ``length`` values each, null where not valid."""
     offsets = np.arange(len(valid) + 1, dtype=np.int32) * np.int32(length)
     lists = _list_column(offsets, values)
     return pick_rows([lists], np.arange(len(valid)), valid)[0]

@@ -1,7 +1,7 @@
 """Variance, skewness, kurtosis, covariance and correlation, by central moments that merge without
 cancellation.
 
-Two sets of rows with the means a and b join by moving each to the common mean: with ``d = mean - common
+Two sets of rows with the means a and b are joined by moving each to the common mean: with ``d = mean - common
 mean`` a set of ``n`` rows contributes ``m2 + n d^2``, ``m3 + 3 d m2 + n d^3`` and ``m4 + 4 d m3 + 6 d^2 m2 +
 n d^4`` (Chan, Golub and LeVeque, 1979; Pebay, 2008).
 """
@@ -23,9 +23,9 @@ from sqlfront_values.functions.aggregates.accumulators.base import (
 )
 from sqlfront_values.types import DOUBLE
 
-#: From (n, m2, m3, m4) to the result and where it is not null.
+#: From (n, m2, m3, m4) to the result and the mask of results that are not null.
 Formula = Callable[[Doubles, Doubles, Doubles, Doubles], tuple[Doubles, Mask]]
-#: From (n, covariance sum, m2 of the first, m2 of the second) to the same.
+#: From (n, covariance sum, m2 of the first, m2 of the second) to the result and the mask.
 PairFormula = Formula
 
 
@@ -99,7 +99,7 @@ class PairMoments(msgspec.Struct, frozen=True):
 
 
 def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """Counts and means of the groups, and each state's distance from its group's mean (0 for an empty
+    """Return counts and means of the groups, and each state's distance from its group's mean (0 for an empty
     state)."""
     with np.errstate(all="ignore"):
         counts = sum_doubles(groups, n)
@@ -108,7 +108,7 @@ def _common_mean(groups: Groups, n: Doubles, mean: Doubles) -> tuple[Doubles, Do
 
 
 def _products(distance: Doubles, order: int) -> list[Doubles]:
-    """The powers of the distances from the second up to that of ``order``; numpy's own powers of negative
+    """Return the powers of the distances from the second up to ``order``. numpy's own powers of negative
     values take ten times as long, and differ from machine to machine."""
     products = [distance * distance]
     while len(products) < order - 1:
@@ -117,7 +117,7 @@ def _products(distance: Doubles, order: int) -> list[Doubles]:
 
 
 def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles]) -> Doubles:
-    """The central moment of order ``power`` of each state about the common mean."""
+    """Return the central moment of order ``power`` of each state about the common mean."""
     products = _products(distance, power)
     if power == 2:
         return powers[0] + n * products[0]
@@ -127,45 +127,45 @@ def _moved(power: int, n: Doubles, distance: Doubles, powers: Sequence[Doubles])
 
 
 def variance_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """m2 / n; null without rows."""
+    """Return m2 / n; null without rows."""
     return m2 / n, n > 0
 
 
 def variance_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """m2 / (n - 1); null for fewer than two rows."""
+    """Return m2 / (n - 1); null for fewer than two rows."""
     return m2 / (n - 1), n > 1
 
 
 def deviation_population(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """The root of the population's variance."""
+    """Return the square root of the population's variance."""
     return np.sqrt(m2 / n), n > 0
 
 
 def deviation_sample(n: Doubles, m2: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """The root of the sample's variance."""
+    """Return the square root of the sample's variance."""
     return np.sqrt(m2 / (n - 1)), n > 1
 
 
 def skewness(n: Doubles, m2: Doubles, m3: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """sqrt(n) m3 / m2^1.5; null if all values are equal."""
+    """Return sqrt(n) m3 / m2^1.5; null if all values are equal."""
     return np.sqrt(n) * m3 / np.sqrt(m2 * m2 * m2), (n > 0) & (m2 != 0)
 
 
 def kurtosis(n: Doubles, m2: Doubles, _: Doubles, m4: Doubles) -> tuple[Doubles, Mask]:
-    """Excess kurtosis n m4 / m2^2 - 3; null if all values are equal."""
+    """Return the excess kurtosis n m4 / m2^2 - 3; null if all values are equal."""
     return n * m4 / (m2 * m2) - 3.0, (n > 0) & (m2 != 0)
 
 
 def covariance_population(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """xy / n; null without rows."""
+    """Return xy / n; null without rows."""
     return xy / n, n > 0
 
 
 def covariance_sample(n: Doubles, xy: Doubles, *_: Doubles) -> tuple[Doubles, Mask]:
-    """xy / (n - 1); null for fewer than two rows."""
+    """Return xy / (n - 1); null for fewer than two rows."""
     return xy / (n - 1), n > 1
 
 
 def correlation(n: Doubles, xy: Doubles, xx: Doubles, yy: Doubles) -> tuple[Doubles, Mask]:
-    """Pearson's coefficient; null where a column doesn't vary."""
+    """Return Pearson's coefficient; null if a column doesn't vary."""
     return xy / np.sqrt(xx * yy), (n > 0) & (xx != 0) & (yy != 0)

@@ -33,12 +33,12 @@ from sqlfront_values.functions.aggregates.accumulators.wide import (
 )
 from sqlfront_values.types import BIGINT, DOUBLE, physical
 
-#: Of a quotient in an error message.
+#: Digits of a quotient in an error message.
 _DIGITS: Final = 76
 
 
 class _Counter(msgspec.Struct, frozen=True):
-    """A number of rows, which merges by adding."""
+    """A count of rows; counts merge by addition."""
 
     state_types = (BIGINT,)
 
@@ -74,7 +74,7 @@ class SumDoubles(msgspec.Struct, frozen=True):
         return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
 
     def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
-        """The states of sums over so many values."""
+        """Build the states from sums over ``counts`` values."""
         return [from_numpy(sums, DOUBLE, counts > 0)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -85,8 +85,8 @@ class SumDoubles(msgspec.Struct, frozen=True):
 
 
 class SumIntegers(msgspec.Struct, frozen=True):
-    """The sum of whole numbers as a bigint; null without values. Beyond 64 bits: ARITHMETIC_OVERFLOW, or null
-    with ``tolerant`` (try_sum)."""
+    """The sum of whole numbers as a bigint; null without values. A sum beyond 64 bits raises
+    ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum)."""
 
     tolerant: bool = False
 
@@ -99,7 +99,7 @@ class SumIntegers(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """The states of exact sums over so many values."""
+        """Build the states from exact sums over ``counts`` values."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit_bigint()
@@ -122,8 +122,8 @@ class SumIntegers(msgspec.Struct, frozen=True):
 
 class SumIntervals(msgspec.Struct, frozen=True):
     """The sum of intervals, or with ``average`` the sum divided by the number of values, halves rounded away
-    from zero, as the interval ``type`` (logical); null without values. A sum that doesn't fit:
-    INTERVAL_ARITHMETIC_OVERFLOW, or null with ``tolerant`` (try_sum, try_avg)."""
+    from zero, as the interval ``type`` (logical); null without values. A sum that doesn't fit raises
+    INTERVAL_ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum, try_avg)."""
 
     type: pa.DataType
     average: bool = False
@@ -136,7 +136,8 @@ class SumIntervals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, amounts(values)), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """The states of exact sums over so many values: what doesn't fit a bigint is null."""
+        """Build the states from exact sums over ``counts`` values; a sum that doesn't fit a bigint is
+        null."""
         return SumIntegers(tolerant=True).from_sums(sums, counts)
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -156,12 +157,12 @@ class SumIntervals(msgspec.Struct, frozen=True):
 
 
 def amounts(intervals: pa.Array) -> pa.Array:
-    """The numbers of months or microseconds of physical intervals."""
+    """Return the numbers of months or microseconds of physical intervals."""
     return intervals.view(BIGINT) if pa.types.is_duration(intervals.type) else intervals
 
 
 def _divided(sums: Integers, counts: Integers) -> Integers:
-    """Quotients with halves rounded away from zero."""
+    """Divide, with halves rounded away from zero."""
     sizes, divisors = np.abs(sums).view(np.uint64), counts.astype(np.uint64)
     quotients, rests = np.divmod(sizes, divisors)
     quotients += rests >= divisors - rests
@@ -169,8 +170,8 @@ def _divided(sums: Integers, counts: Integers) -> Integers:
 
 
 class SumDecimals(msgspec.Struct, frozen=True):
-    """The sum of decimals as the decimal ``type`` (logical); null without values. Beyond its precision:
-    ARITHMETIC_OVERFLOW, or null with ``tolerant`` (try_sum)."""
+    """The sum of decimals as the decimal ``type`` (logical); null without values. A sum beyond the precision
+    raises ARITHMETIC_OVERFLOW, or is null with ``tolerant`` (try_sum)."""
 
     type: pa.DataType
     tolerant: bool = False
@@ -184,7 +185,7 @@ class SumDecimals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """The states of exact unscaled sums over so many values."""
+        """Build the states from exact unscaled sums over ``counts`` values."""
         valid = counts > 0
         if isinstance(sums, WideSums):
             fits = sums.fit(self.type.precision)
@@ -206,7 +207,7 @@ class SumDecimals(msgspec.Struct, frozen=True):
 
 
 class AverageDoubles(msgspec.Struct, frozen=True):
-    """The mean of numbers other than decimals, summed as doubles as Spark does; null without values."""
+    """The mean of numbers other than decimals, summed as doubles as in Spark; null without values."""
 
     state_types = (DOUBLE, BIGINT)
 
@@ -215,7 +216,7 @@ class AverageDoubles(msgspec.Struct, frozen=True):
         return self.from_sums(sum_doubles(groups, numpy_view(values)), groups.counts())
 
     def from_sums(self, sums: Doubles, counts: Integers) -> list[pa.Array]:
-        """The states of sums over so many values."""
+        """Build the states from sums over ``counts`` values."""
         return [from_numpy(sums, DOUBLE), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -246,7 +247,7 @@ class AverageDecimals(msgspec.Struct, frozen=True):
         return self.from_sums(exact_sums(groups, values), groups.counts())
 
     def from_sums(self, sums: Integers | WideSums, counts: Integers) -> list[pa.Array]:
-        """The states of exact unscaled sums over so many values."""
+        """Build the states from exact unscaled sums over ``counts`` values."""
         return [self._state(sums), from_numpy(counts, BIGINT)]
 
     def merge(self, groups: Groups, states: Sequence[pa.Array]) -> list[pa.Array]:
@@ -282,7 +283,8 @@ class AverageDecimals(msgspec.Struct, frozen=True):
 
 
 def exact_sums(groups: Groups, values: pa.Array) -> Integers | WideSums:
-    """The exact (unscaled) sum of each group of a column of whole numbers or decimals without nulls."""
+    """Return the exact (unscaled) sum of each group of a column of whole numbers or decimals without
+    nulls."""
     narrow = as_integers(values)
     if narrow is not None:
         sums = sum_integers(groups, narrow)
@@ -298,7 +300,7 @@ def _sum_counts(groups: Groups, counts: pa.Array) -> Integers:
 
 
 def _overflowed(groups: Groups, states: Sequence[pa.Array]) -> npt.NDArray[np.bool_]:
-    """Groups of which a state has rows but no sum: it had overflowed already."""
+    """Return the groups with a state that has rows but no sum, since the sum had overflowed before."""
     lost = integers(states[1]) > 0
     known = all_valid(states[:1])
     lost &= False if known is None else ~known

@@ -1,4 +1,4 @@
-"""Sums and quotients of decimals that 64 bits can't hold, exact."""
+"""Exact sums and quotients of decimals beyond 64 bits."""
 
 from typing import Final
 
@@ -20,19 +20,19 @@ _SIGN: Final = np.int64(-(2**63))
 
 class WideSums(msgspec.Struct, frozen=True):
     """Whole numbers of 128 bits, one per group: ``low`` (its bits unsigned) and ``high`` words. ``overflow``
-    marks those that left even 128 bits."""
+    marks the numbers that left even 128 bits."""
 
     low: Integers
     high: Integers
     overflow: Mask
 
     def fit(self, precision: int) -> Mask:
-        """True where the number has at most ``precision`` decimal digits."""
+        """Return True where the number has at most ``precision`` decimal digits."""
         limit = 10**precision
         return ~self.overflow & self._less(limit) & ~self._less(1 - limit)
 
     def fit_bigint(self) -> Mask:
-        """True where the number fits into 64 bits."""
+        """Return True where the number fits into 64 bits."""
         return ~self.overflow & (self.high == self.low >> 63)
 
     def _less(self, bound: int) -> Mask:
@@ -42,24 +42,24 @@ class WideSums(msgspec.Struct, frozen=True):
 
 
 def unscaled(column: pa.Array) -> Integers | Words:
-    """A decimal column's unscaled values: int64 if they all fit, else rows of (low word, high word)."""
+    """Return a decimal column's unscaled values: int64 if all fit, else rows of (low word, high word)."""
     narrow = as_integers(column)
     return decimal_words(column) if narrow is None else narrow
 
 
 def sum_wide(groups: Groups, values: Integers | Words) -> WideSums:
-    """The sum of each group, by 32-bit limbs, which can't overflow below 2**31 rows."""
+    """Return the sum of each group, by 32-bit limbs, which can't overflow below 2**31 rows."""
     return combine_limbs([_sum_limb(groups, limb) for limb in split_limbs(values)])
 
 
 def split_limbs(values: Integers | Words) -> list[Integers]:
-    """Whole numbers as four limbs of 32 bits, lowest first; the highest is signed."""
+    """Split whole numbers into four limbs of 32 bits, lowest first; the highest limb is signed."""
     low, high = (values, values >> 63) if values.ndim == 1 else (values[:, 0], values[:, 1])
     return [low & _LOW, (low >> 32) & _LOW, high & _LOW, high >> 32]
 
 
 def combine_limbs(limbs: list[Integers]) -> WideSums:
-    """The numbers that sums of limbs stand for; ``limbs`` are overwritten."""
+    """Combine sums of limbs to numbers; ``limbs`` are overwritten."""
     for position in range(3):
         limbs[position + 1] += limbs[position] >> 32
         limbs[position] &= _LOW
@@ -76,7 +76,7 @@ def _sum_limb(groups: Groups, values: Integers) -> Integers:
 def decimal_array(
     values: Integers | Words | WideSums, data_type: pa.DataType, valid: Mask | None
 ) -> pa.Array:
-    """A decimal column of a physical type from unscaled values."""
+    """Build a decimal column of a physical type from unscaled values."""
     if isinstance(values, WideSums):
         values = np.stack([values.low, values.high], axis=1)
     if pa.types.is_decimal64(data_type):
@@ -92,8 +92,8 @@ def decimal_array(
 def divide_half_up(
     sums: Integers | Words, counts: Integers, scale: int, data_type: pa.DataType
 ) -> tuple[Integers | Words, Mask]:
-    """``sums`` (unscaled, of ``scale``) divided by positive counts, rounded half up to ``data_type``'s scale;
-    and whether the quotient fits its precision."""
+    """Divide ``sums`` (unscaled, of ``scale``) by positive counts, rounded half up to ``data_type``'s scale;
+    also return whether the quotient fits the precision."""
     shift = 10 ** (data_type.scale - scale)
     limit = 10**data_type.precision
     if sums.ndim == 1 and len(sums) and 2 * peak(sums) * shift + int(counts.max()) < 2**63:
@@ -112,7 +112,7 @@ def divide_half_up(
 
 
 def _divide_one(total: int, count: int, scale: int, target: int) -> int:
-    """Spark divides to 38 digits after the point first and rounds that to the target scale."""
+    """Divide like Spark: first to 38 digits after the point, then rounded to the target scale."""
     return _round_half_up(_round_half_up(total * 10 ** (38 - scale), count), 10 ** (38 - target))
 
 

@@ -8,8 +8,8 @@ from sqlfront_values.functions.numbers.fdlibm.words import Doubles, constants, h
 
 _PI: Final = float.fromhex("0x1.921fb54442d18p1")
 _PI_LOW: Final = float.fromhex("0x1.1a62633145c07p-53")
-#: Of the intervals from 0, 0.4375, 0.6875, 1.1875 and 2.4375 on: x is (a x + b) / (c x + d), and the angle
-#: between the two is the sum of a double and a small one.
+#: For the intervals from 0, 0.4375, 0.6875, 1.1875 and 2.4375 on: x is (a x + b) / (c x + d), and the angle
+#: between the two is the sum of a double and a small double.
 _ANGLE_STARTS: Final = (0.4375, 0.6875, 1.1875, 2.4375)
 _ANGLE_A: Final = np.array([1.0, 2.0, 1.0, 1.0, 0.0])
 _ANGLE_B: Final = np.array([0.0, -1.0, -1.0, -1.5, -1.0])
@@ -64,7 +64,7 @@ _NEAR_ONE: Final = float.fromhex("0x1.f3333p-1")
 
 
 def atan(values: Doubles) -> Doubles:
-    """Angles of which the values are the tangents, in radians.
+    """Return the angles in radians whose tangents are the values.
 
     >>> atan(np.array([0.0, 1.0, -np.inf])).tolist()
     [0.0, 0.7853981633974483, -1.5707963267948966]
@@ -82,7 +82,7 @@ def atan(values: Doubles) -> Doubles:
 
 
 def atan2(y: Doubles, x: Doubles) -> Doubles:
-    """Angles of the points (x, y), in radians from minus pi to pi.
+    """Return the angles of the points (x, y), in radians from minus pi to pi.
 
     >>> atan2(np.array([1.0, 0.0, np.inf]), np.array([1.0, -1.0, 5.0])).tolist()
     [0.7853981633974483, 3.141592653589793, 1.5707963267948966]
@@ -97,7 +97,7 @@ def atan2(y: Doubles, x: Doubles) -> Doubles:
 
 
 def asin(values: Doubles) -> Doubles:
-    """Angles of which the values are the sines, in radians; NaN beyond one.
+    """Return the angles in radians whose sines are the values; NaN beyond one.
 
     >>> asin(np.array([0.5, -0.9])).tolist()
     [0.5235987755982989, -1.1197695149986342]
@@ -115,7 +115,7 @@ def asin(values: Doubles) -> Doubles:
 
 
 def acos(values: Doubles) -> Doubles:
-    """Angles of which the values are the cosines, in radians; NaN beyond one.
+    """Return the angles in radians whose cosines are the values; NaN beyond one.
 
     >>> acos(np.array([0.5, -1.0 + 2.0**-53])).tolist()
     [1.0471975511965979, 3.141592638688632]
@@ -133,7 +133,7 @@ def acos(values: Doubles) -> Doubles:
 
 
 def _asin_ratio(t: Doubles) -> Doubles:
-    """What (asin(x) - x) / x is near, of the square of x."""
+    """Approximate (asin(x) - x) / x from the square of x."""
     p0, p1, p2, p3, p4, p5 = _ASIN_ABOVE
     q1, q2, q3, q4 = _ASIN_BELOW
     above = t * (p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * p5)))))

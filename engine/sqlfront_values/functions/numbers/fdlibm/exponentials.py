@@ -36,7 +36,7 @@ _THREE_HALVES_LN2: Final = 0x3FF0A2B2
 
 
 def exp(values: Doubles) -> Doubles:
-    """e to the power of each value.
+    """Return e to the power of each value.
 
     >>> exp(np.array([0.0, 1.0, -746.0])).tolist()
     [1.0, 2.7182818284590455, 0.0]
@@ -53,7 +53,7 @@ def exp(values: Doubles) -> Doubles:
 
 
 def expm1(values: Doubles) -> Doubles:
-    """e to the power of each value, less one.
+    """Return e to the power of each value, less one.
 
     >>> expm1(np.array([0.0, 19.0, -1000.0])).tolist()
     [0.0, 178482299.96318728, -1.0]
@@ -82,7 +82,8 @@ def expm1(values: Doubles) -> Doubles:
 
 
 def _multiples_of_ln2(values: Doubles) -> tuple[Doubles, Doubles, Doubles]:
-    """The multiple of ln 2 nearest to each finite value, and what it leaves: the difference of two parts."""
+    """Return the multiple of ln 2 nearest to each finite value, and the remainder as the difference of two
+    parts."""
     word = (bits(values) >> 32) & 0x7FFFFFFF
     sign = np.copysign(1.0, values)
     count = np.where(word < _THREE_HALVES_LN2, sign, np.trunc(_INVERSE_LN2 * values + 0.5 * sign))

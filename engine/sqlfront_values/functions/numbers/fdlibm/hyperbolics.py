@@ -8,7 +8,7 @@ from sqlfront_values.functions.numbers.fdlibm.words import LN2, Doubles, bits
 
 
 def cosh(values: Doubles) -> Doubles:
-    """Hyperbolic cosines.
+    """Return hyperbolic cosines.
 
     >>> cosh(np.array([0.0, 1.0])).tolist()
     [1.0, 1.543080634815244]
@@ -25,7 +25,7 @@ def cosh(values: Doubles) -> Doubles:
 
 
 def sinh(values: Doubles) -> Doubles:
-    """Hyperbolic sines.
+    """Return hyperbolic sines.
 
     >>> sinh(np.array([0.0, 128.0])).tolist()
     [0.0, 1.9438542029972977e+55]
@@ -43,7 +43,7 @@ def sinh(values: Doubles) -> Doubles:
 
 
 def _half_power(size: Doubles, power: Doubles) -> Doubles:
-    """Half of e to the power of ``size``, also where the power alone overflows."""
+    """Return half of e to the power of ``size``, also if the power alone overflows."""
     large = (bits(size) >> 32) >= 0x40862E42
     if not large.any():
         return 0.5 * power
@@ -52,7 +52,7 @@ def _half_power(size: Doubles, power: Doubles) -> Doubles:
 
 
 def tanh(values: Doubles) -> Doubles:
-    """Hyperbolic tangents.
+    """Return hyperbolic tangents.
 
     >>> tanh(np.array([0.0, 0.5, 30.0])).tolist()
     [0.0, 0.46211715726000974, 1.0]
@@ -64,7 +64,7 @@ def tanh(values: Doubles) -> Doubles:
 
 
 def asinh(values: Doubles) -> Doubles:
-    """Inverse hyperbolic sines.
+    """Return inverse hyperbolic sines.
 
     >>> asinh(np.array([0.0, 1.0])).tolist()
     [0.0, 0.881373587019543]
@@ -78,7 +78,7 @@ def asinh(values: Doubles) -> Doubles:
 
 
 def acosh(values: Doubles) -> Doubles:
-    """Inverse hyperbolic cosines; NaN below one.
+    """Return inverse hyperbolic cosines; NaN below one.
 
     >>> acosh(np.array([1.0, 3.0])).tolist()
     [0.0, 1.7627471740390859]
@@ -92,7 +92,7 @@ def acosh(values: Doubles) -> Doubles:
 
 
 def atanh(values: Doubles) -> Doubles:
-    """Inverse hyperbolic tangents, as Spark computes them; infinite at plus and minus one, NaN beyond.
+    """Return inverse hyperbolic tangents, as Spark computes them; infinite at plus and minus one, NaN beyond.
 
     >>> atanh(np.array([0.5, -1.0])).tolist()
     [0.5493061443340548, -inf]

@@ -33,7 +33,7 @@ _LOG10_2_LOW: Final = float.fromhex("0x1.9fef311f12b36p-42")
 
 
 def log(values: Doubles) -> Doubles:
-    """Natural logarithms; -inf of zero, NaN below.
+    """Return natural logarithms; -inf of zero, NaN below.
 
     >>> log(np.array([1.0, 3.0, 0.0])).tolist()
     [0.0, 1.0986122886681096, -inf]
@@ -59,7 +59,7 @@ def log(values: Doubles) -> Doubles:
 
 
 def log10(values: Doubles) -> Doubles:
-    """Logarithms to base ten; -inf of zero, NaN below.
+    """Return logarithms to base ten; -inf of zero, NaN below.
 
     >>> log10(np.array([1000.0, 0.01])).tolist()
     [3.0, -2.0]
@@ -72,7 +72,7 @@ def log10(values: Doubles) -> Doubles:
 
 
 def log2(values: Doubles) -> Doubles:
-    """Logarithms to base two, as Spark computes them: a quotient of natural logarithms.
+    """Return logarithms to base two, as Spark computes them: a quotient of natural logarithms.
 
     >>> log2(np.array([8.0, 10.0])).tolist()
     [3.0, 3.3219280948873626]
@@ -81,7 +81,7 @@ def log2(values: Doubles) -> Doubles:
 
 
 def log1p(values: Doubles) -> Doubles:
-    """Natural logarithms of one more than each value; -inf of minus one, NaN below.
+    """Return natural logarithms of one more than each value; -inf of minus one, NaN below.
 
     >>> log1p(np.array([0.0, 1.0, -1.0])).tolist()
     [0.0, 0.6931471805599453, -inf]
@@ -114,7 +114,7 @@ def log1p(values: Doubles) -> Doubles:
 
 
 def _exponents(values: Doubles) -> tuple[Integers, Integers, Integers]:
-    """The exponent of each positive finite value, the high word's fraction, and the low word."""
+    """Return the exponent of each positive finite value, the high word's fraction, and the low word."""
     small = values < LEAST_NORMAL
     words = bits(np.where(small, values * 2.0**54, values))
     exponent = (words >> 52) - 1023 - np.where(small, 54, 0)
@@ -122,7 +122,7 @@ def _exponents(values: Doubles) -> tuple[Integers, Integers, Integers]:
 
 
 def _with_edges(values: Doubles, logarithms: Doubles) -> Doubles:
-    """Logarithms of positive finite values, and those of the others."""
+    """Return the logarithms of positive finite values, and the special results of all other values."""
     usual = (values > 0) & (values < np.inf)
     if usual.all():
         return logarithms

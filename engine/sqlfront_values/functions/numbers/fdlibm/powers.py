@@ -49,7 +49,7 @@ _NEAR_ONE: Final = constants("0x1.fffffp-1", "0x1.00000ffffffffp0")
 
 
 def cbrt(values: Doubles) -> Doubles:
-    """Cube roots; zeros, infinities and NaN are their own.
+    """Return cube roots; zeros, infinities and NaN are their own roots.
 
     >>> cbrt(np.array([27.0, -8.0, 0.001])).tolist()
     [3.0, -2.0, 0.1]
@@ -72,7 +72,7 @@ def cbrt(values: Doubles) -> Doubles:
 
 
 def hypot(x: Doubles, y: Doubles) -> Doubles:
-    """Lengths of the vectors (x, y), without overflow on the way.
+    """Return the lengths of the vectors (x, y), without overflow on the way.
 
     >>> hypot(np.array([3.0, 1e300, np.inf]), np.array([4.0, 1e300, np.nan])).tolist()
     [5.0, 1.4142135623730952e+300, inf]
@@ -85,7 +85,7 @@ def hypot(x: Doubles, y: Doubles) -> Doubles:
 
 
 def _length(a: Doubles, b: Doubles) -> Doubles:
-    """The length of a vector of two positive parts, ``a`` the greater one."""
+    """Return the length of a vector of two positive parts; ``a`` is the greater part."""
     subnormal = b < LEAST_NORMAL
     scale = np.where(b < 2.0**-500, np.where(subnormal, 2.0**1022, 2.0**600), 1.0)
     scale = np.where((bits(a) >> 32) > 0x5F300000, 2.0**-600, scale)
@@ -106,7 +106,8 @@ def _length(a: Doubles, b: Doubles) -> Doubles:
 
 
 def power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Powers; NaN of negative bases to fractions, and (unlike C's) of plus or minus one to what is infinite.
+    """Return powers; NaN of negative bases to fractions, and (unlike C) of plus or minus one to an infinite
+    exponent.
 
     >>> power(np.array([2.0, -8.0, 1.0, 10.0]), np.array([10.0, 1 / 3, np.inf, -2.5])).tolist()
     [1024.0, nan, nan, 0.0031622776601683794]
@@ -130,13 +131,13 @@ def power(base: Doubles, exponent: Doubles) -> Doubles:
 
 
 def _simple_power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Powers to two, one, zero, minus one, and (all others) a half."""
+    """Return powers to two, one, zero, minus one, and (all other exponents) a half."""
     result = np.where(exponent == 2.0, base * base, np.where(exponent == 1.0, base, np.sqrt(base + 0.0)))
     return np.where(exponent == 0.0, 1.0, np.where(exponent == -1.0, 1.0 / base, result))
 
 
 def _positive_power(base: Doubles, exponent: Doubles) -> Doubles:
-    """Powers of positive finite values to finite ones."""
+    """Return powers of positive finite values to finite exponents."""
     high, low = _log2(base)
     near = (base >= _NEAR_ONE[0]) & (base <= _NEAR_ONE[1]) & (np.abs(exponent) > _LARGE)
     if near.any():
@@ -147,7 +148,7 @@ def _positive_power(base: Doubles, exponent: Doubles) -> Doubles:
 
 
 def _log2(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Logarithms to base two of positive finite values: their heads, and the rests."""
+    """Return the heads and the rests of logarithms to base two of positive finite values."""
     l1, l2, l3, l4, l5, l6 = _LOG2
     small = values < LEAST_NORMAL
     words = bits(np.where(small, values * 2.0**53, values))
@@ -181,7 +182,8 @@ def _log2(values: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def _log2_near_one(values: Doubles) -> tuple[Doubles, Doubles]:
-    """Logarithms to base two of values that differ from one by less than 2**-20: heads and rests."""
+    """Return the heads and the rests of logarithms to base two of values that differ from one by less than
+    2**-20."""
     t = values - 1.0
     w = (t * t) * (0.5 - t * (0.3333333333333333333333 - t * 0.25))
     u = _INVERSE_LN2_HEAD * t
@@ -191,7 +193,7 @@ def _log2_near_one(values: Doubles) -> tuple[Doubles, Doubles]:
 
 
 def _exp2(high: Doubles, low: Doubles) -> Doubles:
-    """Two to the power of the sum of both."""
+    """Return two to the power of ``high + low``."""
     p1, p2, p3, p4, p5 = EXP
     exponent = low + high
     over = (exponent > 1024.0) | ((exponent == 1024.0) & (low + _OVERFLOW_REST > exponent - high))

@@ -1,4 +1,4 @@
-"""Doubles by their bits: 32 high ones (sign, exponent, 20 bits of the fraction), and 32 low ones."""
+"""The bits of doubles: 32 high bits (sign, exponent, 20 bits of the fraction), and 32 low bits."""
 
 from typing import Final
 
@@ -17,22 +17,22 @@ LN2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 def constants(*texts: str) -> tuple[float, ...]:
-    """Doubles of their hexadecimal notation."""
+    """Parse doubles in hexadecimal notation."""
     return tuple(map(float.fromhex, texts))
 
 
 def bits(values: Doubles) -> Integers:
-    """The 64 bits of each value."""
+    """Return the 64 bits of each value."""
     return np.ascontiguousarray(values).view(np.int64)
 
 
 def double(high: Integers, low: Integers | int = 0) -> Doubles:
-    """Doubles of their high and low 32 bits."""
+    """Build doubles from their high and low 32 bits."""
     return ((high << 32) | low).view(np.float64)
 
 
 def head(values: Doubles) -> Doubles:
-    """The values with zeros for their low 32 bits.
+    """Return the values with their low 32 bits set to zero.
 
     >>> head(np.array([1 / 3])).tolist()
     [0.33333325386047363]
@@ -41,8 +41,8 @@ def head(values: Doubles) -> Doubles:
 
 
 def scaled(values: Doubles, exponent: Integers) -> Doubles:
-    """Normal values times two to the power of ``exponent``, a subnormal product rounded once. No product is
-    beyond the doubles.
+    """Multiply normal values by two to the power of ``exponent``; a subnormal product is rounded once. No
+    product may exceed the range of doubles.
 
     >>> scaled(np.array([1.5, 1.5]), np.array([4, -1074])).tolist()
     [24.0, 1e-323]

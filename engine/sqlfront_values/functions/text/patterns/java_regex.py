@@ -1,15 +1,16 @@
-"""Java's regular expressions, as Python's ``re`` runs them, and as RE2 does where that is the same.
+"""Java's regular expressions, translated for Python's ``re``, and for RE2 where RE2 means the same.
 
-Spark's patterns are those of ``java.util.regex`` (version 17). They are read once, character by character,
-and written anew for Python with :data:`re.ASCII` (``\\d``, ``\\w``, ``\\s`` and ignoring case are ASCII's
-in Java). What Python has but means otherwise is spelled out: ``.`` and ``$`` know Java's line terminators,
-``\\b`` knows all letters, ``\\Z`` and ``\\z``. What it doesn't have is refused by name: nested and
-intersected classes, ``\\G``, ``\\X``, flags other than ``i`` and ``s``, flags amid an expression.
+Spark's patterns are those of ``java.util.regex`` (version 17). A pattern is read once, character by
+character, and rewritten for Python with :data:`re.ASCII` (``\\d``, ``\\w``, ``\\s`` and ignoring case are
+limited to ASCII in Java). Constructs that Python has with another meaning are spelled out: ``.`` and ``$``
+know Java's line terminators, ``\\b`` knows all letters, ``\\Z`` and ``\\z``. Constructs that Python lacks are
+refused by name: nested and intersected classes, ``\\G``, ``\\X``, flags other than ``i`` and ``s``, flags
+amid an expression.
 
 RE2 needs no backtracking and runs over a column without Python, but has no look-around, back-references or
 possessive quantifiers; patterns with these, with ``\\b`` or ignoring case have ``re2`` None. Python's ``re``
-backtracks, which can take for ever, holds the interpreter's lock meanwhile, and hears of no timeout: a
-pattern knows up to which length of a text that is harmless (``safe_length``).
+backtracks, which can take for ever, holds the interpreter's lock meanwhile, and ignores timeouts: a pattern
+knows the longest text for which backtracking is harmless (``safe_length``).
 """
 
 import re
@@ -29,7 +30,7 @@ from sqlfront_values.types import STRING
 _TERMINATORS: Final = "\\n\\r\\x85\\u2028\\u2029"
 _RE2_TERMINATORS: Final = "\\n\\r\\x{85}\\x{2028}\\x{2029}"
 _ANY: Final = f"[^{_TERMINATORS}]"
-#: ``$``: at the end, or before a line terminator there, but not between CR and LF.
+#: ``$``: at the end, or before a line terminator at the end, but not between CR and LF.
 _AT_END: Final = "(?=(?:\\r\\n|(?<!\\r)\\n|[\\r\\x85\\u2028\\u2029])?\\Z)"
 _RE2_AT_END: Final = f"(?:\\r\\n|[{_RE2_TERMINATORS}])?\\z"
 _HORIZONTAL: Final = " \\t\\xA0\\u1680\\u180e\\u2000-\\u200a\\u202f\\u205f\\u3000"
@@ -37,11 +38,11 @@ _VERTICAL: Final = "\\n\\x0B\\f\\r\\x85\\u2028\\u2029"
 _SPACE: Final = " \\t\\n\\x0b\\f\\r"
 _QUANTIFIER: Final = re.compile(r"\{\d+(?:,\d*)?\}|[*+?]")
 _LARGEST_REPEAT: Final = 1000
-#: Steps of backtracking that take some ten milliseconds: so many are harmless.
+#: Steps of backtracking that take some ten milliseconds and are harmless.
 _FEW_STEPS: Final = 1_000_000
-#: More choices than these one behind the other count as nested: each doubles the ways to match.
+#: More consecutive choices than this count as nested: each choice doubles the ways to match.
 _FEW_CHOICES: Final = 12
-#: A quantifier that allows more repetitions than that is a loop, whose steps grow with the text.
+#: A quantifier that allows more repetitions than this is a loop, whose steps grow with the text.
 _LOOP: Final = 3
 
 #: Java's POSIX classes, ASCII only.
@@ -60,27 +61,27 @@ _POSIX: Final = {
     "XDigit": "0-9a-fA-F",
     "Space": _SPACE,
 }
-#: Escapes that stand for one character; their Python spelling.
+#: Escapes of a single character, with their Python spelling.
 _CHARACTERS: Final = {"t": "\\t", "n": "\\n", "r": "\\r", "f": "\\f", "a": "\\x07", "e": "\\x1b"}
-#: Escapes that stand for a set; the set's members.
+#: Escapes of a set, with the set's members.
 _SETS: Final = {"d": "0-9", "w": "a-zA-Z0-9_", "s": _SPACE, "h": _HORIZONTAL, "v": _VERTICAL}
 
 
-#: A column to compile RE2's patterns over.
+#: A column for the test compilation of RE2 patterns.
 _ONE_TEXT: Final = from_values([""], STRING)
 
 
 class InvalidPatternError(Exception):
-    """The pattern is none of Java's."""
+    """An error for a text that is not a Java pattern."""
 
 
 class JavaPattern(msgspec.Struct, frozen=True, dict=True):
     """A pattern in Java's spelling, in Python's and, or None, in RE2's; ``groups`` counts capturing groups.
 
-    ``line_ends`` says that RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat
-    freely; ``nested`` says that one repeats a part that may match in several ways. ``anchored``: the pattern
-    has a ``^`` or ``\\A``. ``size``: how many items the pattern has; one that is repeated up to
-    n times counts n times.
+    ``line_ends``: RE2 agrees only on texts without CR. ``loops`` counts quantifiers that repeat freely;
+    ``nested``: a quantifier repeats a part that may match in several ways. ``anchored``: the pattern has a
+    ``^`` or ``\\A``. ``size``: the number of the pattern's items; an item that is repeated up to n times
+    counts n times.
     """
 
     java: str
@@ -95,12 +96,13 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def compiled(self) -> re.Pattern[str]:
-        """Python's pattern."""
+        """The compiled pattern of Python."""
         return re.compile(self.python, re.ASCII)
 
     @cached_property
     def linear(self) -> str | None:
-        """RE2's spelling, whose capturing groups have names, if RE2 takes it: it has a limit of size."""
+        """The pattern in RE2's spelling, with names for its capturing groups, if RE2 accepts it: RE2 limits
+        the size."""
         if self.re2 is None:
             return None
         try:
@@ -111,19 +113,19 @@ class JavaPattern(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def safe_length(self) -> int:
-        """The longest text over which backtracking takes but a moment: a search of k loops takes at most the
-        text's length to the power of k + 1 in steps, nested ones may take exponential time."""
+        """The longest text over which backtracking takes but a moment: a search with k loops takes at most
+        the text's length to the power of k + 1 in steps; nested loops may take exponential time."""
         return 0 if self.nested else int(_FEW_STEPS ** (1 / (self.loops + 1)))
 
     @cached_property
     def matches_empty(self) -> bool:
-        """Whether there is a match in the empty text."""
+        """True if the pattern matches in the empty text."""
         return self.compiled.search("") is not None
 
 
 @lru_cache(maxsize=1024)
 def java_pattern(pattern: str) -> JavaPattern:
-    """Read a pattern. Errors: :class:`InvalidPatternError`, NotSupportedError.
+    """Parse a Java pattern. Raises :class:`InvalidPatternError` or NotSupportedError.
 
     >>> java_pattern("(?<word>a+).$").python[:22]
     '(?P<word>a+)[^\\\\n\\\\r\\\\x85'
@@ -156,7 +158,7 @@ def java_pattern(pattern: str) -> JavaPattern:
 
 
 class _Reader:
-    """One walk over a pattern's characters; writes both spellings as it goes."""
+    """A reader that walks once over a pattern's characters and writes both spellings."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -170,16 +172,16 @@ class _Reader:
         self.loops = 0
         self.nested = False
         self.anchored = False
-        # Alternatives and quantifiers so far: what the matcher may have to take back.
+        # Alternatives and quantifiers so far, which the matcher may have to take back.
         self.choices = 0
         self.size = 1
 
     def peek(self, text: str) -> bool:
-        """Whether the rest begins with the text."""
+        """Return whether the rest begins with the text."""
         return self.pattern.startswith(text, self.place)
 
     def take(self) -> str:
-        """The next character."""
+        """Read the next character."""
         if self.place >= len(self.pattern):
             raise InvalidPatternError("the pattern ends too early")
         self.place += 1
@@ -191,14 +193,14 @@ class _Reader:
         self.re2.append(python if re2 is None else re2)
 
     def python_only(self, python: str) -> None:
-        """Add what RE2 can't say or means otherwise."""
+        """Add a construct that RE2 lacks or has with another meaning."""
         self.python.append(python)
         self.re2_differs = True
 
     # ---- structure
 
     def read_alternatives(self) -> None:
-        """Everything up to the end or a closing parenthesis."""
+        """Read up to the end or a closing parenthesis."""
         alternatives = False
         while self.place < len(self.pattern) and not self.peek(")"):
             before, size_before = self.choices, self.size
@@ -243,8 +245,8 @@ class _Reader:
         self.write(re.escape(character), _re2_literal(character))
 
     def _read_quantifier(self, has_choices: bool, size: int) -> None:
-        """A quantifier, if one follows; ``has_choices``: what it repeats may match in several ways; ``size``:
-        so many items are repeated."""
+        """Read a quantifier, if the next item is a quantifier. ``has_choices``: the repeated part may match
+        in several ways; ``size``: the number of repeated items."""
         match = _QUANTIFIER.match(self.pattern, self.place)
         if match is None:
             if self.peek("{"):
@@ -293,7 +295,7 @@ class _Reader:
         self.dot_all = dot_all
 
     def _open_special_group(self) -> bool:
-        """The opening of ``(?...``; False if that was all of it: flags for the rest."""
+        """Read the opening of ``(?...``; False if the group is complete: flags for the rest."""
         rest = self.pattern[self.place :]
         for opening in ("?=", "?!", "?<=", "?<!", "?>"):
             if rest.startswith(opening):
@@ -312,7 +314,7 @@ class _Reader:
         return self._open_flags(flags[1], (flags[2] or "")[1:], flags[3], flags.end())
 
     def _open_flags(self, switched_on: str, switched_off: str, closing: str, length: int) -> bool:
-        """``(?i:``, ``(?:``, or ``(?i)`` at the pattern's start."""
+        """Read ``(?i:``, ``(?:``, or ``(?i)`` at the pattern's start."""
         unknown = set(switched_on + switched_off) - set("is")
         at_start = not self.python
         self.place += length
@@ -334,7 +336,7 @@ class _Reader:
     # ---- escapes
 
     def _read_escape(self) -> None:
-        """What follows a backslash outside of a class."""
+        """Read the characters after a backslash outside of a class."""
         character = self.take()
         members = _SETS.get(character.lower())
         if members is not None:
@@ -369,7 +371,7 @@ class _Reader:
                 self.write(*self._escaped_member(character))
 
     def _read_quotation(self) -> None:
-        """``\\Q`` up to ``\\E``."""
+        """Read ``\\Q`` up to ``\\E``."""
         end = self.pattern.find("\\E", self.place)
         text = self.pattern[self.place : end if end >= 0 else None]
         self.place = len(self.pattern) if end < 0 else end + 2
@@ -377,7 +379,7 @@ class _Reader:
             self._write_literal(character)
 
     def _read_back_reference(self, digit: str) -> None:
-        """As many digits as there are groups for."""
+        """Read a back-reference, with as many digits as there are groups for."""
         number = digit
         while self.place < len(self.pattern) and self.pattern[self.place] in "0123456789":
             if int(number + self.pattern[self.place]) > self.groups:
@@ -389,7 +391,7 @@ class _Reader:
             self.python_only(f"(?:\\{number})")
 
     def _escaped_member(self, character: str) -> tuple[str, str]:
-        """An escape that stands for one character or for a property, bracketed where need be."""
+        """Read an escape of a character or of a property, bracketed if necessary."""
         if character in "pP":
             members = self._read_property()
             negation = "^" if character == "P" else ""
@@ -398,7 +400,7 @@ class _Reader:
         return re.escape(code), _re2_literal(code)
 
     def _read_code(self, character: str) -> str:
-        """The one character that an escape stands for."""
+        """Return the character that an escape means."""
         if character in _CHARACTERS:
             return {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "a": "\a", "e": "\x1b"}[character]
         digits = None
@@ -430,7 +432,7 @@ class _Reader:
     # ---- classes
 
     def _read_class(self) -> None:
-        """``[...]``; without sets inside of it."""
+        """Read ``[...]``, without sets inside."""
         python, re2 = "[", "["
         if self.peek("^"):
             self.take()
@@ -453,7 +455,7 @@ class _Reader:
         self.write(python + "]", re2 + "]")
 
     def _is_range(self) -> bool:
-        """Whether the ``-`` just taken stands between two characters."""
+        """Return whether the ``-`` just read stands between two characters."""
         before = self.pattern[self.place - 2]
         return (
             before != "["
@@ -488,7 +490,7 @@ def _re2_literal(character: str) -> str:
 
 
 def _re2_members(members: str) -> str:
-    """A set's members with RE2's spelling of code points."""
+    """Rewrite a set's members with RE2's spelling of code points."""
     return re.sub(
         r"\\u([0-9a-f]{4})|\\U([0-9a-f]{8})", lambda found: f"\\x{{{found[1] or found[2]}}}", members
     )
@@ -496,7 +498,7 @@ def _re2_members(members: str) -> str:
 
 @lru_cache(maxsize=64)
 def property_members(name: str) -> str:
-    """The members of ``\\p{name}``: a POSIX class of ASCII, or a general category of Unicode (``L``,
+    """Return the members of ``\\p{name}``: a POSIX class of ASCII, or a general category of Unicode (``L``,
     ``Lu``, ``IsL``)."""
     if name in _POSIX:
         return _POSIX[name]

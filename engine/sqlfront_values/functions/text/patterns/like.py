@@ -1,9 +1,9 @@
 """LIKE and ILIKE, by the quickest way that a pattern allows.
 
-A pattern is taken apart once (:func:`parse_like`): most are a prefix, a suffix, a substring or two
-substrings in order, for which the column's bytes are searched directly; the others become an RE2
-expression, which equals LIKE because only literal text, ``.`` and ``.*`` occur in it. A pattern that
-differs by row is matched by Python.
+A pattern is parsed once (:func:`parse_like`). Most patterns are a prefix, a suffix, a substring or two
+substrings in order, for which the column's bytes are searched directly. Other patterns become an RE2
+expression, which equals LIKE because it has only literal text, ``.`` and ``.*``. A pattern that differs by
+row is matched by Python.
 """
 
 import re
@@ -24,11 +24,11 @@ from sqlfront_values.functions.text.case import lower_array, lower_text
 from sqlfront_values.functions.text.patterns import re2
 from sqlfront_values.types import BOOLEAN, STRING
 
-#: Needles shorter than this are left to Arrow's kernel: their first word says too little.
+#: Shorter needles are left to Arrow's kernel: their first word is not selective enough.
 _WORD: Final = 4
-#: Needles longer than this are left to it as well: it looks at each byte once, whatever the needle.
+#: Longer needles are left to Arrow's kernel, too: it reads each byte once, for any needle.
 _LONG: Final = 256
-#: What is not itself in a regular expression.
+#: Characters with a special meaning in a regular expression.
 _META: Final = re.compile(r"[\\.^$|?*+()\[\]{}]")
 _BACKSLASH: Final = scalar("\\", STRING)
 _EQUAL: Final = pc.get_function("equal")
@@ -39,11 +39,12 @@ _ENDS_WITH: Final = pc.get_function("ends_with")
 
 
 class LikePattern(msgspec.Struct, frozen=True, dict=True):
-    """A pattern taken apart at its ``%``: ``texts`` has one more item than there are groups of ``%``.
+    """A pattern split at its ``%``: ``texts`` has one more item than there are groups of ``%``.
 
-    Without ``_``, which sets ``single``, a value matches that begins with the first text, ends with the
-    last one, and has the others in between, in order and without overlap. ``parts`` are the same with ``_``,
-    as regular expressions of a fixed length, for RE2 and for Python alike; ``widths`` are their lengths.
+    Without ``_``, which sets ``single``, a value matches if it begins with the first text, ends with the last
+    text, and has the other texts in between, in order and without overlap. ``parts`` are the texts with
+    ``_``, as regular expressions of a fixed length, for RE2 and for Python alike; ``widths`` are their
+    lengths.
     """
 
     texts: tuple[str, ...]
@@ -53,16 +54,16 @@ class LikePattern(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def regex(self) -> str:
-        """The whole pattern."""
+        """The whole pattern as a regular expression."""
         return ".*".join(self.parts)
 
     @cached_property
     def compiled(self) -> tuple[re.Pattern[str], ...]:
-        """The parts."""
+        """The compiled parts."""
         return tuple(re.compile(part, re.DOTALL) for part in self.parts)
 
     def matches(self, text: str) -> bool:
-        """Whether the whole text matches. Each part is taken at its first place: no backtracking."""
+        """Return whether the whole text matches. Each part is matched at its first place: no backtracking."""
         first, *others = self.compiled
         found = first.match(text)
         if found is None or not others:
@@ -77,15 +78,15 @@ class LikePattern(msgspec.Struct, frozen=True, dict=True):
 
 @lru_cache(maxsize=1024)
 def parse_like(pattern: str, escape: str) -> LikePattern:
-    """Take a pattern apart; ``%`` is any text, ``_`` any one character, ``escape`` makes itself and these
-    two literal.
+    """Parse a pattern; ``%`` is any text, ``_`` any single character, ``escape`` makes itself, ``%`` and
+    ``_`` literal.
 
     >>> parse_like("%special%requests%", chr(92)).texts
     ('', 'special', 'requests', '')
 
     Errors: INVALID_FORMAT where the escape character stands before another character or at the end.
     """
-    # Of each part its literal characters, and an expression for each character.
+    # For each part its literal characters, and an expression for each character.
     texts: list[list[str]] = [[]]
     parts: list[list[str]] = [[]]
     single = False
@@ -120,7 +121,7 @@ def _check_escaped(pattern: str, escaped: str | None, escape: str) -> None:
 
 
 def matches(column: pa.Array, pattern: LikePattern) -> pa.Array:
-    """Which values of a plain string column the whole pattern matches; null for null."""
+    """Return whether the pattern matches each whole value of a plain string column; null for null."""
     texts = pattern.texts
     if pattern.single:
         return _match_regex(column, pattern)
@@ -143,7 +144,7 @@ def _match_regex(column: pa.Array, pattern: LikePattern) -> pa.Array:
 
 
 def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
-    """``prefix%suffix``; the two may not overlap."""
+    """Match ``prefix%suffix``; prefix and suffix may not overlap."""
     if not suffix:
         return _STARTS_WITH.call([column], pc.MatchSubstringOptions(prefix))
     ends = _ENDS_WITH.call([column], pc.MatchSubstringOptions(suffix))
@@ -156,9 +157,9 @@ def _match_ends(column: pa.Array, prefix: str, suffix: str) -> pa.Array:
 
 
 def contains(column: pa.Array, needle: bytes) -> pa.Array:
-    """Which values of a string column hold the needle.
+    """Return whether each value of a string column holds the needle.
 
-    Arrow's ``match_substring`` says the same, but takes four times as long for needles of some words.
+    Arrow's ``match_substring`` computes the same, but takes four times as long for needles of some words.
     """
     if not _WORD <= len(needle) <= _LONG:
         return _MATCH_SUBSTRING.call([column], pc.MatchSubstringOptions(needle))
@@ -168,11 +169,12 @@ def contains(column: pa.Array, needle: bytes) -> pa.Array:
 
 
 def _contains_in_order(column: pa.Array, first: bytes, second: bytes) -> pa.Array:
-    """Which values hold the second needle somewhere behind the first one: its last place decides."""
+    """Return whether each value holds the second needle somewhere behind the first; the last place of the
+    second needle decides."""
     length = len(column)
     first_end = np.full(length, np.iinfo(np.int64).max)
     rows, places = _occurrences(column, first)
-    first_end[rows[::-1]] = places[::-1] + len(first)  # of several assignments to one row the last one stays
+    first_end[rows[::-1]] = places[::-1] + len(first)  # of several assignments the last stays
     last_start = np.full(length, -1)
     rows, places = _occurrences(column, second)
     last_start[rows] = places
@@ -180,8 +182,8 @@ def _contains_in_order(column: pa.Array, first: bytes, second: bytes) -> pa.Arra
 
 
 def _occurrences(column: pa.Array, needle: bytes) -> tuple[Integers, Integers]:
-    """The rows and byte positions of all occurrences, in order. UTF-8 makes matches of bytes matches of
-    characters."""
+    """Return the rows and byte positions of all occurrences, in order. In UTF-8 matches of bytes are matches
+    of characters."""
     offsets, data = bytes_view(column)
     base = int(offsets[0])
     places = base + find_all(data[base : offsets[-1]], needle)
@@ -191,11 +193,10 @@ def _occurrences(column: pa.Array, needle: bytes) -> tuple[Integers, Integers]:
 
 
 def find_all(data: Bytes, needle: bytes) -> Integers:
-    """The positions, ascending, at which a needle of at least four bytes occurs in the data, overlaps
-    included.
+    """Return the positions, ascending, of a needle of at least four bytes in the data, overlaps included.
 
-    Compares the needle's first word with the data as 32-bit words at each of the four alignments, a vector
-    at a time, and then the rest of the needle at the few places left.
+    Compares the needle's first word with the data as 32-bit words at each of the four alignments, a vector at
+    a time, and then the rest of the needle at the few remaining places.
     """
     word = np.frombuffer(needle, np.uint32, 1)[0]
     aligned = []

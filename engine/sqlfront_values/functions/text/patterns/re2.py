@@ -1,4 +1,4 @@
-"""Regular expressions by RE2, as Arrow's kernels have it, in steps between which a query can be ended.
+"""Regular expressions by RE2 in Arrow's kernels, in steps between which a query can be stopped.
 
 RE2 takes at most as many steps for a byte as its program has instructions. While a kernel runs, neither a
 timeout nor a cancellation reaches it; so a column whose texts may take long is matched slice by slice.
@@ -14,21 +14,21 @@ from sqlfront_values.arrow import kernels as pc
 from sqlfront_values.functions.rowwise import bytes_view
 from sqlfront_values.room import check
 
-#: Instructions times bytes that are matched before the query's end is looked for: at worst some tenths of a
-#: second.
+#: Instructions times bytes that are matched between two checks whether the query should stop: at worst some
+#: tenths of a second.
 _MOST_STEPS: Final = 1 << 27
 
 
 def find(column: pa.Array, regex: str, size: int) -> pa.Array | None:
-    """A boolean array: which values of a string column the expression of ``size`` items is found in. None
-    as from :func:`by_slices`."""
+    """Return a boolean array: whether each value of a string column holds a match of the expression, which
+    has ``size`` items. None as from :func:`by_slices`."""
     options = pc.MatchSubstringOptions(regex)
     return by_slices(column, size, lambda texts: pc.call_function("match_substring_regex", [texts], options))
 
 
 def by_slices(column: pa.Array, size: int, match: Callable[[pa.Array], pa.Array]) -> pa.Array | None:
-    """The result of ``match`` (from a string column to an array of the same length) for a pattern of ``size``
-    items, computed slice by slice. None if a single text is so long that its match may take too long."""
+    """Call ``match`` (from a string column to an array of the same length) slice by slice, for a pattern of
+    ``size`` items. None if a single text is so long that its match may take too long."""
     offsets = bytes_view(column)[0]
     most = max(1, _MOST_STEPS // size)
     if int(offsets[-1]) - int(offsets[0]) <= most:

@@ -1,10 +1,10 @@
-"""Java's patterns matched against one text, in a time that somebody can end.
+"""Matching of Java's patterns against one text, in a time that the query can limit.
 
 Python's ``re`` is the quickest matcher for short texts, but backtracks with the interpreter's lock held, so
 that neither a timeout nor a cancellation reaches it and all other threads stand still. Longer texts than
 :attr:`~sqlfront_values.functions.text.patterns.java_regex.JavaPattern.safe_length` go to the library
-``regex``, which reads the same patterns. The library is given little time first, and then, without the lock,
-twice as much each time; between two tries the query is asked whether it is to stop.
+``regex``, which reads the same patterns. The library gets little time first, and then, without the lock,
+twice as much at each try; a check between two tries may stop the query.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,16 +24,16 @@ else:
 
 #: Seconds that a match may take with the interpreter's lock held.
 _WITH_LOCK: Final = 0.02
-#: How often a match gets twice the time of the try before.
+#: The most tries; each try gets twice the time of the try before.
 _TRIES: Final = 8
-#: Seconds a character that matching takes if there is nothing to take back, at the most.
+#: The most seconds per character of a match without backtracking.
 _PER_CHARACTER: Final = 1e-6
 
 _T = TypeVar("_T")
 
 
 def search(pattern: JavaPattern, text: str) -> Match[str] | None:
-    """The first match. Errors: see :func:`find_all`."""
+    """Find the first match. Raises the errors of :func:`find_all`."""
     if len(text) <= pattern.safe_length:
         return pattern.compiled.search(text)
     return _given_time(
@@ -44,9 +44,9 @@ def search(pattern: JavaPattern, text: str) -> Match[str] | None:
 
 
 def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[str]]:
-    """All matches from a place on, one behind the other.
+    """Find all matches from ``start`` on, one behind the other.
 
-    Raises OperationalError for a text over which the pattern takes seconds, StoppedError if the query is to
+    Raises OperationalError for a text over which the pattern takes seconds, StoppedError if the query should
     stop meanwhile, NotSupportedError if the library ``regex`` would be needed and is missing.
     """
     if len(text) <= pattern.safe_length:
@@ -63,7 +63,8 @@ def find_all(pattern: JavaPattern, text: str, start: int = 0) -> Iterable[Match[
 def _given_time(
     pattern: JavaPattern, text: str, match: "Callable[[regex.Pattern[str], float, bool], _T]"
 ) -> _T:
-    """What ``match`` gives, called with the pattern, seconds, and whether to keep the interpreter's lock."""
+    """Call ``match`` with the pattern, seconds, and whether to keep the interpreter's lock; return its
+    result."""
     if find_spec("regex") is None:
         raise NotSupportedError(
             f"a regular expression that may backtrack, over a text of {len(text)} characters, needs the"
@@ -84,5 +85,5 @@ def _given_time(
 
 
 def _compiled(python: str) -> "regex.Pattern[str]":
-    # The library keeps what it has compiled. Its version 0 means what Python's own module means.
+    # The library caches compiled patterns. Its version 0 has the semantics of Python's own module.
     return regex.compile(python, regex.ASCII | regex.VERSION0)

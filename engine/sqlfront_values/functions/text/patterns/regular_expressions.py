@@ -1,8 +1,8 @@
 """rlike and the regexp functions, split. Patterns are Java's, see :mod:`.java_regex`.
 
-A column with a constant pattern is given to RE2 wherever RE2 finds what Java does: in time that grows with
-the texts only, and without the interpreter's lock. Counting, extracting and splitting leave out patterns that
-may match an empty text, and texts that are not ASCII.
+A column with a constant pattern goes to RE2 wherever RE2 finds the same matches as Java: in time that grows
+with the texts only, and without the interpreter's lock. Counting, extracting and splitting use RE2 only for
+patterns that can't match an empty text, and for texts of ASCII.
 """
 
 import re
@@ -36,7 +36,7 @@ _FEW_ROWS: Final = 8
 
 
 def pattern_of(function: str, pattern: str) -> JavaPattern:
-    """The pattern as the functions here use it. Errors: INVALID_PARAMETER_VALUE.PATTERN."""
+    """Parse the pattern for a function. Raises INVALID_PARAMETER_VALUE.PATTERN."""
     try:
         return java_pattern(pattern)
     except InvalidPatternError:
@@ -47,7 +47,7 @@ def pattern_of(function: str, pattern: str) -> JavaPattern:
 
 
 def _re2(pattern: JavaPattern, column: pa.Array) -> str | None:
-    """The pattern for RE2, if that finds the same in the column."""
+    """Return the pattern for RE2, if RE2 finds the same matches in the column."""
     if pattern.linear is None or not pattern.line_ends:
         return pattern.linear
     offsets, data = bytes_view(column)
@@ -62,15 +62,15 @@ def _re2_of_matches(
     first_only: bool = False,
     groups: bool = False,
 ) -> tuple[pa.Array, JavaPattern, tuple[object, ...]] | None:
-    """The column, the pattern and the values of the other arguments, if RE2 finds the same matches one behind
-    the other as Java does, or the same first match, with the same ``groups``; else None."""
+    """Return the column, the pattern and the values of the other arguments, if RE2 finds the same matches one
+    behind the other as Java, or the same first match, with the same ``groups``; else None."""
     column, given = arguments[0], constants(arguments[1:])
     if not isinstance(column, pa.Array) or given is None or invocation.length < _FEW_ROWS:
         return None
     java = pattern_of(function, str(given[0]))
     if java.linear is None or java.matches_empty or (java.anchored and not first_only):
         return None
-    if groups and java.nested:  # after an empty repetition RE2 keeps what the one before has captured
+    if groups and java.nested:  # RE2 keeps earlier captures after an empty repetition
         return None
     return (column, java, given[1:]) if _is_plain(column, lines=java.line_ends) else None
 
@@ -83,7 +83,7 @@ def _re2_matches(
     *,
     first_only: bool = False,
 ) -> pa.Array | None:
-    """What the kernel of Arrow's says of the matches, if that is the same as Java."""
+    """Return the result of Arrow's kernel over the matches if Java finds the same matches, else None."""
     found = _re2_of_matches(function, arguments, invocation, first_only=first_only)
     if found is None:
         return None
@@ -93,7 +93,7 @@ def _re2_matches(
 
 
 def _is_plain(column: pa.Array, *, lines: bool) -> bool:
-    """Whether the texts of a column are ASCII and, with ``lines``, each a single line."""
+    """Return whether the texts of a column are ASCII and, with ``lines``, each a single line."""
     offsets, data = bytes_view(column)
     texts = data[offsets[0] : offsets[-1]]
     if not len(texts):
@@ -140,13 +140,13 @@ def _instr_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def _instr(text: str, pattern: str, group: int = 0) -> int:
-    """The position of the first match; Spark takes the group's number and ignores it."""
+    """Return the position of the first match; ``group`` is ignored, as in Spark."""
     found = search(pattern_of("regexp_instr", pattern), text)
     return 0 if found is None else found.start() + 1
 
 
 def _substr(text: str, pattern: str) -> str | None:
-    """The first match, null if there is none or an empty one."""
+    """Return the first match, None without a match or for an empty match."""
     found = search(pattern_of("regexp_substr", pattern), text)
     return (found[0] or None) if found is not None else None
 
@@ -176,7 +176,7 @@ def _extract_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Dat
 
 
 def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | None:
-    """A group of the first match in each text, empty without a match."""
+    """Return a group of the first match in each text, empty without a match."""
     options = pc.ExtractRegexOptions(f"(?P<g0>{java.linear})")
     groups = re2.by_slices(
         column, java.size, lambda texts: pc.call_function("extract_regex", [texts], options)
@@ -188,7 +188,7 @@ def _re2_extract(column: pa.Array, java: JavaPattern, group: int) -> pa.Array | 
 
 
 def _extract(text: str, pattern: str, group: int = 1) -> str:
-    """A group of the first match, empty if there is none; only a match makes a wrong group's number an
+    """Return a group of the first match, empty without a match; only a match makes a wrong group's number an
     error."""
     java = pattern_of("regexp_extract", pattern)
     found = search(java, text)
@@ -212,7 +212,7 @@ def _extract_all(text: str, pattern: str, group: int = 1) -> list[str]:
 # ---- replacement
 
 
-#: Bytes that a replacement may make before they are counted.
+#: Bytes that a replacement may make before it claims room.
 _UNCOUNTED: Final = 512 * 1024
 
 
@@ -239,7 +239,7 @@ def _replace(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum:
 
 
 def _may_be_large(column: pa.Array, replacement: str) -> bool:
-    """Whether one text with the replacement in the place of every character would be large; several such
+    """Return whether a text with the replacement in the place of every character would be large; several such
     texts are made in pieces."""
     most = growth.size_of(column) * (1 + len(replacement.encode()))
     if most > MOST_AT_ONCE and len(column) > 1:
@@ -248,7 +248,7 @@ def _may_be_large(column: pa.Array, replacement: str) -> bool:
 
 
 def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -> str:
-    """All matches from the position on replaced; ``$1`` and ``${name}`` stand for groups, a backslash
+    """Replace all matches from the position on; ``$1`` and ``${name}`` refer to groups, a backslash
     quotes."""
     java = pattern_of("regexp_replace", pattern)
     start = position - 1
@@ -282,7 +282,7 @@ def _replace_one(text: str, pattern: str, replacement: str, position: int = 1) -
 
 @lru_cache(maxsize=256)
 def parse_replacement(replacement: str, pattern: JavaPattern) -> tuple[str | int, ...]:
-    """A replacement as literal texts and group numbers.
+    """Parse a replacement into literal texts and group numbers.
 
     >>> parse_replacement("[$1]", java_pattern("(a)"))
     ('[', 1, ']')
@@ -314,8 +314,8 @@ def _end_of_replacement() -> str:
 
 
 def _group_reference(replacement: str, place: int, pattern: JavaPattern) -> tuple[int, int]:
-    """The group's number and the place behind ``1``, ``12`` or ``{name}``; as many digits as there are
-    groups for."""
+    """Read ``1``, ``12`` or ``{name}``, with as many digits as there are groups for; return the group's
+    number and the place behind the reference."""
     named = re.compile(r"\{([a-zA-Z][a-zA-Z0-9]*)\}").match(replacement, place)
     if named is not None:
         number = pattern.compiled.groupindex.get(named[1])
@@ -332,7 +332,8 @@ def _group_reference(replacement: str, place: int, pattern: JavaPattern) -> tupl
 
 
 def _re2_template(replacement: str, pattern: JavaPattern) -> str | None:
-    """The replacement as RE2 writes it, None if it is an error or names a group above 9."""
+    """Return the replacement in RE2's notation; None if the replacement is an error or names a group above
+    9."""
     try:
         pieces = parse_replacement(replacement, pattern)
     except ValueError:
@@ -348,7 +349,7 @@ def _re2_template(replacement: str, pattern: JavaPattern) -> str | None:
 
 
 def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
-    """The texts between matches, at most ``limit`` of them if it is positive. Java drops an empty first
+    """Return the texts between matches, at most ``limit`` texts if it is positive. Java drops the empty first
     part that an empty match at the start would make."""
     if not pattern:
         return _characters(text, limit)
@@ -365,7 +366,7 @@ def _split(text: str, pattern: str, limit: int = -1) -> list[str]:
 
 
 def _characters(text: str, limit: int) -> list[str]:
-    """``split(text, '')``."""
+    """Compute ``split(text, '')``."""
     if not text:
         return [""]
     if limit <= 0 or limit >= len(text):
@@ -397,7 +398,7 @@ def _split_kernel(arguments: tuple[Datum, ...], invocation: Invocation) -> Datum
 
 
 def _is_literal(pattern: str) -> bool:
-    """Whether the pattern means its own text, but for quoted punctuation."""
+    """Return whether the pattern means its own text, apart from quoted punctuation."""
     return not _META.search(re.sub(r"\\[^a-zA-Z0-9]", "", pattern))
 
 
