@@ -44,8 +44,7 @@ with uncollected():
     keep_all()
 
 if TYPE_CHECKING:
-    from sqlfront.connection import Connection
-    from sqlfront.cursor import Cursor
+    from sqlfront.connection import Connection, Cursor
     from sqlfront.db_types import (
         BINARY,
         DATETIME,
@@ -108,8 +107,7 @@ __all__ = [
 
 #: Names of the PEP 249 interface, by the module that defines them; each module is loaded at its first use.
 _DB_API: Final = {
-    "sqlfront.connection": ("Connection",),
-    "sqlfront.cursor": ("Cursor",),
+    "sqlfront.connection": ("Connection", "Cursor"),
     "sqlfront.db_types": (
         "BINARY",
         "DATETIME",

@@ -1,16 +1,25 @@
-"""The connection of PEP 249."""
+"""PEP 249's connection and cursor."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from sqlfront.cursor import Cursor
+import pyarrow as pa
+
+from sqlfront.db_types import ColumnDescription, describe
 from sqlfront.prepared import PreparedStatement
-from sqlfront.result import Parameters
+from sqlfront.result import Parameters, Result, Statistics
 from sqlfront.session import Session
+from sqlfront_engine.closing import Closing
+from sqlfront_engine.jobs.query_run import Progress, QueryRun
+from sqlfront_planner.parameters import refuse_surplus
 from sqlfront_values import errors
-from sqlfront_values.errors import InterfaceError, NotSupportedError
+from sqlfront_values.errors import InterfaceError, NotSupportedError, ProgrammingError
 
 if TYPE_CHECKING:
+    import pandas
+    import polars
+
     from sqlfront_connectors.arrow import ArrowSource
 
 
@@ -102,3 +111,179 @@ class Connection:
         if self._closed:
             raise InterfaceError("the connection is closed")
         self._session.check_open()
+
+
+class Cursor(Closing):
+    """A cursor that runs statements and fetches their rows. Threads may not share a cursor (but may share its
+    connection).
+
+    A TIMESTAMP comes as an aware datetime in the session's time zone, a TIMESTAMP_NTZ as a naive datetime.
+    """
+
+    def __init__(self, connection: "Connection") -> None:
+        self._connection = connection
+        # The run of the current or last statement; set before the statement begins, for cancel().
+        self._query: QueryRun | None = None
+        self._result: Result | None = None
+        # The remaining rows, once the first row was fetched.
+        self._rows: Iterator[tuple[object, ...]] | None = None
+        self._closed = False
+        #: Default number of rows for :meth:`fetchmany`.
+        self.arraysize = 1
+
+    @property
+    def connection(self) -> "Connection":
+        """The connection that made the cursor."""
+        return self._connection
+
+    @property
+    def description(self) -> list[ColumnDescription] | None:
+        """Name, type code, None, internal size, precision, scale and null_ok of each column; None if the
+        statement gives no rows."""
+        if self._result is None or not len(self._result.schema):
+            return None
+        return describe(self._result.schema)
+
+    @property
+    def rowcount(self) -> int:
+        """The number of rows that the last statement wrote; -1 for a query, whose rows are not counted before
+        they are read."""
+        if self._result is None or self._result.affected is None:
+            return -1
+        return self._result.affected
+
+    @property
+    def stats(self) -> Statistics | None:
+        """Lane, reason and time of the last statement."""
+        return None if self._result is None else self._result.stats
+
+    @property
+    def progress(self) -> Progress | None:
+        """Spark's progress with the current or last statement, in stages and tasks; None if Spark doesn't run
+        the statement. Any thread may ask."""
+        result, query = self._result, self._query
+        if result is not None:
+            return result.progress
+        return None if query is None else query.progress()
+
+    def execute(
+        self,
+        operation: str | PreparedStatement,
+        parameters: Parameters | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> "Cursor":
+        """Run one statement; ``?`` takes a sequence, ``:name`` a mapping. Raises ProgrammingError for a value
+        without a parameter in the statement (:func:`sqlfront.sql` ignores the value, as ``spark.sql`` does),
+        OperationalError after ``timeout`` seconds."""
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        if parameters is not None:
+            refuse_surplus(operation if isinstance(operation, str) else operation.text, parameters)
+        session = self._connection.session
+        if self._result is not None:
+            self._finish()
+        if isinstance(operation, str):
+            self._query = query = session.begin(operation)
+            self._result = session.execute(operation, parameters, timeout=timeout, query=query)
+        else:
+            self._query = query = session.begin(operation.text)
+            self._result = operation.execute(parameters, timeout=timeout, query=query)
+        return self
+
+    def executemany(self, operation: str, seq_of_parameters: Sequence[Parameters]) -> "Cursor":
+        """Run the statement once per set of parameters. Raises ProgrammingError if the statement gives
+        rows."""
+        self._check_open()
+        written = 0
+        for parameters in seq_of_parameters:
+            self.execute(operation, parameters)
+            if self.description is not None:
+                self._finish()
+                raise ProgrammingError("executemany() is for statements without a result; use execute()")
+            written += max(0, self.rowcount)
+        if self._result is not None:
+            self._result.affected = written
+        return self
+
+    def fetchone(self) -> tuple[object, ...] | None:
+        """The next row, or None."""
+        return next(self._remaining(), None)
+
+    def fetchmany(self, size: int | None = None) -> list[tuple[object, ...]]:
+        """The next ``size`` (default: ``arraysize``) rows; fewer at the end."""
+        wanted = self.arraysize if size is None else size
+        return list(islice(self._remaining(), wanted))
+
+    def fetchall(self) -> list[tuple[object, ...]]:
+        """All remaining rows."""
+        return list(self._remaining())
+
+    def fetch_arrow_table(self) -> pa.Table:
+        """All rows as an Arrow table of logical types; not possible after a row was fetched."""
+        return self._check_result().toArrow()
+
+    fetchallarrow = fetch_arrow_table
+
+    def fetch_record_batch(self) -> pa.RecordBatchReader:
+        """All rows as a reader that reads batches on demand."""
+        result = self._check_result()
+        return pa.RecordBatchReader.from_batches(result.arrow_schema, result.batches())
+
+    def fetch_df(self) -> "pandas.DataFrame":
+        """All rows as a pandas DataFrame (extra ``pandas``)."""
+        return self._check_result().toPandas()
+
+    fetchdf = fetch_df
+
+    def fetch_polars(self) -> "polars.DataFrame":
+        """All rows as a polars DataFrame (extra ``polars``)."""
+        return self._check_result().toPolars()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._check_result().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[tuple[object, ...]]:
+        return self._remaining()
+
+    def cancel(self) -> None:
+        """Cancel the running statement, which ends with an OperationalError (SQLSTATE HY008). Any thread may
+        call the method."""
+        query = self._query
+        if query is not None:
+            query.cancel()
+
+    def setinputsizes(self, sizes: Sequence[object]) -> None:
+        """Do nothing (PEP 249 allows that)."""
+
+    def setoutputsize(self, size: int, column: int | None = None) -> None:
+        """Do nothing (PEP 249 allows that)."""
+
+    def close(self) -> None:
+        """Cancel the running statement; the cursor can't be used any more."""
+        self._finish()
+        self._closed = True
+
+    def _finish(self) -> None:
+        if self._result is not None:
+            self._result.close()
+        self._result = self._rows = None
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise InterfaceError("the cursor is closed")
+        self._connection.check_open()
+
+    def _remaining(self) -> Iterator[tuple[object, ...]]:
+        """The rows that have not been fetched yet."""
+        if self._rows is None:
+            self._rows = self._check_result().tuples(naive=False)
+        else:
+            self._check_open()
+        return self._rows
+
+    def _check_result(self) -> Result:
+        self._check_open()
+        if self._result is None or not len(self._result.schema):
+            raise ProgrammingError("there are no rows to fetch: the last statement gave none")
+        return self._result
